@@ -128,7 +128,7 @@ func (c *cluster) reserve(fw framework.Framework, state fwk.CycleState, pod *v1.
 		fw.RunReservePluginsUnreserve(c.ctx, state, assumed, node)
 		return false, c.sched.Cache.ForgetPod(logger, assumed)
 	}
-	c.sched.SchedulingQueue.Delete(pod)
+	deleteQueued(c, pod)
 	return true, c.podLister.Update(assumed)
 }
 

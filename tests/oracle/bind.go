@@ -41,6 +41,6 @@ func (r *run) finishBinding(a *attempt, fw framework.Framework, state fwk.CycleS
 	}
 	r.placed[a.Pod] = a.Node
 	r.changes++
-	r.sched.SchedulingQueue.Delete(pod)
+	deleteQueued(r.cluster, pod)
 	return r.podLister.Update(assumed)
 }

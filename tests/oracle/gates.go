@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -25,9 +26,15 @@ func setGates(text string) (restore func(), err error) {
 	before := map[string]bool{}
 	for _, part := range strings.Split(text, ",") {
 		name, _, _ := strings.Cut(part, "=")
-		if gate := featuregate.Feature(strings.TrimSpace(name)); gate != "" && isGate(gate) {
-			before[string(gate)] = utilfeature.DefaultFeatureGate.Enabled(gate)
+		gate := featuregate.Feature(strings.TrimSpace(name))
+		if gate == "" {
+			continue
 		}
+		if !isGate(gate) {
+			// Set would remember it, and refuse whatever is set later.
+			return nil, fmt.Errorf("unrecognized feature gate: %s", gate)
+		}
+		before[string(gate)] = utilfeature.DefaultFeatureGate.Enabled(gate)
 	}
 	restore = func() { utilruntime.Must(utilfeature.DefaultMutableFeatureGate.SetFromMap(before)) }
 	if err := utilfeature.DefaultMutableFeatureGate.Set(text); err != nil {

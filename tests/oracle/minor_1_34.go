@@ -1,4 +1,4 @@
-//go:build !kube135 && !kube136
+//go:build !from135
 
 package main
 

@@ -31,6 +31,13 @@ def binary(minor: str) -> Path:
     return HERE / ("oracle" if minor == OLDEST else f"oracle-{minor}")
 
 
+def tags(minor: str) -> str:
+    """The build tags: from1NN for a minor and for each before it that has an oracle."""
+    minors = [*MODULES]
+    earlier = minors[: minors.index(minor) + 1]
+    return ",".join(f"from{each.replace('.', '')}" for each in earlier)
+
+
 def build(minor: str = OLDEST) -> Path:
     """Builds a minor's oracle where Go is there and a source is newer than the binary."""
     module = HERE / MODULES[minor]
@@ -43,8 +50,7 @@ def build(minor: str = OLDEST) -> Path:
         raise UnavailableError("Go is not installed, and the oracle is a Go program")
     # What the scheduler calls its version is set when it is linked; NodeDeclaredFeatures reads it.
     version = f"-X k8s.io/component-base/version.gitVersion={version_of(module)}"
-    tag = f"kube{minor.replace('.', '')}"
-    options = [f"-modfile={module}", "-tags", tag, "-ldflags", version, "-o", str(oracle)]
+    options = [f"-modfile={module}", "-tags", tags(minor), "-ldflags", version, "-o", str(oracle)]
     done = subprocess.run(
         [go, "build", *options, "."], cwd=HERE, capture_output=True, text=True, check=False
     )

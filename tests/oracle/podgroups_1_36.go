@@ -1,4 +1,4 @@
-//go:build kube136
+//go:build from136 && !from137
 
 package main
 
@@ -136,7 +136,7 @@ func (r *run) attemptGroup(names []string, second bool) (bool, error) {
 	attempts := make([]*attempt, len(names))
 	for i, name := range names {
 		pod := r.pod(name)
-		queued, _ := r.sched.SchedulingQueue.GetPod(pod.Name, pod.Namespace)
+		queued, _ := queued(r.sched.SchedulingQueue, pod)
 		queued.PodInfo, _ = framework.NewPodInfo(pod)
 		info.QueuedPodInfos = append(info.QueuedPodInfos, queued)
 		info.UnscheduledPods = append(info.UnscheduledPods, pod)

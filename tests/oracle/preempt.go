@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -45,12 +44,11 @@ func (s *steady) GetOffsetAndNumCandidates(nodes int32) (int32, int32) {
 	return 0, candidates
 }
 
-func (s *steady) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, pdbs []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
-	victims, violations, status := s.Interface.SelectVictimsOnNode(ctx, state, pod, node, pdbs)
+// found notes what SelectVictimsOnNode says of a node.
+func (s *steady) found(node fwk.NodeInfo, victims []*v1.Pod, violations int, status *fwk.Status) {
 	if status.IsSuccess() && len(victims) > 0 {
 		s.to.preemption.found[node.Node().Name] = &extenderv1.Victims{Pods: victims, NumPDBViolations: int64(violations)}
 	}
-	return victims, violations, status
 }
 
 // OrderedScoreFuncs is asked before one of several candidates is taken. The answer makes the
@@ -106,6 +104,9 @@ type contender struct {
 
 func (c *contender) Name() string                 { return c.node }
 func (c *contender) Victims() *extenderv1.Victims { return c.victims }
+
+// NumPodGroupDisruptions is asked for from 1.37 on.
+func (c *contender) NumPodGroupDisruptions() int { return 0 }
 
 // inNodeOrder lists nodes in the order of the scheduler's node tree. Upstream takes rejected
 // nodes from a map.

@@ -17,7 +17,14 @@ from typing import Any
 
 HERE = Path(__file__).parent
 OUT = HERE.parent.parent / "ksched_cli" / "kube"
-MODULES = {"1.34": "go.mod", "1.35": "go-1.35.mod", "1.36": "go-1.36.mod"}
+# Oldest first; go.mod, which go commands take without -modfile, is the oldest minor's.
+MODULES = {
+    "1.34": "go.mod",
+    **{
+        file.stem.removeprefix("go-"): file.name
+        for file in sorted(HERE.glob("go-1.*.mod"), key=lambda file: (len(file.name), file.name))
+    },
+}
 # Beside pkg/scheduler itself: what it decides with.
 FOLDERS = ("pkg/scheduler", "cmd/kube-scheduler")
 

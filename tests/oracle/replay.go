@@ -230,7 +230,7 @@ func (r *replay) tellQueues() {
 	queues.Active, queues.Backoff = keys(queue.PodsInActiveQ()), keys(queue.PodsInBackoffQ())
 	queues.Unschedulable, queues.Gated = []string{}, []string{}
 	for _, pod := range queue.UnschedulablePods() {
-		if info, ok := queue.GetPod(pod.Name, pod.Namespace); ok && info.Gated() {
+		if info, ok := queued(queue, pod); ok && info.Gated() {
 			queues.Gated = append(queues.Gated, key(pod))
 		} else {
 			queues.Unschedulable = append(queues.Unschedulable, key(pod))

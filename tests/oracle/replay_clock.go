@@ -34,7 +34,7 @@ func (c *orderClock) Now() time.Time {
 	callers := make([]uintptr, 1)
 	runtime.Callers(2, callers)
 	frame, _ := runtime.CallersFrames(callers).Next()
-	if !strings.HasSuffix(frame.Function, ".newQueuedPodInfo") && !strings.HasSuffix(frame.Function, ".AddUnschedulableIfNotPresent") {
+	if !strings.HasSuffix(frame.Function, ".newQueuedPodInfo") && !strings.HasSuffix(frame.Function, addsUnschedulable) {
 		return c.FakeClock.Now()
 	}
 	c.stamps++
@@ -45,6 +45,3 @@ func (c *orderClock) Now() time.Time {
 
 //go:linkname flushBackoff k8s.io/kubernetes/pkg/scheduler/backend/queue.(*PriorityQueue).flushBackoffQCompleted
 func flushBackoff(queue *internalqueue.PriorityQueue, logger klog.Logger)
-
-//go:linkname flushUnschedulable k8s.io/kubernetes/pkg/scheduler/backend/queue.(*PriorityQueue).flushUnschedulablePodsLeftover
-func flushUnschedulable(queue *internalqueue.PriorityQueue, logger klog.Logger)

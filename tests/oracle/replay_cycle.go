@@ -40,6 +40,7 @@ func (r *replay) listen() {
 	}
 	for name, fw := range r.sched.Profiles {
 		steadyPreemption(fw, r.to)
+		orderRescored(fw)
 		for _, plugin := range plugins(fw) {
 			if plugin, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
 				evictWith(plugin, func(victim *v1.Pod) error {
@@ -150,7 +151,7 @@ func (r *replay) poppable() bool {
 	}
 	for _, pod := range queue.PodsInBackoffQ() {
 		// Pods that came back because of an error wait in a queue of their own, to its end.
-		info, ok := queue.GetPod(pod.Name, pod.Namespace)
+		info, ok := queued(queue, pod)
 		if ok && info.UnschedulablePlugins.Len()+info.PendingPlugins.Len() > 0 {
 			return true
 		}

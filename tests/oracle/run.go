@@ -50,6 +50,7 @@ func decide(texts [][]byte, configText []byte) (*outcome, error) {
 	}
 	for _, fw := range c.sched.Profiles {
 		steadyPreemption(fw, r.to)
+		orderRescored(fw)
 	}
 	r.enqueue(s.pods, cfg.Profiles[0].SchedulerName)
 	if err := r.passes(); err != nil {
@@ -75,23 +76,23 @@ func (r *run) enqueue(pods []*v1.Pod, firstProfile string) {
 		}
 		r.clock.SetTime(pod.CreationTimestamp.Time)
 		addQueued(r.cluster, pod)
-		if info, ok := r.sched.SchedulingQueue.GetPod(pod.Name, pod.Namespace); ok && info.Gated() {
+		if info, ok := queued(r.sched.SchedulingQueue, pod); ok && info.Gated() {
 			r.out.Gated = append(r.out.Gated, key(pod))
 		} else {
 			r.queue = append(r.queue, key(pod))
 		}
 	}
 	less := r.sched.Profiles[firstProfile].QueueSortFunc()
-	queued := map[string]*framework.QueuedPodInfo{}
+	infos := map[string]*framework.QueuedPodInfo{}
 	for _, name := range r.queue {
 		pod := r.pod(name)
-		queued[name], _ = r.sched.SchedulingQueue.GetPod(pod.Name, pod.Namespace)
+		infos[name], _ = queued(r.sched.SchedulingQueue, pod)
 	}
 	slices.SortStableFunc(r.queue, func(a, b string) int {
 		switch {
-		case less(queued[a], queued[b]):
+		case less(infos[a], infos[b]):
 			return -1
-		case less(queued[b], queued[a]):
+		case less(infos[b], infos[a]):
 			return 1
 		}
 		return 0

@@ -1,4 +1,4 @@
-//go:build !kube136
+//go:build !from136 || from137
 
 package main
 

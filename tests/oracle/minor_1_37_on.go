@@ -1,0 +1,81 @@
+//go:build from137
+
+package main
+
+import (
+	"context"
+	"reflect"
+	"unsafe"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+)
+
+// addsUnschedulable ends the name of the method that queues a pod that failed.
+const addsUnschedulable = ".AddUnschedulablePodIfNotPresent"
+
+//go:linkname flushUnschedulable k8s.io/kubernetes/pkg/scheduler/backend/queue.(*PriorityQueue).flushUnschedulableEntitiesLeftover
+func flushUnschedulable(queue *internalqueue.PriorityQueue, logger klog.Logger)
+
+// queued is what the queue has of a pod.
+func queued(queue internalqueue.SchedulingQueue, pod *v1.Pod) (*framework.QueuedPodInfo, bool) {
+	return queue.GetPod(pod.Name, pod.Namespace, pod.Spec.SchedulingGroup)
+}
+
+func deleteQueued(c *cluster, pod *v1.Pod) {
+	c.sched.SchedulingQueue.Delete(klog.FromContext(c.ctx), pod)
+}
+
+// evictWith has victims leave by a function of ours.
+func evictWith(plugin *defaultpreemption.DefaultPreemption, evict func(victim *v1.Pod) error) {
+	plugin.Executor.PreemptPod = func(_ context.Context, _ preemption.Candidate, _ preemption.ExecutorPreemptor, victim *v1.Pod, _ string) (bool, error) {
+		return false, evict(victim)
+	}
+}
+
+func (s *steady) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, possible []*preemption.DomainVictim, pdbs []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
+	victims, violations, status := s.Interface.SelectVictimsOnNode(ctx, state, pod, node, possible, pdbs)
+	s.found(node, victims, violations, status)
+	return victims, violations, status
+}
+
+// orderedScores is the framework as a batch asks it to score the node taken last again.
+type orderedScores struct{ framework.Framework }
+
+func (f orderedScores) RunRawScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) ([]fwk.PluginScore, *fwk.Status) {
+	return f.Framework.(interface {
+		RunRawScorePlugins(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeInfo) ([]fwk.PluginScore, *fwk.Status)
+	}).RunRawScorePlugins(ctx, state, pod, node)
+}
+
+func (f orderedScores) NormalizeScores(ctx context.Context, state fwk.CycleState, pod *v1.Pod, scores []fwk.NodePluginScores) *fwk.Status {
+	status := f.Framework.(interface {
+		NormalizeScores(context.Context, fwk.CycleState, *v1.Pod, []fwk.NodePluginScores) *fwk.Status
+	}).NormalizeScores(ctx, state, pod, scores)
+	orderTies(scores)
+	return status
+}
+
+// orderRescored puts ties in order of name where a batch ranks its nodes anew.
+func orderRescored(fw framework.Framework) {
+	batch := reflect.ValueOf(fw).Elem().FieldByName("batch")
+	if batch.IsNil() {
+		return
+	}
+	handle := batch.Elem().FieldByName("handle")
+	settable := reflect.NewAt(handle.Type(), unsafe.Pointer(handle.UnsafeAddr())).Elem()
+	settable.Set(reflect.ValueOf(orderedScores{fw}))
+}
+
+// addPoints adds the extension points of pod groups.
+func addPoints(sets map[string]config.PluginSet, plugins *config.Plugins) {
+	sets["placementGenerate"], sets["placementScore"] = plugins.PlacementGenerate, plugins.PlacementScore
+	sets["podGroupPostFilter"] = plugins.PodGroupPostFilter
+}

@@ -1,0 +1,37 @@
+//go:build !from137
+
+package main
+
+import (
+	"context"
+	_ "unsafe" // for go:linkname
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// addsUnschedulable ends the name of the method that queues a pod that failed.
+const addsUnschedulable = ".AddUnschedulableIfNotPresent"
+
+//go:linkname flushUnschedulable k8s.io/kubernetes/pkg/scheduler/backend/queue.(*PriorityQueue).flushUnschedulablePodsLeftover
+func flushUnschedulable(queue *internalqueue.PriorityQueue, logger klog.Logger)
+
+// queued is what the queue has of a pod.
+func queued(queue internalqueue.SchedulingQueue, pod *v1.Pod) (*framework.QueuedPodInfo, bool) {
+	return queue.GetPod(pod.Name, pod.Namespace)
+}
+
+func deleteQueued(c *cluster, pod *v1.Pod) { c.sched.SchedulingQueue.Delete(pod) }
+
+func (s *steady) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, pdbs []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
+	victims, violations, status := s.Interface.SelectVictimsOnNode(ctx, state, pod, node, pdbs)
+	s.found(node, victims, violations, status)
+	return victims, violations, status
+}
+
+// orderRescored does nothing: these minors score no node again in a batch.
+func orderRescored(framework.Framework) {}
