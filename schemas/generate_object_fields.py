@@ -46,6 +46,7 @@ KINDS = (
         )
     ),
     *(f"resource.{v}.{kind}" for v in ("v1", "v1beta2", "v1beta1") for kind in _DEVICE_KINDS),
+    *(f"resource.{version}.DeviceTaintRule" for version in ("v1", "v1beta2", "v1alpha3")),
 )
 
 Types = dict[str, dict[str, str]]
@@ -93,10 +94,10 @@ def _lines(members: Mapping[str, Any]) -> str:
 
 
 def _types(swagger: Mapping[str, Any], kinds: dict[str, str]) -> Types:
-    """The types that KINDS need. kinds: gets apiVersion/kind → type."""
+    """The types that KINDS need, as far as a minor has them. kinds: gets apiVersion/kind → type."""
     types: Types = {}
     definition_of = {_short(name): definition for name, definition in swagger.items()}
-    for kind in KINDS:
+    for kind in filter(definition_of.__contains__, KINDS):
         for names in definition_of[kind]["x-kubernetes-group-version-kind"]:
             group_version = "/".join(part for part in (names["group"], names["version"]) if part)
             kinds[f"{group_version}/{names['kind']}"] = kind

@@ -30,11 +30,12 @@ _MIXED_LISTS_ALLOWED = "format"
 _DYNAMIC_TYPES = ("dyn", "any")
 
 
-def check_literals(checked: CheckedExpression) -> None:
-    """Checks literals and the result type. Raises CelCompileError for the first error."""
+def check_literals(checked: CheckedExpression, unknown_type: str = "dyn") -> None:
+    """Checks literals and the result type, bool or that of attributes. Raises CelCompileError for
+    the first error."""
     for problem in _problems(checked.root, False):
         raise CelCompileError(f"compilation failed: {problem}")
-    if checked.result_type not in ("bool", "any"):
+    if checked.result_type not in ("bool", unknown_type):
         raise CelCompileError(
             f"must evaluate to bool or the unknown type, not {checked.result_type}"
         )

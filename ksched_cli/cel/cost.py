@@ -169,7 +169,9 @@ def _product_of_sizes(factor: int) -> Cost:
 
 
 _BY_FUNCTION: dict[str, Cost] = {
-    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversal),
+    **dict.fromkeys(
+        ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _traversal
+    ),
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _tenth_of_first),
     **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _tenth_of_first),
     **dict.fromkeys(("replace", "split"), _tenth_of_first_twice),

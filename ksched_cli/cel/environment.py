@@ -122,7 +122,7 @@ def _library() -> Any:
 
 
 @cache
-def _checker() -> Any:
+def _checker(reads_lists: bool) -> Any:
     """The library's environment that checks expressions over `device`."""
     cel = _library()
     kinds = cel.Type
@@ -130,6 +130,8 @@ def _checker() -> Any:
     types |= {letter: kinds.AbstractType(name) for letter, name in _OPAQUE.items()}
     types["L"] = kinds.List(kinds.STRING)
     text = kinds.STRING
+    attribute = kinds.DYN if reads_lists else kinds("google.protobuf.Any")
+    lists = [*_list_functions(cel), *(_includes(cel) if reads_lists else ())]
     return cel.NewEnv(
         config=cel.NewEnvConfigFromYaml(_EXTENSIONS),
         # The fields are variables with qualified names: as fields of `device` they would have to be
@@ -137,14 +139,14 @@ def _checker() -> Any:
         variables={
             DEVICE: kinds.Map(text, kinds.DYN),
             DRIVER: text,
-            ATTRIBUTES: kinds.Map(text, kinds.Map(text, kinds("google.protobuf.Any"))),
+            ATTRIBUTES: kinds.Map(text, kinds.Map(text, attribute)),
             CAPACITY: kinds.Map(text, kinds.Map(text, types["Q"])),
             ALLOW_MULTIPLE_ALLOCATIONS: kinds.BOOL,
         },
         functions=_declarations(cel, types),
         extensions=[
             cel.CelExtension("numbers", _cross_type_comparisons(cel, types)),
-            cel.CelExtension("lists of Kubernetes", _list_functions(cel)),
+            cel.CelExtension("lists of Kubernetes", lists),
         ],
     )
 
@@ -165,6 +167,14 @@ def _list_functions(cel: Any) -> list[Any]:
     for function, overload in _list_overloads(cel):
         overloads_by_function.setdefault(function, []).append(overload)
     return [cel.FunctionDecl(name, overloads) for name, overloads in overloads_by_function.items()]
+
+
+def _includes(cel: Any) -> list[Any]:
+    kind = cel.Type.DYN
+    overload = cel.Overload(
+        "list_includes_dyn_dyn", return_type=cel.Type.BOOL, parameters=[kind, kind], is_member=True
+    )
+    return [cel.FunctionDecl("includes", [overload])]
 
 
 def _list_overloads(cel: Any) -> Iterator[tuple[str, Any]]:
@@ -211,14 +221,16 @@ def _runner() -> Any:
     return cel.NewEnv(config=cel.NewEnvConfigFromYaml(_EXTENSIONS), variables=variables)
 
 
-def check(expression: str) -> CheckedExpression:
+def check(expression: str, reads_lists: bool = True) -> CheckedExpression:
     """Parses and type-checks. Raises CelCompileError, CelUnavailableError.
+
+    reads_lists: attributes may be lists, and `includes` is known (kube.versions, Rules)
 
     Expressions of stored objects may use whatever a feature gate would add to a device, on or off.
     Upstream: apiserver/pkg/cel/environment (StoredExpressions).
     """
     try:
-        return read(_checker().compile(expression).serialize())
+        return read(_checker(reads_lists).compile(expression).serialize())
     except RuntimeError as error:
         message = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
         raise CelCompileError(f"compilation failed: {message}") from None

@@ -5,14 +5,14 @@ Upstream: pkg/scheduler/framework/types.go (PodInfo), pkg/scheduler/util/utils.g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ksched_cli.cluster.objects import OwnerReference, Pod, PodSpec, Volume, encode_hook
-from ksched_cli.cluster.resources import PodResources, pod_resources, resized_pod_resources
+from ksched_cli.cluster.resources import PodResources, pod_resources
 
 ANY_HOST = "0.0.0.0"  # nosec B104  # of a port that a pod asks for; nothing listens
 
@@ -105,11 +105,11 @@ class PodCatalog:
     Pods with equal spec, namespace, labels, annotations and owners, all being deleted or none, get
     the same signature: no plugin can tell them apart but by name.
 
-    resizes_pods: the requests of a pod as a whole may be resized in place
+    resources: what a pod takes of its node
     """
 
-    def __init__(self, resizes_pods: bool = False) -> None:
-        self._resources = resized_pod_resources if resizes_pods else pod_resources
+    def __init__(self, resources: Callable[[Pod], PodResources] = pod_resources) -> None:
+        self._resources = resources
         self._templates: dict[int, Template] = {}
         # Of signatures and shapes, which no number is both of unless they are the same.
         self._ids: dict[object, int] = {}

@@ -7,7 +7,7 @@ InPlacePodVerticalScaling and PodLevelResources are on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from weakref import WeakKeyDictionary
@@ -26,6 +26,7 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.kube.field_errors import is_extended_resource_name
 from ksched_cli.kube.quantity import Quantity, milli_quantity
+from ksched_cli.kube.versions import Release
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 HUGE_PAGES_PREFIX = "hugepages-"
@@ -70,6 +71,14 @@ class PodResources:
         object.__setattr__(self, "others", others)
 
 
+def resources_rule(release: Release) -> Callable[[Pod], PodResources]:
+    """What a release counts pods with."""
+    resizes_pods = release.enabled("InPlacePodLevelResourcesVerticalScaling")
+    if release.rules.sums_whole_pods:
+        return summed_resized_pod_resources if resizes_pods else summed_pod_resources
+    return resized_pod_resources if resizes_pods else pod_resources
+
+
 def pod_resources(pod: Pod) -> PodResources:
     """What a pod takes of its node; the same object for pods of one spec, but for resized ones."""
     statuses = pod.status.container_statuses or pod.status.init_container_statuses
@@ -89,6 +98,82 @@ def resized_pod_resources(pod: Pod) -> PodResources:
     greatest = _effective(pod_level, status.resources, status.allocated_resources, infeasible)
     resized = {name: greatest.get(name, ZERO) for name in pod_level}
     return _pod_resources(pod.spec, _granted(pod), infeasible, resized)
+
+
+def summed_pod_resources(pod: Pod) -> PodResources:
+    """What a pod takes of its node, where each of what it asks for, what its node has granted and
+    what runs is summed over the pod before the greatest counts (Rules.sums_whole_pods); the same
+    object for pods of one spec without statuses."""
+    return _summed(pod, resizes_pods=False)
+
+
+def summed_resized_pod_resources(pod: Pod) -> PodResources:
+    """The same where the requests of the pod as a whole may be resized in place too."""
+    return _summed(pod, resizes_pods=True)
+
+
+def _summed(pod: Pod, *, resizes_pods: bool) -> PodResources:
+    """Upstream: PodRequests, AggregateContainerRequests of 1.37 on."""
+    status, infeasible = pod.status, _resize_is_infeasible(pod)
+    statuses = {
+        container.name: container
+        for container in reversed((*status.container_statuses, *status.init_container_statuses))
+        if container.resources is not None or container.allocated_resources
+    }
+    actuated = status.resources if resizes_pods else None
+    if not statuses and not infeasible and actuated is None:
+        return _template_resources(pod.spec)
+    own: tuple[Amounts, ...] = ()
+    if actuated is not None and actuated.requests and status.allocated_resources:
+        own = (status.allocated_resources, actuated.requests)
+
+    def aggregate(missing: Amounts) -> dict[str, Quantity]:
+        spec, *granted = (
+            aggregate_containers(*_with_nonzero_defaults(*_asks(pod.spec, amounts), missing))
+            for amounts in (
+                lambda container: container.resources.requests,
+                lambda container: _allocated(container, statuses, infeasible),
+                lambda container: _actuated(container, statuses, infeasible),
+            )
+        )
+        greatest = {} if infeasible else spec
+        for sums in own or granted:
+            _raise(greatest, sums)
+        return greatest
+
+    pod_level = effective = _pod_level(pod.spec)
+    if pod_level and actuated is not None:
+        most = _effective(pod_level, actuated, status.allocated_resources, infeasible)
+        effective = {name: most[name] for name in most if is_pod_level_resource(name)}
+    return _of_sums(pod.spec, aggregate, pod_level, effective)
+
+
+def _asks(
+    spec: PodSpec, amounts: Callable[[Container], Amounts]
+) -> tuple[list[Amounts], list[ContainerRequests]]:
+    """What the containers and init containers of a pod ask for."""
+    inits = [ContainerRequests(amounts(c), c.is_sidecar) for c in spec.init_containers]
+    return [amounts(container) for container in spec.containers], inits
+
+
+def _allocated(
+    container: Container, statuses: Mapping[str, ContainerStatus], infeasible: bool
+) -> Amounts:
+    """Upstream: containerAllocatedRequests."""
+    status = statuses.get(container.name)
+    if status is not None and status.allocated_resources:
+        return status.allocated_resources
+    return {} if infeasible else container.resources.requests
+
+
+def _actuated(
+    container: Container, statuses: Mapping[str, ContainerStatus], infeasible: bool
+) -> Amounts:
+    """Upstream: containerActuatedRequests."""
+    status = statuses.get(container.name)
+    if status is not None and status.resources is not None and status.resources.requests:
+        return status.resources.requests
+    return _allocated(container, statuses, infeasible)
 
 
 def node_allocatable(node: Node) -> dict[str, int]:
@@ -172,18 +257,30 @@ def _pod_resources(
     resized: Amounts | None = None,
 ) -> PodResources:
     """resized: the requests of the pod as a whole, where they are not those of the spec"""
-    pod_level = _pod_level(spec) if resized is None else resized
     containers = [_ask(container, granted, infeasible) for container in spec.containers]
     inits = [
         ContainerRequests(_ask(c, granted if c.is_sidecar else {}, infeasible), c.is_sidecar)
         for c in spec.init_containers
     ]
-    requests = _pod_requests(spec, pod_level, containers, inits)
-    missing = _nonmissing(pod_level, requests)
-    with_defaults = _with_nonzero_defaults(containers, inits, missing)
-    counted = _integers(_pod_requests(spec, pod_level, *with_defaults))
-    scoring = aggregate_containers(*_with_nonzero_defaults(containers, inits, NONZERO))
-    _add(scoring, spec.overhead)
+
+    def aggregate(missing: Amounts) -> dict[str, Quantity]:
+        return aggregate_containers(*_with_nonzero_defaults(containers, inits, missing))
+
+    pod_level = _pod_level(spec)
+    return _of_sums(spec, aggregate, pod_level, pod_level if resized is None else resized)
+
+
+def _of_sums(
+    spec: PodSpec,
+    aggregate: Callable[[Amounts], dict[str, Quantity]],
+    pod_level: Amounts,
+    effective: Amounts,
+) -> PodResources:
+    """aggregate: what the containers ask for together, where one that lacks one of the amounts
+    counts as having asked for it; effective: takes the place of `pod_level`"""
+    requests = _of_pod(spec, aggregate({}), effective)
+    counted = _integers(_of_pod(spec, aggregate(_nonmissing(pod_level, requests)), effective))
+    scoring = _of_pod(spec, aggregate(NONZERO), {})
     requested, scored = _integers(requests), _integers(scoring)
     greatest = max((*requested.values(), *counted.values(), *scored.values()), default=0)
     return PodResources(
@@ -201,16 +298,11 @@ def _with_nonzero_defaults(
     )
 
 
-def _pod_requests(
-    spec: PodSpec,
-    pod_level: Amounts,
-    containers: Iterable[Amounts],
-    inits: Iterable[ContainerRequests],
-) -> dict[str, Quantity]:
-    requests = aggregate_containers(containers, inits)
-    requests.update(pod_level)
-    _add(requests, spec.overhead)
-    return requests
+def _of_pod(spec: PodSpec, total: dict[str, Quantity], pod_level: Amounts) -> dict[str, Quantity]:
+    """What a pod asks for, given what its containers do."""
+    total.update(pod_level)
+    _add(total, spec.overhead)
+    return total
 
 
 def _pod_level(spec: PodSpec) -> Amounts:

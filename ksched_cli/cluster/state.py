@@ -15,6 +15,7 @@ from ksched_cli.cluster.objects import (
     DaemonSet,
     Deployment,
     DeviceClass,
+    DeviceTaintRule,
     Job,
     Namespace,
     Node,
@@ -77,6 +78,7 @@ class ClusterState:
     resource_claim_templates: Mapping[Key, ResourceClaimTemplate] = field(default_factory=dict)
     resource_slices: Mapping[str, ResourceSlice] = field(default_factory=dict)
     device_classes: Mapping[str, DeviceClass] = field(default_factory=dict)
+    device_taint_rules: Mapping[str, DeviceTaintRule] = field(default_factory=dict)
     others: Mapping[str, tuple[Plain, ...]] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
     whole_kinds: frozenset[str] = frozenset()

@@ -77,6 +77,7 @@ class Plugins:
     multi_point: PluginSet = field("multiPoint", StructOf(PluginSet))
     placement_generate: PluginSet = field("placementGenerate", StructOf(PluginSet))
     placement_score: PluginSet = field("placementScore", StructOf(PluginSet))
+    pod_group_post_filter: PluginSet = field("podGroupPostFilter", StructOf(PluginSet))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ REMOVED_IN_V1 = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 # when the plugin is made, and args of a plugin of that name are refused.
 _UNCHECKED = "NodeResourcesFit"
 _MISNAMED = "NodeResourcesFitArgs"
+# Upstream does not look for removed plugins there.
+_UNCHECKED_POINTS = ("placementGenerate", "placementScore")
 _PERCENT = "not in valid range [0-100]"
 
 Errors = Iterator[FieldError]
@@ -133,6 +135,8 @@ def _removed_plugins(path: str, profile: SchedulerProfile) -> Errors:
     if profile.plugins is None:
         return
     for point in POINT_KEYS:
+        if point in _UNCHECKED_POINTS:
+            continue
         for index, plugin in enumerate(plugin_set(profile.plugins, point).enabled or ()):
             if plugin.name in REMOVED_IN_V1:
                 yield _removed(f"{path}.plugins.{point}.enabled[{index}]", plugin.name)

@@ -1,8 +1,9 @@
 """Opportunistic batching: while each pod fills its node, pods like it take the next best nodes of
 one ranking, without Filter and Score on all nodes.
 
-A batch is used for the pod of the very next attempt, of equal signature, where the node that was
-taken last has no room for it, and the ranking is not older than 500 ms of simulated time.
+A batch is used for the pod of the very next attempt, of equal signature, where the ranking is not
+older than 500 ms of simulated time. Where the node taken last still has room, the batch ends; or,
+with Rules.rescores_last_node, that node is scored again and ranked among those that are left.
 
 Upstream: pkg/scheduler/framework/runtime/batch.go (GetNodeHint, StoreScheduleResults).
 """
@@ -20,6 +21,8 @@ from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.pod_signer import PodSigner
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.runtime import Framework
+from ksched_cli.framework.score_runner import total
+from ksched_cli.framework.status import PluginError
 
 _MAX_AGE = 500_000  # microseconds
 _TAKEN = np.iinfo(np.int64).min
@@ -30,6 +33,8 @@ class Batch:
 
     signature:    None where there is no ranking to use
     rows, totals: the ranked nodes, `left` of which are not taken
+    raw:          by plugin, the raw scores that the totals are made of, where they were asked for
+    ranked:       the evaluation that they can be asked of
     ranked_at:    seconds since 1970
     last_row:     the node taken last, in attempt number `last_attempt`
     """
@@ -38,7 +43,9 @@ class Batch:
         "last_attempt",
         "last_row",
         "left",
+        "ranked",
         "ranked_at",
+        "raw",
         "rows",
         "signature",
         "signer",
@@ -51,6 +58,8 @@ class Batch:
         self.rows: Rows = np.empty(0, dtype=np.intp)
         self.totals: Scores = np.empty(0, dtype=np.int64)
         self.left = 0
+        self.raw: dict[str, Scores] | None = None
+        self.ranked: Evaluation | None = None
         self.ranked_at = 0.0
         self.last_row = 0
         self.last_attempt = 0
@@ -67,7 +76,39 @@ class Batch:
         if self.signature is not None and totals is not None:
             self.rows, self.totals = evaluation.feasible.indices(), totals.copy()
             self.left = len(totals)
+            self.raw, self.ranked = None, evaluation
             self._take(row)
+
+    def rank_again(self, evaluation: Evaluation) -> bool:
+        """Adds the node taken last, scored for this pod, to those that are left, and ranks them all
+        anew; whether no plugin failed. Upstream: rescoreHintedNode."""
+        scoring, snapshot = evaluation.framework.scoring, evaluation.statuses.snapshot
+        is_left = self.totals != _TAKEN
+        try:
+            raw = self._raw_scores()
+            rows = np.append(self.rows[is_left], self.last_row)
+            nodes = Nodes(snapshot, rows)
+            raw = {name: scores[is_left] for name, scores in raw.items()}
+            state = evaluation.state.clone()
+            scores = scoring.run_with_last_new(state, evaluation.pod, nodes, raw)
+        except PluginError:
+            return False
+        self.rows, self.totals = rows, total(scores, len(rows))
+        self.raw = {plugin.plugin: plugin.raw for plugin in scores}
+        self.left += 1
+        return True
+
+    def _raw_scores(self) -> dict[str, Scores]:
+        """Those of the ranking, which the pods placed since have not changed: they took other nodes
+        than the ones that are left. Raises PluginError."""
+        if self.raw is not None:
+            return self.raw
+        ranked = self.ranked
+        assert ranked is not None, "there is a ranking"
+        scores = ranked.scores or ranked.framework.scoring.run(
+            ranked.state.clone(), ranked.pod, Nodes(ranked.feasible.snapshot, self.rows)
+        )
+        return {plugin.plugin: plugin.raw for plugin in scores}
 
     def take_best(self, tie_break: Callable[[Rows], int]) -> int:
         """The best node that is left, which is taken then."""
@@ -127,24 +168,30 @@ class Batching:
         self.attempts += attempts
         self.hint = None
 
-    def find_hint(self, evaluation: Evaluation) -> int | None:
+    def find_hint(self, evaluation: Evaluation, is_nominated: bool) -> int | None:
         """The node to try first for a pod that passed PreFilter, or None."""
-        batch = self._batches.get(evaluation.framework.profile.scheduler_name)
-        if batch is not None and self._continues(batch, evaluation):
+        framework = evaluation.framework
+        batch = self._batches.get(framework.profile.scheduler_name)
+        if batch is None or (is_nominated and framework.handle.release.rules.rescores_last_node):
+            return self.hint
+        if self._continues(batch, evaluation):
             self.hint = batch.take_best(self._tie_break)
         return self.hint
 
     def _continues(self, batch: Batch, evaluation: Evaluation) -> bool:
-        """Upstream: batchStateCompatible."""
+        """Upstream: batchStateCompatible, refreshHintCandidates."""
         pod = evaluation.pod
         if batch.signature is None or not batch.left or self.attempts != batch.last_attempt + 1:
             return False
         if batch.signer.sign(pod) != batch.signature or batch.is_too_old(self._clock.now):
             return False
-        # If the pod fitted on the node taken last, that node's place in the ranking were unknown.
+        # Where the pod fits on the node taken last, that node's place in the ranking is unknown.
         last_node = Nodes(evaluation.statuses.snapshot, np.array([batch.last_row], dtype=np.intp))
         verdicts = evaluation.framework.filtering.run_filters(evaluation.state, pod, last_node)
-        return verdicts.statuses[verdicts.ids[0]].is_rejected
+        status = verdicts.statuses[verdicts.ids[0]]
+        if status.is_success and evaluation.framework.handle.release.rules.rescores_last_node:
+            return batch.rank_again(evaluation)
+        return status.is_rejected
 
     def store(self, evaluation: Evaluation, row: int) -> None:
         """The pod took `row`; without or against the hint, its evaluation is the new ranking."""

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
+from ksched_cli.cluster.resources import resources_rule
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration, Profile
@@ -111,7 +112,7 @@ class Engine:
         if self.options.trace_calls:
             self.caller.trace = CallTrace()
         release = self.configuration.release
-        self.catalog = PodCatalog(release.enabled("InPlacePodLevelResourcesVerticalScaling"))
+        self.catalog = PodCatalog(resources_rule(release))
         self.snapshot = self._running_pods()
         self.extenders = ExtenderRunner.of(
             self.configuration.extenders, self.nominator, self.options.extenders

@@ -105,7 +105,10 @@ class Pipeline:
 
     def _filter_sampled(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
         """Raises PluginError where a plugin or an extender fails."""
-        hint = None if self.batching is None else self.batching.find_hint(evaluation)
+        hint = None
+        if self.batching is not None:
+            is_nominated = bool(self.nominator.node_of(evaluation.pod))
+            hint = self.batching.find_hint(evaluation, is_nominated)
         if self.nominator.node_by_uid or hint is not None:
             evaluation.feasible = self._preferred(evaluation, hint)
             if len(evaluation.feasible):

@@ -58,9 +58,33 @@ class ScoreRunner:
 
     def run(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> list[PluginScores]:
         """Raises PluginError where a plugin fails or scores outside 0 to 100."""
+        return self._run(state, pod, nodes, nodes, {})
+
+    def run_with_last_new(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Mapping[str, Scores]
+    ) -> list[PluginScores]:
+        """As `run`, where all nodes but the last have raw scores, by plugin, which stand."""
+        last = Nodes(nodes.snapshot, nodes.indices()[-1:])
+        return self._run(state, pod, nodes, last, raw)
+
+    def _run(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Nodes,
+        scored: Nodes,
+        before: Mapping[str, Scores],
+    ) -> list[PluginScores]:
+        """scored: the nodes after those whose raw scores are in `before`"""
         self.pre_score(self.pre_scores, state, pod, nodes)
         plugins = [plugin for plugin in self.plugins if plugin.name not in state.skip_score]
-        raw = [self._caller.score_nodes(plugin, state, pod, nodes) for plugin in plugins]
+        raw = [self._caller.score_nodes(plugin, state, pod, scored) for plugin in plugins]
+        if len(scored) < len(nodes):
+            none = np.zeros(len(nodes) - len(scored), dtype=np.int64)
+            raw = [
+                np.concatenate((before.get(plugin.name, none), scores))
+                for plugin, scores in zip(plugins, raw, strict=True)
+            ]
         scores = []
         for plugin, plugin_raw in zip(plugins, raw, strict=True):
             normalized = self._normalized(plugin, state, pod, nodes, plugin_raw)

@@ -1,6 +1,6 @@
 """The extension points: one table that configuration, registry and runtime all read.
 
-The last two are those of a later minor (kube.versions, Rules.absent_points); pod groups are placed
+The last three are those of later minors (kube.versions, Rules.absent_points); pod groups are placed
 there.
 
 Upstream: pkg/scheduler/framework/interface.go (the plugin interfaces) and
@@ -35,9 +35,14 @@ POINTS: tuple[ExtensionPoint, ...] = (
     ExtensionPoint("queueSort", "QueueSortPlugin"),
     ExtensionPoint("placementGenerate", "PlacementGeneratePlugin"),
     ExtensionPoint("placementScore", "PlacementScorePlugin"),
+    ExtensionPoint("podGroupPostFilter", "PodGroupPostFilterPlugin"),
 )
 
 POINT_KEYS: tuple[str, ...] = tuple(point.key for point in POINTS)
 
 # Where pod groups are placed, behind a feature gate.
-POD_GROUP_POINTS: tuple[str, ...] = ("placementGenerate", "placementScore")
+POD_GROUP_POINTS: tuple[str, ...] = (
+    "placementGenerate",
+    "placementScore",
+    "podGroupPostFilter",
+)

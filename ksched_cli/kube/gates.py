@@ -20,10 +20,13 @@ FOLLOWED_FROM_BETA: frozenset[str] = frozenset(
     {
         "DRAConsumableCapacity",
         "DRADeviceBindingConditions",
+        "DRADeviceTaintRules",
         "DRADeviceTaints",
         "DRAExtendedResource",
         "DRAPartitionableDevices",
         "NodeDeclaredFeatures",
+        "StorageCapacityScoring",
+        "VolumeLimitScaling",
     }
 )
 
@@ -52,6 +55,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
             "WorkloadAwarePreemption",
         }
     ),
+    "1.37": frozenset({"DRAFractionalCapacityRange"}),
 }
 
 # Pods are scheduled in groups, of which these objects tell.

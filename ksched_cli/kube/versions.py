@@ -68,6 +68,36 @@ class Rules:
     balances_change: NodeResourcesBalancedAllocation compares the node with and without the pod
     counts_image_volumes: ImageLocality sees volumes of images
     migrates_portworx: always, not where the node says so
+    pre_filters_node_name: NodeName is the first Filter plugin of the default list, and extends
+        PreFilter; so do NodeUnschedulable and TaintToleration, which do nothing there
+    tells_candidate: DefaultPreemption names the node and counts the victims where it succeeds
+    device_post_filter_is_silent: DynamicResources says nothing in PostFilter unless it gives a
+        claim back
+    ages_victims_once: the age of a victim without a start time is taken once, in the order of its
+        node's pods; else anew at each comparison
+    stops_at_violated_budget: of several disruption budgets that a victim matches, those after the
+        first that it violates do not count it
+    rescores_last_node: a batch goes on where the node taken last still has room: it is scored again
+    threshold_counts_image_volumes: ImageLocality's threshold grows with them too
+    needs_mount_options: a pod whose volumes are mounted with bindMountOptions needs a node that
+        declares VolumeBindMountOptions
+    names_device_in_errors: a selector that fails on a device names the device, with a hint where a
+        key is missing
+    reads_lists: attributes of devices that are lists are values in selectors; else they fail them
+    tells_pools_apart: counters are kept per driver and pool; else two drivers share those of pools
+        of one name
+    places_counters: slices with counters count on the nodes that they are for; else on every node
+    counts_bare_shares: a device of which a claim has a share without capacity is in use too, and
+        does not pay its counters again
+    keeps_full_devices: in mode All a device with too little capacity left fails the request; else
+        it is left out
+    aborts_at_bad_capacity: requests for capacity that are negative or cannot be rounded are errors
+    counts_devices_per_request: the error about a claim with too many devices names the request
+    skips_compatibility_groups: slices whose devices name compatibility groups are passed over
+    remembers_distinct_values: distinctAttribute compares with every device; else with the last of
+        each request
+    sums_whole_pods: a pod's requests while it is resized are the most of three sums over its
+        containers; else the sum of each container's most
     """
 
     absent_fields: frozenset[str] = frozenset()
@@ -97,13 +127,58 @@ class Rules:
     balances_change: bool = True
     counts_image_volumes: bool = True
     migrates_portworx: bool = True
+    pre_filters_node_name: bool = True
+    tells_candidate: bool = True
+    device_post_filter_is_silent: bool = True
+    ages_victims_once: bool = True
+    stops_at_violated_budget: bool = True
+    rescores_last_node: bool = True
+    threshold_counts_image_volumes: bool = True
+    needs_mount_options: bool = True
+    names_device_in_errors: bool = True
+    reads_lists: bool = True
+    tells_pools_apart: bool = True
+    places_counters: bool = True
+    counts_bare_shares: bool = True
+    keeps_full_devices: bool = True
+    aborts_at_bad_capacity: bool = True
+    counts_devices_per_request: bool = True
+    skips_compatibility_groups: bool = True
+    remembers_distinct_values: bool = True
+    sums_whole_pods: bool = True
 
 
-_RULES_1_35 = replace(
+_RULES_1_36 = replace(
     Rules(),
-    absent_fields=frozenset({"v1.Plugins.placementGenerate", "v1.Plugins.placementScore"}),
-    absent_plugins=frozenset({"TopologyPlacementGenerator", "PodGroupPodsCount"}),
-    absent_points=frozenset({"placementGenerate", "placementScore"}),
+    absent_fields=frozenset({"v1.Plugins.podGroupPostFilter"}),
+    absent_plugins=frozenset({"DeferredPodScheduling"}),
+    absent_points=frozenset({"podGroupPostFilter"}),
+    pre_filters_node_name=False,
+    tells_candidate=False,
+    device_post_filter_is_silent=False,
+    ages_victims_once=False,
+    stops_at_violated_budget=False,
+    rescores_last_node=False,
+    threshold_counts_image_volumes=False,
+    needs_mount_options=False,
+    names_device_in_errors=False,
+    reads_lists=False,
+    tells_pools_apart=False,
+    places_counters=False,
+    counts_bare_shares=False,
+    keeps_full_devices=False,
+    aborts_at_bad_capacity=False,
+    counts_devices_per_request=False,
+    skips_compatibility_groups=False,
+    remembers_distinct_values=False,
+    sums_whole_pods=False,
+)
+_RULES_1_35 = replace(
+    _RULES_1_36,
+    absent_fields=_RULES_1_36.absent_fields
+    | {"v1.Plugins.placementGenerate", "v1.Plugins.placementScore"},
+    absent_plugins=_RULES_1_36.absent_plugins | {"TopologyPlacementGenerator", "PodGroupPodsCount"},
+    absent_points=_RULES_1_36.absent_points | {"placementGenerate", "placementScore"},
     names_owner_kind=False,
     filter_timeout_is_error=False,
     reserves_gangs=True,
@@ -138,7 +213,7 @@ _RULES_1_34 = replace(
     clears_nomination=False,
 )
 # Oldest first: the last is the newest that ksched knows, and the default everywhere.
-_RULES = {"1.34": _RULES_1_34, "1.35": _RULES_1_35, "1.36": Rules()}
+_RULES = {"1.34": _RULES_1_34, "1.35": _RULES_1_35, "1.36": _RULES_1_36, "1.37": Rules()}
 MINORS = tuple(_RULES)
 NEWEST = MINORS[-1]
 

@@ -1,7 +1,7 @@
 """The plugins that kube-scheduler brings, in the order of its default multiPoint list.
 
-`IN_TREE` are those that every minor has; `registry_of` gives them the form of a release, and adds
-those of later minors.
+`registry_of` gives those that a release has, in its form of them: `IN_TREE` are at their place in
+the newest minor's list, `_LATER` are what later minors append to it.
 
 Upstream: pkg/scheduler/framework/plugins/registry.go (NewInTreeRegistry) and
 apis/config/v1/default_plugins.go (getDefaultPlugins), with the default feature gates. A plugin with
@@ -52,20 +52,35 @@ def _gated(name: str, module: str, points: str, weight: int | None = None) -> Pl
     return replace(_file(name, module, points, weight), variant=variant)
 
 
+def _pre_filtering(entry: PluginEntry) -> PluginEntry:
+    """The descriptor of a plugin that extends PreFilter in later minors."""
+
+    def variant(entry: PluginEntry, release: Release) -> PluginEntry:
+        if not release.rules.pre_filters_node_name:
+            return entry
+        return replace(entry, points=entry.points | {"preFilter"})
+
+    return replace(entry, variant=variant)
+
+
 # Where a plugin and the feature gate that enables it have different names.
 _GATES = {
     "TopologyPlacementGenerator": "TopologyAwareWorkloadScheduling",
     "PodGroupPodsCount": "TopologyAwareWorkloadScheduling",
+    "DeferredPodScheduling": "InPlacePodVerticalScalingSchedulerPreemption",
 }
 
 IN_TREE: tuple[PluginEntry, ...] = (
     _file("SchedulingGates", "scheduling_gates", "preEnqueue"),
     _file("PrioritySort", "priority_sort", "queueSort"),
-    _file("NodeUnschedulable", "node_unschedulable", "filter"),
-    _file("NodeName", "node_name", "filter"),
-    _file("TaintToleration", "taint_toleration", "filter preScore score", 3, "Taint"),
+    _pre_filtering(_file("NodeName", "node_name", "filter")),
+    _pre_filtering(_file("NodeUnschedulable", "node_unschedulable", "filter")),
+    _pre_filtering(
+        _file("TaintToleration", "taint_toleration", "filter preScore score", 3, "Taint")
+    ),
     node_affinity.DESCRIPTOR,
     _file("NodePorts", "node_ports", "preFilter filter"),
+    _gated("DeferredPodScheduling", "deferred_pod_scheduling", "preFilter filter permit"),
     node_resources.FIT,
     volume_restrictions.DESCRIPTOR,
     node_volume_limits.DESCRIPTOR,
@@ -92,10 +107,15 @@ _LATER: tuple[PluginEntry, ...] = (
 
 def registry_of(release: Release, others: Iterable[PluginEntry] = ()) -> Registry:
     """The in-tree plugins of a release, and others that are not in-tree."""
-    absent = release.rules.absent_plugins
+    rules = release.rules
     in_tree = [
-        entry.in_release(release) for entry in (*IN_TREE, *_LATER) if entry.name not in absent
+        entry.in_release(release)
+        for entry in (*IN_TREE, *_LATER)
+        if entry.name not in rules.absent_plugins
     ]
+    if not rules.pre_filters_node_name:
+        names = [entry.name for entry in in_tree]
+        in_tree.insert(names.index("NodeUnschedulable"), in_tree.pop(names.index("NodeName")))
     return Registry((*in_tree, *others), release)
 
 

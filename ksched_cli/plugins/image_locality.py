@@ -21,7 +21,7 @@ from ksched_cli.plugins.helper.signatures import Fragments
 
 MIB = 1024 * 1024
 MIN_THRESHOLD = 23 * MIB
-MAX_THRESHOLD_PER_CONTAINER = 1000 * MIB
+MAX_THRESHOLD_PER_IMAGE = 1000 * MIB
 
 
 class ImageLocality(ScorePlugin, SignPlugin):
@@ -29,8 +29,11 @@ class ImageLocality(ScorePlugin, SignPlugin):
     scope = Scope.NODE
 
     def __init__(self, args: Any, handle: Handle) -> None:
-        counts_volumes = handle.release.rules.counts_image_volumes
-        self._image_names = _with_volumes if counts_volumes else _of_containers
+        rules = handle.release.rules
+        self._image_names = _with_volumes if rules.counts_image_volumes else _of_containers
+        self._counted = (
+            self._image_names if rules.threshold_counts_image_volumes else _of_containers
+        )
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         return self._image_names(pod)
@@ -50,7 +53,7 @@ class ImageLocality(ScorePlugin, SignPlugin):
         for image in images:
             if image is not None:
                 sums[image.rows] += _to_int64(image.size * (len(image.rows) / total))
-        max_threshold = MAX_THRESHOLD_PER_CONTAINER * _container_count(pod)
+        max_threshold = MAX_THRESHOLD_PER_IMAGE * len(self._counted(pod))
         clipped = np.clip(nodes.gather(sums), MIN_THRESHOLD, max(max_threshold, MIN_THRESHOLD))
         return MAX_NODE_SCORE * (clipped - MIN_THRESHOLD) // (max_threshold - MIN_THRESHOLD)
 
@@ -62,10 +65,6 @@ def _of_containers(pod: PodInfo) -> tuple[str, ...]:
 def _with_volumes(pod: PodInfo) -> tuple[str, ...]:
     volumes = (volume.image.reference for volume in pod.spec.volumes if volume.image is not None)
     return (*_of_containers(pod), *volumes)
-
-
-def _container_count(pod: PodInfo) -> int:
-    return len(pod.spec.init_containers) + len(pod.spec.containers)
 
 
 def _to_int64(value: float) -> int:

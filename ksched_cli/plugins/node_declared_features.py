@@ -33,13 +33,18 @@ from ksched_cli.plugins.helper.signatures import Fragments
 REASON = Status.unresolvable("node(s) didn't match Pod's required features")
 RESTART_ALL = "RestartAllContainersOnContainerExits"
 USER_NAMESPACES = "UserNamespacesHostNetworkSupport"
-# Every feature that a node may declare, sorted; only two of them are asked for when pods come.
+MOUNT_OPTIONS = "VolumeBindMountOptions"
+# Every feature that a node may declare, sorted; only three of them are asked for when pods come.
 REGISTERED = (
+    "DRANodeAllocatableResources",
+    "DRAOptionalNodeOperations",
     "ExtendWebSocketsToKubelet",
     "InPlacePodLevelResourcesVerticalScaling",
     "InPlacePodVerticalScalingInitContainers",
+    "InPlacePodVerticalScalingMemoryBackedVolumes",
     RESTART_ALL,
     USER_NAMESPACES,
+    MOUNT_OPTIONS,
 )
 
 
@@ -49,26 +54,29 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
 
     def __init__(self, args: Any, handle: Handle) -> None:
         self._enabled = handle.release.enabled(self.name)
+        self._required = (
+            with_mount_options if handle.release.rules.needs_mount_options else required_features
+        )
         self._lacking: dict[frozenset[str], NDArray[np.bool_]] = {}
 
     def cache_key(self, pod: PodInfo) -> Hashable:
-        return required_features(pod)
+        return self._required(pod)
 
     def sign_pod(self, pod: PodInfo) -> Fragments | None:
         """Upstream's plugin fails to sign while its gate is off."""
-        return {"features": required_features(pod)} if self._enabled else None
+        return {"features": self._required(pod)} if self._enabled else None
 
     def events_to_register(self) -> Iterable[Registration]:
         yield ClusterEvent(NODE, Action.ADD), None
-        yield ClusterEvent(POD, Action.UPDATE), after_pod_change
+        yield ClusterEvent(POD, Action.UPDATE), self._after_pod_change
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> tuple[PreFilterResult | None, Status]:
-        return None, SUCCESS if self._enabled and required_features(pod) else SKIP
+        return None, SUCCESS if self._enabled and self._required(pod) else SKIP
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        required = required_features(pod)
+        required = self._required(pod)
         if not self._enabled or not required:
             return Verdicts.passing(len(nodes))
         lacking = self._lacking.get(required)
@@ -77,8 +85,11 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
         return Verdicts.rejecting(nodes.gather(lacking), REASON)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        missing = required_features(pod) - declared_features(node.object.status.declared_features)
+        missing = self._required(pod) - declared_features(node.object.status.declared_features)
         return [f"not declared: {', '.join(sorted(missing))}"]
+
+    def _after_pod_change(self, pod: PodInfo, old: PodInfo, new: PodInfo) -> bool:
+        return new.key == pod.key and self._required(old) != self._required(new)
 
 
 def _lacking(snapshot: Snapshot, required: frozenset[str]) -> NDArray[np.bool_]:
@@ -103,6 +114,15 @@ def required_features(pod: PodInfo) -> frozenset[str]:
     return frozenset(required)
 
 
+def with_mount_options(pod: PodInfo) -> frozenset[str]:
+    """The same where volumes may be mounted with options (Rules.needs_mount_options)."""
+    required, spec = required_features(pod), pod.spec
+    containers = (*spec.containers, *spec.init_containers)
+    if any(mount.bind_mount_options for c in containers for mount in c.volume_mounts):
+        return required | {MOUNT_OPTIONS}
+    return required
+
+
 def declared_features(declared: tuple[str, ...]) -> frozenset[str]:
     """The registered ones of a node's features. Upstream walks both lists side by side, so that
     a feature out of order hides others."""
@@ -116,7 +136,3 @@ def declared_features(declared: tuple[str, ...]) -> frozenset[str]:
             features.add(feature)
             candidate = next(registered, None)
     return frozenset(features)
-
-
-def after_pod_change(pod: PodInfo, old: PodInfo, new: PodInfo) -> bool:
-    return new.key == pod.key and required_features(old) != required_features(new)

@@ -14,7 +14,13 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cluster_events import NODE, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import FilterPlugin, Scope, SignPlugin
+from ksched_cli.framework.interface import (
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    Scope,
+    SignPlugin,
+)
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
@@ -23,7 +29,7 @@ from ksched_cli.plugins.helper.signatures import Fragments
 REASON = Status.unresolvable("node(s) didn't match the requested node name")
 
 
-class NodeName(FilterPlugin, SignPlugin):
+class NodeName(PreFilterPlugin, FilterPlugin, SignPlugin):
     name = "NodeName"
     scope = Scope.NODE
 
@@ -38,6 +44,12 @@ class NodeName(FilterPlugin, SignPlugin):
 
     def events_to_register(self) -> Iterable[Registration]:
         yield ClusterEvent(NODE, Action.ADD), None
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
+        requested = pod.pod.node_name
+        return PreFilterResult(frozenset({requested})) if requested else None, SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         requested = pod.pod.node_name

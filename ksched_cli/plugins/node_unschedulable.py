@@ -14,7 +14,13 @@ from ksched_cli.cluster.tolerations import tolerated
 from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import FilterPlugin, Scope, SignPlugin
+from ksched_cli.framework.interface import (
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    Scope,
+    SignPlugin,
+)
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
@@ -24,7 +30,7 @@ REASON = Status.unresolvable("node(s) were unschedulable")
 TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-class NodeUnschedulable(FilterPlugin, SignPlugin):
+class NodeUnschedulable(PreFilterPlugin, FilterPlugin, SignPlugin):
     name = "NodeUnschedulable"
     scope = Scope.NODE
 
@@ -40,6 +46,12 @@ class NodeUnschedulable(FilterPlugin, SignPlugin):
     def events_to_register(self) -> Iterable[Registration]:
         yield ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_TAINT), after_node_change
         yield ClusterEvent(POD, Action.UPDATE_POD_TOLERATION), after_toleration_change
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Upstream skips pods with a deferred resize here, behind a gate that is off."""
+        return None, SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         if not node.object.spec.unschedulable or tolerated(pod.spec.tolerations, TAINT):

@@ -21,6 +21,8 @@ from ksched_cli.framework.interface import (
     Explains,
     FilterPlugin,
     NormalizeScore,
+    PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     Scope,
     ScorePlugin,
@@ -39,7 +41,13 @@ UNTOLERATED = Status.unresolvable("node(s) had untolerated taint(s)")
 
 
 class TaintToleration(
-    FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore, SignPlugin, Explains
+    PreFilterPlugin,
+    FilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    NormalizeScore,
+    SignPlugin,
+    Explains,
 ):
     name = "TaintToleration"
     scope = Scope.NODE
@@ -70,6 +78,12 @@ class TaintToleration(
     def _is_untolerated(self, pod: PodInfo, node: Node) -> bool:
         taints, tolerations = node.spec.taints, pod.spec.tolerations
         return first_untolerated(taints, tolerations, self._compares) is not None
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Upstream skips pods with a deferred resize here, behind a gate that is off."""
+        return None, SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         taints = node.object.spec.taints

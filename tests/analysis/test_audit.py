@@ -217,7 +217,7 @@ def pending(p: Pod, message: str, number: int) -> tuple[Pod, dict[str, Any]]:
 
 
 RIGHT = (
-    "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: "
+    "0/1 nodes are available: 1 Insufficient cpu. preemption: "
     "0/1 nodes are available: 1 Preemption is not helpful for scheduling."
 )
 

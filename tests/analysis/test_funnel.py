@@ -22,7 +22,7 @@ def test_each_plugin_leaves_what_no_plugin_before_it_rejects() -> None:
     )
     assert answer["TaintToleration"] == FilterStep("TaintToleration", 2, 2)
     assert answer["NodeResourcesFit"] == FilterStep("NodeResourcesFit", 2, 1)
-    assert list(answer)[:2] == ["NodeUnschedulable", "NodeName"]
+    assert list(answer)[:2] == ["NodeName", "NodeUnschedulable"]
     assert answer["NodeUnschedulable"] == FilterStep("NodeUnschedulable", 0, 4)
 
 

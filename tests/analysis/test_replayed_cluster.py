@@ -166,7 +166,8 @@ def test_a_nomination_that_lapses_while_a_preemption_is_decided_may_not_count() 
         pod("p", cpu=1, priority=9),
         pod("q", cpu=1, priority=9),
     )
-    follower = ReplayedCluster(simulation(state), follows_statuses=True)
+    run = simulation(state, kubernetes_version="1.36")
+    follower = ReplayedCluster(run, follows_statuses=True)
     p, q = state.pods[2:]
     nominated, nominations = follower.info(q), follower.nominations
     nominations.refuse(nominated, "a", "no room")

@@ -13,7 +13,7 @@ from ksched_cli.kube.quantity import Quantity
     ("expression", "result_type"),
     [
         ("device.driver", "string"),
-        ("device.attributes['d.io'].model", "any"),
+        ("device.attributes['d.io'].model", "dyn"),
         ("device.capacity['d.io'].memory", "kubernetes.Quantity"),
         ("device.attributes.size() > 0", "bool"),
         ("[1u].sum()", "uint"),
@@ -23,6 +23,12 @@ def test_an_expression_has_the_type_that_its_declarations_give(
     expression: str, result_type: str
 ) -> None:
     assert check(expression).result_type == result_type
+
+
+def test_attributes_are_of_no_known_type_where_they_are_no_lists() -> None:
+    assert check("device.attributes['d.io'].model", reads_lists=False).result_type == "any"
+    with pytest.raises(CelCompileError, match="includes"):
+        check("device.attributes['d.io'].model.includes('x')", reads_lists=False)
 
 
 @pytest.mark.parametrize(

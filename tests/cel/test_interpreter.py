@@ -35,10 +35,10 @@ DEVICE = DeviceInput(
 
 
 def outcome(expression: str) -> tuple[object, int | None]:
-    """What it gives, and the cost or None."""
+    """What it gives, and the cost or None, where attributes are no lists."""
     try:
-        checked = check(expression)
-        check_literals(checked)
+        checked = check(expression, reads_lists=False)
+        check_literals(checked, "any")
         program = Program(checked)
     except CelCompileError:
         return "compile error", None

@@ -19,9 +19,14 @@ from ksched_cli.testing import cluster, explanation, node, pod, simulation
 
 
 def test_every_minor_has_its_own_gates() -> None:
-    assert [release_of(minor).version for minor in MINORS] == ["v1.34.1", "v1.35.4", "v1.36.3"]
+    assert [release_of(minor).version for minor in MINORS] == [
+        "v1.34.1",
+        "v1.35.4",
+        "v1.36.3",
+        "v1.37.2",
+    ]
     defaults = [release_of(minor).enabled("DRAExtendedResource") for minor in MINORS]
-    assert defaults == [False, False, True]
+    assert defaults == [False, False, True, True]
     assert not release_of("1.34").enabled("OpportunisticBatching")
     assert release_of("1.35").enabled("OpportunisticBatching")
     assert not release_of("1.36").enabled("CSIMigrationPortworx")

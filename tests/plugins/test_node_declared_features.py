@@ -7,9 +7,11 @@ import pytest
 from ksched_cli.plugins.node_declared_features import (
     RESTART_ALL,
     USER_NAMESPACES,
-    after_pod_change,
+    NodeDeclaredFeatures,
     declared_features,
 )
+from ksched_cli.testing import cluster, simulation
+from tests.narrowing import plugin_of
 from tests.plugins.event_objects import pod_info
 
 
@@ -34,6 +36,9 @@ RESTARTS: dict[str, Any] = {
 
 
 def test_a_pod_is_tried_when_it_needs_other_features() -> None:
+    plugin = plugin_of(simulation(cluster()), NodeDeclaredFeatures)
+    (_, _), (_, after_pod_change) = plugin.events_to_register()
+    assert after_pod_change is not None
     needy = pod_info(spec={"hostNetwork": True, "hostUsers": False})
     assert after_pod_change(pod_info(), needy, pod_info())
     assert not after_pod_change(pod_info(), pod_info(), pod_info())

@@ -101,13 +101,23 @@ def _last_index_of(values: Any, element: Any, *start: Any) -> int:
     return _first_index(reversed(range(len(values))), values, element)
 
 
+def _includes(values: Any, element: Any) -> bool:
+    if type(values) is not list:
+        return _is_equal(values, element)
+    return any(_is_equal(value, element) for value in values)
+
+
+def _is_equal(value: Any, element: Any) -> bool:
+    try:
+        return bool(equal(value, element))
+    except CelError:
+        return False
+
+
 def _first_index(indices: Iterable[int], values: Sequence[Any], element: Any) -> int:
     for index in indices:
-        try:
-            if equal(values[index], element):
-                return index
-        except CelError:
-            continue
+        if _is_equal(values[index], element):
+            return index
     return -1
 
 
@@ -195,6 +205,7 @@ LISTS: dict[str, Function] = {
     "list_uint_sum_uint": _sum_from(Uint(0)),
     "list_double_sum_double": _sum_from(0.0),
     "list_duration_sum_duration": _sum_from(timedelta()),
+    "includes": _includes,
     "indexOf": _index_of,
     "lastIndexOf": _last_index_of,
     "lists.range": _range,

@@ -22,6 +22,7 @@ from ksched_cli.cluster.objects import (
     DaemonSet,
     Deployment,
     DeviceClass,
+    DeviceTaintRule,
     Job,
     KubeObject,
     Namespace,
@@ -125,6 +126,7 @@ KINDS = {
         ),
         _kind("resource_slices", ResourceSlice, DRA_GROUP, upgrade=upgrade_slice),
         _kind("device_classes", DeviceClass, DRA_GROUP),
+        _kind("device_taint_rules", DeviceTaintRule, DRA_GROUP),
     )
 }
 

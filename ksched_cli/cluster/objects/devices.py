@@ -29,12 +29,16 @@ class DeviceClass(KubeObject, frozen=True):
 
 
 class DeviceAttribute(Record, frozen=True):
-    """Exactly one is set."""
+    """Exactly one is set; of the lists, () where it is not."""
 
     int_value: Int64 | None = msgspec.field(name="int", default=None)
     bool_value: bool | None = msgspec.field(name="bool", default=None)
     string_value: str | None = msgspec.field(name="string", default=None)
     version_value: str | None = msgspec.field(name="version", default=None)
+    int_values: tuple[Int64, ...] = msgspec.field(name="ints", default=())
+    bool_values: tuple[bool, ...] = msgspec.field(name="bools", default=())
+    string_values: tuple[str, ...] = msgspec.field(name="strings", default=())
+    version_values: tuple[str, ...] = msgspec.field(name="versions", default=())
 
 
 class CapacityRange(Record, frozen=True):
@@ -66,6 +70,7 @@ class CounterSet(Record, frozen=True):
 class CounterConsumption(Record, frozen=True):
     counter_set: str = ""
     counters: dict[str, Counter] = msgspec.field(default_factory=dict)
+    compatibility_groups: tuple[str, ...] = ()
 
 
 class DeviceTaint(Record, frozen=True):
@@ -81,6 +86,25 @@ class DeviceToleration(Record, frozen=True):
     value: str = ""
     effect: str = ""
     toleration_seconds: Int64 | None = None
+
+
+class DeviceTaintSelector(Record, frozen=True):
+    """None matches any driver, pool or device."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(Record, frozen=True):
+    """device_selector: None matches no device."""
+
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = DeviceTaint()
+
+
+class DeviceTaintRule(KubeObject, frozen=True):
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
 
 
 class Device(Record, frozen=True):

@@ -42,6 +42,10 @@ class ContainerRestartRule(Record, frozen=True):
     action: str = ""
 
 
+class VolumeMount(Record, frozen=True):
+    bind_mount_options: tuple[str, ...] = ()
+
+
 class Container(Record, frozen=True):
     """restart_policy is "Always" for a sidecar among the init containers, else ""."""
 
@@ -51,6 +55,7 @@ class Container(Record, frozen=True):
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str = ""
     restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
 
     @property
     def is_sidecar(self) -> bool:

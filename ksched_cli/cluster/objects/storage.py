@@ -109,6 +109,7 @@ class CSINode(KubeObject, frozen=True):
 class CSIDriverSpec(Record, frozen=True):
     attach_required: bool = True
     storage_capacity: bool = False
+    prevent_pod_scheduling_if_missing: bool = False
 
 
 class CSIDriver(KubeObject, frozen=True):

@@ -94,12 +94,12 @@ class ColumnDryRun:
     ) -> None:
         """left: a row per resource, and one for the number of pods; a column per node: what is left
         beside the preemptor, without the pods of lower priority. It is used up."""
-        violates = self._run.disruptions.violating(self._columns, lower)
+        violates, numbers = self._run.disruptions.violating(self._columns, lower), lower.numbers
         if violates.any():
             order = np.lexsort((~violates, lower.nodes))
             lower, violates = LowerPods(lower.numbers[order], lower.counts), violates[order]
         evicted = _evicted(left, self._requests_of(lower), lower)
-        reprieve = Reprieve(self._columns, lower, lower.starts, violates, evicted)
+        reprieve = Reprieve(self._columns, lower, numbers, lower.starts, violates, evicted)
         has_victims = np.logical_or.reduceat(evicted, reprieve.starts)
         for row in rows[~has_victims].tolist():
             results.reject_node(row, no_victim(self._run.snapshot.names[row]))

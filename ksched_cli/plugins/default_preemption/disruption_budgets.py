@@ -5,6 +5,7 @@ Upstream: plugins/defaultpreemption/default_preemption.go (filterPodsWithPDBViol
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -48,10 +49,15 @@ def budgets_of(objects: Iterable[PodDisruptionBudget]) -> tuple[Budget, ...]:
 
 
 class Disruptions:
-    """Tells which evictions violate budgets. Matching budgets are cached by pod signature."""
+    """Tells which evictions violate budgets. Matching budgets are cached by pod signature.
 
-    def __init__(self, budgets: Sequence[Budget]) -> None:
-        self._budgets = budgets
+    stops: see Rules.stops_at_violated_budget; upstream's order of budgets is a map's, ours is by
+           name
+    """
+
+    def __init__(self, budgets: Sequence[Budget], *, stops: bool = False) -> None:
+        self._budgets = sorted(budgets, key=lambda budget: budget.key) if stops else budgets
+        self._stops = stops
         self._matching: dict[int, tuple[Budget, ...]] = {}
 
     def matching(self, pod: PodInfo) -> tuple[Budget, ...]:
@@ -76,6 +82,10 @@ class Disruptions:
         if not pairs:
             return violating
         entries, budgets = np.array(pairs, dtype=np.intp).T
+        if self._stops and len(np.unique(entries)) < len(entries):
+            nodes = lower.nodes[entries].tolist()
+            violating[self._violating_in_order(entries.tolist(), budgets.tolist(), nodes)] = True
+            return violating
         allowed = np.array([budget.allowed for budget in self._budgets], dtype=np.int64)
         # Pairs of one node and budget side by side, in the order of the pods.
         groups = lower.nodes[entries] * len(allowed) + budgets
@@ -83,6 +93,21 @@ class Disruptions:
         _, first, sizes = np.unique(groups[order], return_index=True, return_counts=True)
         evictions = np.arange(1, len(order) + 1) - np.repeat(first, sizes)
         violating[entries[order][evictions > allowed[budgets[order]]]] = True
+        return violating
+
+    def _violating_in_order(
+        self, entries: list[int], budgets: list[int], nodes: list[int]
+    ) -> list[int]:
+        """The violating entries, where a budget after the first that one violates does not count
+        it."""
+        evictions: Counter[tuple[int, int]] = Counter()
+        violating: list[int] = []
+        for entry, budget, node in zip(entries, budgets, nodes, strict=True):
+            if violating and violating[-1] == entry:
+                continue
+            evictions[node, budget] += 1
+            if evictions[node, budget] > self._budgets[budget].allowed:
+                violating.append(entry)
         return violating
 
     def _pairs(self, columns: PodColumns, numbers: Rows) -> list[tuple[int, int]]:
@@ -108,10 +133,13 @@ class Disruptions:
         allowed = {budget.key: budget.allowed for budget in self._budgets}
         violated_by_uid = {}
         for pod in pods:
-            matching = self.matching(pod)
-            for budget in matching:
+            violated = []
+            for budget in self.matching(pod):
                 allowed[budget.key] -= 1
-            violated = tuple(budget.key for budget in matching if allowed[budget.key] < 0)
+                if allowed[budget.key] < 0:
+                    violated.append(budget.key)
+                    if self._stops:
+                        break
             if violated:
-                violated_by_uid[pod.uid] = violated
+                violated_by_uid[pod.uid] = tuple(violated)
         return violated_by_uid

@@ -6,7 +6,7 @@ pods have changed, or another priority leaves other pods below it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
 import numpy as np
@@ -54,10 +54,12 @@ class PodColumns:
     priority:   by number
     start:      by number, the start as a number that sorts as the time, or NOT_STARTED
     signature:  by number
+    ages_once:  how pods are sorted that have not started, see sort_by_importance
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, *, ages_once: bool = False) -> None:
         self._snapshot = snapshot
+        self.ages_once = ages_once
         self.pods: list[PodInfo] = []
         self.priority: Column = np.empty(0, dtype=np.int64)
         self.start: Column = np.empty(0, dtype=np.int64)
@@ -110,7 +112,7 @@ class PodColumns:
             others = [pod.priority for pod in on_node[row] if pod.priority >= priority]
             self._lowest_other[row] = min(others, default=HIGHEST)
             self._versions[row] = version
-            sort_by_importance(lower)
+            sort_by_importance(lower, on_node[row] if self.ages_once else None)
             self._lower[row] = np.array([numbers[pod] for pod in lower], dtype=np.intp)
 
     def _add_pods(self, pods: Iterable[PodInfo]) -> None:
@@ -130,6 +132,15 @@ class PodColumns:
             number = self._amount_numbers[id(pod.resources)] = len(self._amounts)
             self._amounts.append(pod.resources)
         return number
+
+
+def _with_ages_once(snapshot: Snapshot) -> PodColumns:
+    return PodColumns(snapshot, ages_once=True)
+
+
+def pod_columns(ages_once: bool) -> Callable[[Snapshot], PodColumns]:
+    """What Snapshot.index makes the columns with."""
+    return _with_ages_once if ages_once else PodColumns
 
 
 def _extended(column: Column, values: Sequence[int]) -> Column:

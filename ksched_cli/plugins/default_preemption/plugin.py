@@ -49,7 +49,7 @@ from ksched_cli.plugins.default_preemption.column_dry_run import ColumnDryRun
 from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions, budgets_of
 from ksched_cli.plugins.default_preemption.dry_run_columns import DryRunColumns
 from ksched_cli.plugins.default_preemption.extenders import call_extenders
-from ksched_cli.plugins.default_preemption.lower_pods import PodColumns
+from ksched_cli.plugins.default_preemption.lower_pods import pod_columns
 from ksched_cli.plugins.default_preemption.lowest_priorities import LowestPriorities
 from ksched_cli.plugins.default_preemption.pod_groups import GroupPreemption
 from ksched_cli.plugins.default_preemption.victims import DryRun
@@ -76,6 +76,11 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
         self._absolute = args.min_candidate_nodes_absolute or 0
         self._lowest_priorities = LowestPriorities(handle.snapshot)
         self._budgets = budgets_of(handle.cluster.pod_disruption_budgets.values())
+        rules = handle.release.rules
+        self._success = _candidate_message if rules.tells_candidate else _success
+        self._pod_columns = pod_columns(rules.ages_victims_once)
+        self._ages_once = rules.ages_victims_once
+        self._stops = rules.stops_at_violated_budget
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Upstream gates pods whose victims are being evicted; here evictions take no time."""
@@ -151,7 +156,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
             ties=choice.ties,
             steps=choice.steps,
         )
-        return chosen, PostFilterResult(choice.node), SUCCESS
+        status = self._success(choice.node, len(victims.pods))
+        return chosen, PostFilterResult(choice.node), status
 
     def _ineligible(self, pod: PodInfo, filtered: NodeStatuses) -> str:
         """Why the pod may not preempt, or "". Upstream: PodEligibleToPreemptOthers."""
@@ -202,13 +208,14 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
             self._snapshot,
             state,
             pod,
-            Disruptions(self._budgets),
+            Disruptions(self._budgets, stops=self._stops),
+            self._ages_once,
             partial(self._explain, pod) if detailed else None,
         )
         requests = None if detailed else dry_run.filtering.compared_requests(state, pod)
         if requests is None:
             return lambda rows: self._add_each(dry_run, rows, results)
-        in_columns = ColumnDryRun(dry_run, requests, self._snapshot.index(PodColumns))
+        in_columns = ColumnDryRun(dry_run, requests, self._snapshot.index(self._pod_columns))
 
         def run(rows: Rows) -> None:
             is_nominated = np.isin(rows, self._nominated_rows())
@@ -279,6 +286,15 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
     def _fit_error(self, search: CandidateSearch) -> str:
         """kube-scheduler's message; nodes that were not tried count as unresolvable."""
         return counts_message(len(self._snapshot), search.rejection_counts(), NOT_HELPFUL)
+
+
+def _candidate_message(node: str, victims: int) -> Status:
+    what = f"found a potential placement for pod on node {node}, preempting {victims} victims"
+    return Status(Code.SUCCESS, (what,))
+
+
+def _success(node: str, victims: int) -> Status:
+    return SUCCESS
 
 
 def _is_terminating_by_preemption(pod: PodInfo) -> bool:

@@ -18,6 +18,7 @@ class Reprieve(Struct, frozen=True):
     """The pods put back on several nodes, and those that may not stay.
 
     lower:    in the order they are put back
+    numbers:  the same pods, those of a node in order of importance
     starts:   per node, where its pods begin in `lower`
     violates: per pod, whether its eviction violates a budget
     evicted:  per pod, whether it is a victim
@@ -25,6 +26,7 @@ class Reprieve(Struct, frozen=True):
 
     columns: PodColumns
     lower: LowerPods
+    numbers: Rows
     starts: Rows
     violates: Mask
     evicted: Mask
@@ -36,7 +38,8 @@ class Reprieve(Struct, frozen=True):
         evicted, violates = self.evicted[entries], self.violates[entries]
         pods = [self.columns.pods[i] for i in self.lower.numbers[entries][evicted].tolist()]
         if violates.any() and not violates.all():
-            sort_by_importance(pods)
+            ordered = [self.columns.pods[i] for i in self.numbers[entries].tolist()]
+            sort_by_importance(pods, ordered if self.columns.ages_once else None)
         return Victims(tuple(pods), int(np.count_nonzero(violates & evicted)))
 
 

@@ -40,6 +40,7 @@ def no_victim(node: str) -> Rejection:
 class DryRun(Struct, frozen=True):
     """Selects one pod's victims on the nodes of a snapshot. Upstream: DryRunPreemption.
 
+    ages_once: see sort_by_importance
     explain:  the details of a rejection, given the plugin's name and the state and the node as they
               are at that point; None: no details
     concerned: the results of `concerns` by pod signature
@@ -50,6 +51,7 @@ class DryRun(Struct, frozen=True):
     state: CycleState
     pod: PodInfo
     disruptions: Disruptions
+    ages_once: bool = False
     explain: Callable[[str, CycleState, NodeInfo], tuple[str, ...]] | None = None
     concerned: dict[int, bool] = field(default_factory=dict)
 
@@ -147,6 +149,7 @@ class _Reprieve:
 
     indices: of the undecided nodes in the selection; the lists below are parallel to it
     order:   the pods of all these nodes, in the order they are added back
+    by_importance: per node, its pods in order of importance
     starts:  per node, where its pods begin in `order`; counts: their number
     pdb_violated_by: per node, by UID, the pods that would violate budgets, which are added first
     evicted: per entry of `order`, whether the pod is a victim
@@ -158,9 +161,11 @@ class _Reprieve:
         self.selection = selection
         self.indices = indices
         self.order: list[PodInfo] = []
+        self.by_importance: list[list[PodInfo]] = []
         self.pdb_violated_by: list[dict[str, tuple[str, ...]]] = []
         for pods in lower:
-            sort_by_importance(pods)
+            sort_by_importance(pods, list(pods) if selection.run.ages_once else None)
+            self.by_importance.append(list(pods))
             pdb_violated_by = selection.run.disruptions.pdb_violated_by(pods)
             if pdb_violated_by:
                 pods.sort(key=lambda pod: pod.uid not in pdb_violated_by)
@@ -218,7 +223,8 @@ class _Reprieve:
         pdb_violated_by = self.pdb_violated_by[i]
         violations = sum(evicted[start : start + len(pdb_violated_by)])
         if 0 < len(pdb_violated_by) < count:
-            sort_by_importance(victims)
+            ordered = self.by_importance[i]
+            sort_by_importance(victims, ordered if self.selection.run.ages_once else None)
         if self.selection.run.explain is None:
             return Victims(tuple(victims), violations)
         return Victims(

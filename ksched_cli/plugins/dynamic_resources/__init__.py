@@ -13,6 +13,8 @@ def _variant(entry: PluginEntry, release: Release) -> PluginEntry:
     entry = replace(entry, in_tree_args=args_of(release))
     if not release.rules.scores_devices:
         return entry
+    if "podGroupPostFilter" not in release.rules.absent_points:
+        entry = replace(entry, points=entry.points | {"podGroupPostFilter"})
     target = f"{__name__}.scoring:ScoringDynamicResources"
     if release.enabled("DRAExtendedResource"):
         target = f"{__name__}.extended:ExtendedDynamicResources"

@@ -115,7 +115,7 @@ class DeviceAllocator:
         self._request_data: dict[tuple[int, int, int], RequestData] = {}
         self._constraints: list[list[ConstraintState]] = []
         self._result: list[list[_Allocated]] = [[] for _ in claims]
-        self._partial_use = PartialUse(view, node_pools)
+        self._partial_use = PartialUse(view, node_pools, self._rules)
         self._is_plain = self._has_plain_devices() and not self._compares_distinct_values()
         self._remembers_failures = view.interchangeable and self._is_plain
         self._failed_states: set[object] = set()
@@ -167,13 +167,21 @@ class DeviceAllocator:
         for index, alternatives in enumerate(self._demand.claims[claim].alternatives):
             if self._rules.refuses_capacity_requests:
                 self._refuse_capacity(claim, alternatives)
-            minimum = wrap(minimum + min(self._validate_alternatives(claim, index, alternatives)))
+            count = min(self._validate_alternatives(claim, index, alternatives))
+            left = ALLOCATION_RESULTS_MAX_SIZE - minimum
+            if self._rules.counts_devices_per_request and count > left:
+                raise AllocationError(
+                    f"claim {self._claim_names[claim]}, request {alternatives.name}: adding {count}"
+                    f" devices exceeds the claim limit of {ALLOCATION_RESULTS_MAX_SIZE}, with"
+                    f" {minimum} already accounted for"
+                )
+            minimum = wrap(minimum + count)
         if not 0 <= minimum <= ALLOCATION_RESULTS_MAX_SIZE:
             # Upstream panics at a negative number, which the API server refuses.
             limit = f"exceeds the claim limit of {ALLOCATION_RESULTS_MAX_SIZE}"
-            count = f"{minimum} {limit if minimum > 0 else 'is negative'}"
+            problem = f"{minimum} {limit if minimum > 0 else 'is negative'}"
             name = self._claim_names[claim]
-            raise AllocationError(f"claim {name}: number of requested devices {count}")
+            raise AllocationError(f"claim {name}: number of requested devices {problem}")
         constraints = self._demand.claims[claim].constraints
         for index, constraint in enumerate(constraints):
             if not constraint.kind or not self._has(constraint):
@@ -181,8 +189,7 @@ class DeviceAllocator:
                     f"claim {self._claim_names[claim]}, constraint #{index}: empty constraint "
                     "(unsupported constraint type?)"
                 )
-        compares = self._rules.compares_distinct_values
-        self._constraints.append([constraint_state(c, compares) for c in constraints])
+        self._constraints.append([constraint_state(c, self._rules) for c in constraints])
 
     def _refuse_capacity(self, claim: int, alternatives: RequestAlternatives) -> None:
         for request in alternatives.requests:
@@ -258,9 +265,39 @@ class DeviceAllocator:
             for device in self._pools[pool_index]:
                 if device.signature not in matched:
                     matched[device.signature] = self._selectable(claim, request, number, device)
-                if matched[device.signature] and self._has_capacity(request, number, device):
+                if matched[device.signature] and self._may_have_capacity(
+                    claim, request, number, device
+                ):
                     devices.append(device)
         return devices
+
+    def _may_have_capacity(
+        self, claim: int, request: RequestAlternative, number: int, device: CandidateDevice
+    ) -> bool:
+        """Whether a device counts in mode All: where claims use some of its capacity, and too
+        little is left, the rules differ."""
+        if not self._rules.keeps_full_devices:
+            return self._has_capacity(request, number, device)
+        self._check_capacity(claim, request, number, device, all_devices=True)
+        too_small = self._signature(device).too_small
+        return not (too_small and too_small[number])
+
+    def _check_capacity(
+        self,
+        claim: int,
+        request: RequestAlternative,
+        number: int,
+        device: CandidateDevice,
+        *,
+        all_devices: bool = False,
+    ) -> None:
+        """Raises AllocationError where a device cannot even tell how much it would consume."""
+        errors = self._signature(device).capacity_errors
+        if errors and errors[number]:
+            name = self._device_name(device)
+            name = name.rpartition("/")[2] if all_devices else name
+            problem = f"checking capacity for device {name}: {errors[number]}"
+            raise self._error(claim, request.name, problem)
 
     def _error(self, claim: int, request: str, problem: str) -> AllocationError:
         return AllocationError(f"claim {self._claim_names[claim]}, request {request}: {problem}")
@@ -303,9 +340,10 @@ class DeviceAllocator:
             if request_data.request.mode == ALL and not request_data.all_devices:
                 return False
             if device < request_data.count:
-                # Upstream's sum is an int64, and negative beyond the greatest.
                 total = len(self._result[claim]) + request_data.count - device
-                if ALLOCATION_RESULTS_MAX_SIZE < total <= MAX_INT64:
+                # Up to 1.36 upstream's sum is an int64, and negative beyond the greatest.
+                is_wrapped = total > MAX_INT64 and not self._rules.counts_devices_per_request
+                if total > ALLOCATION_RESULTS_MAX_SIZE and not is_wrapped:
                     return True
                 if request_data.request.mode == ALL:
                     return self._allocate_all(indices, request_data)
@@ -366,6 +404,7 @@ class DeviceAllocator:
                 continue
             if not self._selectable(claim, request, number, candidate):
                 continue
+            self._check_capacity(claim, request, number, candidate)
             if not self._allocate_device(claim, request_data, candidate, must=False):
                 continue
             is_too_large = yield claim, entry, alternative, device + 1, chosen
@@ -401,7 +440,9 @@ class DeviceAllocator:
         if rejection is None:
             return True
         if rejection.failure is not None:
-            raise AllocationError(rejection.error(self._claim_names[claim], request.class_name))
+            name = self._device_name(device) if self._rules.names_device_in_errors else ""
+            text = rejection.error(self._claim_names[claim], request.class_name, name)
+            raise AllocationError(text)
         return False
 
     def _is_in_use(self, claim: int, request: RequestAlternative, device: CandidateDevice) -> bool:

@@ -6,6 +6,7 @@ matchAttributeConstraint; constraint.go, distinctAttributeConstraint).
 
 from __future__ import annotations
 
+from ksched_cli.kube.versions import Rules
 from ksched_cli.plugins.dynamic_resources.requests import (
     DISTINCT_ATTRIBUTE,
     Constraint,
@@ -75,7 +76,30 @@ class DistinctState(ConstraintState):
             self.count -= 1
 
 
-def constraint_state(constraint: Constraint, compares_distinct_values: bool) -> ConstraintState:
-    if constraint.kind == DISTINCT_ATTRIBUTE and compares_distinct_values:
-        return DistinctState(constraint)
-    return ConstraintState(constraint)
+class EveryDistinctState(ConstraintState):
+    """distinctAttribute where every device counts. values: of all devices, in order."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, constraint: Constraint) -> None:
+        super().__init__(constraint)
+        self.values: list[AttributeValue] = []
+
+    def add(self, request: RequestAlternative, value: AttributeValue | None) -> bool:
+        if not self.constraint.applies_to(request):
+            return True
+        values = self.values
+        if value is None or value in values or (values and value[0] == ""):
+            return False
+        values.append(value)
+        return True
+
+    def remove(self, request: RequestAlternative) -> None:
+        if self.constraint.applies_to(request):
+            self.values.pop()
+
+
+def constraint_state(constraint: Constraint, rules: Rules) -> ConstraintState:
+    if constraint.kind != DISTINCT_ATTRIBUTE or not rules.compares_distinct_values:
+        return ConstraintState(constraint)
+    return (EveryDistinctState if rules.remembers_distinct_values else DistinctState)(constraint)

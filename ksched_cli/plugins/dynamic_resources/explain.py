@@ -126,7 +126,10 @@ class AllocationExplanation:
             value = f"={taint.value}" if taint.value else ""
             return f"the taint {taint.key}{value}:{taint.effect}"
         if traits.has_capacity and not fits(
-            traits.capacities, request.capacity, shared.consumed(device.id)
+            traits.capacities,
+            request.capacity,
+            self._view.capacity_policy,
+            shared.consumed(device.id),
         ):
             return "capacity that the request asks for and they do not have left"
         counters = self._node_pools.counters[pool] if self._node_pools.counters else None

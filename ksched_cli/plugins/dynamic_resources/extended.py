@@ -21,7 +21,6 @@ from ksched_cli.plugins.dynamic_resources.args import DynamicResourcesArgs
 from ksched_cli.plugins.dynamic_resources.claims import allocated, reserved
 from ksched_cli.plugins.dynamic_resources.plugin import (
     STATE_KEY,
-    STILL_NOT_SCHEDULABLE,
     ClaimsState,
     read_state,
 )
@@ -62,7 +61,7 @@ class ExtendedDynamicResources(ScoringDynamicResources):
     ) -> tuple[PostFilterResult | None, Status]:
         result, status = super().post_filter(state, pod, filtered)
         extended = read_state(state).extended if STATE_KEY in state.data else None
-        if extended is None or not extended.is_stale or status.message != STILL_NOT_SCHEDULABLE:
+        if extended is None or not extended.is_stale or status is not self._still_not_schedulable:
             return result, status
         defer(state, partial(self._store.delete, extended.claim))
         return None, Status.unschedulable("deletion of ResourceClaim completed")

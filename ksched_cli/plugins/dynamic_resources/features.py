@@ -19,6 +19,7 @@ class AllocatorFeatures(Struct, frozen=True):
     device_taints:           devices may have taints
     partitionable_devices:   devices may take from counters of their pool, and be of some nodes only
     binding_conditions:      devices may have conditions to wait for before the pod is bound
+    fractional_range:        ranges of capacity may count in thousandths
     shows_sharing:           selectors see whether a device may be shared, be it possible or not
     """
 
@@ -26,6 +27,7 @@ class AllocatorFeatures(Struct, frozen=True):
     device_taints: bool = False
     partitionable_devices: bool = False
     binding_conditions: bool = False
+    fractional_range: bool = False
     shows_sharing: bool = False
 
     @property
@@ -54,6 +56,7 @@ def features_of(release: Release) -> AllocatorFeatures:
         device_taints=release.enabled("DRADeviceTaints"),
         partitionable_devices=release.enabled("DRAPartitionableDevices"),
         binding_conditions=has_status and release.enabled("DRADeviceBindingConditions"),
+        fractional_range=release.enabled("DRAFractionalCapacityRange"),
     )
     rules = release.rules
     shows_sharing = features.needs_incubating if rules.picks_allocator else rules.shows_sharing

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from ksched_cli.framework.shared_devices import DeviceID
 from ksched_cli.kube.quantity import Quantity
+from ksched_cli.kube.versions import Rules
 from ksched_cli.plugins.dynamic_resources.candidates import CandidateDevice, NodePools
 from ksched_cli.plugins.dynamic_resources.capacity import (
     NOTHING,
@@ -27,17 +28,17 @@ Share: TypeAlias = tuple[tuple[str, Quantity], ...] | None
 
 
 class PartialUse:
-    def __init__(self, view: DemandView, node_pools: NodePools) -> None:
+    def __init__(self, view: DemandView, node_pools: NodePools, rules: Rules) -> None:
         self._view = view
         self._node_pools = node_pools
         self._allocating: dict[DeviceID, Consumed] = {}
+        self._rules = rules
         self._available: dict[str, Counters] = {}
         self._consumed: dict[str, dict[CounterKey, int]] = {}
 
     def take_counters(self, device: CandidateDevice) -> Consumption | None:
         """What it takes; None: too little of the pool's counters is left. Only the first share of a
-        device takes counters. Upstream, and so this, tells pools apart by their names alone, not by
-        their drivers.
+        device takes counters.
 
         Upstream: checkAvailableCounters.
         """
@@ -45,7 +46,7 @@ class PartialUse:
         consumption = signature.consumption
         if not consumption or (signature.sharing is not None and self._is_shared(device)):
             return ()
-        name = self._node_pools.pools[device.pool].name
+        name = self._counter_name(device)
         counters = self._node_pools.counters[device.pool] or {}
         available = self._available.setdefault(name, counters)
         consumed = self._consumed.setdefault(name, {})
@@ -59,9 +60,15 @@ class PartialUse:
     def give_back_counters(self, device: CandidateDevice, consumption: Consumption) -> None:
         """Upstream: deallocateCountersForDevice."""
         if consumption:
-            consumed = self._consumed[self._node_pools.pools[device.pool].name]
+            consumed = self._consumed[self._counter_name(device)]
             for key, amount in consumption:
                 consumed[key] -= amount
+
+    def _counter_name(self, device: CandidateDevice) -> str:
+        """What the counters of a device's pool are kept under. Up to 1.36 upstream tells pools
+        apart by their names alone, not by their drivers."""
+        pool = self._node_pools.pools[device.pool]
+        return pool.key if self._rules.tells_pools_apart else pool.name
 
     def has_capacity(
         self, request: RequestAlternative, number: int, device: CandidateDevice
@@ -75,14 +82,17 @@ class PartialUse:
         allocating = self._allocating.get(pool_device.id, NOTHING)
         if not consumed and not allocating:
             return not self._view.signatures[device.signature].too_small[number]
-        return fits(traits.capacities, request.capacity, consumed, allocating)
+        policy = self._view.capacity_policy
+        return fits(traits.capacities, request.capacity, policy, consumed, allocating)
 
     def take_share(
         self, request: RequestAlternative, device: CandidateDevice
     ) -> tuple[Share, Consumed | None]:
         """What it consumes, and what was being allocated of the device before."""
         pool_device = self._pool_device(device)
-        share = consumed_capacities(pool_device.traits.capacities, request.capacity)
+        share = consumed_capacities(
+            pool_device.traits.capacities, request.capacity, self._view.capacity_policy
+        )
         before = self._allocating.get(pool_device.id)
         amounts = dict(before or NOTHING)
         for name, amount in share:
@@ -104,4 +114,6 @@ class PartialUse:
     def _is_shared(self, device: CandidateDevice) -> bool:
         """Whether a claim consumes some of its capacity. Upstream: deviceCapacityInUse."""
         device_id = self._pool_device(device).id
-        return self._node_pools.shared.has_consumed(device_id) or device_id in self._allocating
+        shared = self._node_pools.shared
+        is_in_use = self._rules.counts_bare_shares and device_id in shared
+        return is_in_use or shared.has_consumed(device_id) or device_id in self._allocating

@@ -68,7 +68,9 @@ if TYPE_CHECKING:
 
 STATE_KEY = "DynamicResources"
 CLAIM_UNREACHABLE = Status.unresolvable("resourceclaim not available on the node")
-STILL_NOT_SCHEDULABLE = "still not schedulable"
+SILENT = Status.unschedulable()
+NOTHING_TO_DEALLOCATE = Status.unschedulable("no new claims to deallocate")
+STILL_NOT_SCHEDULABLE = Status.unschedulable("still not schedulable")
 NANOSECONDS = 1e9
 
 
@@ -115,7 +117,11 @@ class DynamicResources(
         self._seconds = (timeout or 0) / NANOSECONDS
         self._handle = handle
         self._waits_for_devices = features_of(handle.release).binding_conditions
-        self._pod_kind = "Pod" if handle.release.rules.names_owner_kind else "pod"
+        rules = handle.release.rules
+        self._pod_kind = "Pod" if rules.names_owner_kind else "pod"
+        is_silent = rules.device_post_filter_is_silent
+        self._nothing_to_deallocate = SILENT if is_silent else NOTHING_TO_DEALLOCATE
+        self._still_not_schedulable = SILENT if is_silent else STILL_NOT_SCHEDULABLE
 
     def scope_for(self, pod: PodInfo) -> Scope:
         return Scope.CLUSTER if pod.spec.resource_claims else Scope.NODE
@@ -229,7 +235,7 @@ class DynamicResources(
             return None, Status.error("not found")
         claims_state = read_state(state)
         if not claims_state.claims:
-            return None, Status.unschedulable("no new claims to deallocate")
+            return None, self._nothing_to_deallocate
         # Upstream iterates over a map here, in random order.
         for index in sorted(claims_state.unavailable):
             claim = claims_state.claims[index]
@@ -237,7 +243,7 @@ class DynamicResources(
             if not users or (len(users) == 1 and users[0].uid == pod.uid):
                 defer(state, partial(self._store.write, deallocated(claim)))
                 return None, Status.unschedulable("deallocation of ResourceClaim completed")
-        return None, Status.unschedulable(STILL_NOT_SCHEDULABLE)
+        return None, self._still_not_schedulable
 
     # -- Reserve, PreBind -------------------------------------------------------------------------
 

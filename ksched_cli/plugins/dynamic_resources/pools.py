@@ -16,6 +16,7 @@ from typing import TypeAlias
 from ksched_cli.cluster.objects import Device, ResourceSlice, ResourceSliceSpec
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.kube.versions import Rules, release_of
+from ksched_cli.plugins.dynamic_resources.capacity import CapacityPolicyRules
 from ksched_cli.plugins.dynamic_resources.counters import (
     CounterError,
     PoolCounters,
@@ -66,8 +67,14 @@ class DevicePools:
         rules = rules or release_of().rules
         slices = list(slices)
         self._features = features
-        self._checks_cluster = rules.skips_unusable_pools
+        self._rules = rules
+        self.capacity_policy = CapacityPolicyRules(
+            rules.aborts_at_bad_capacity, features.fractional_range
+        )
         self._generations = _count_generations(slices)
+        if rules.skips_compatibility_groups:
+            slices = [each for each in slices if not _names_groups(each.spec)]
+        self._counted = _count_generations(slices)
         self._slices = sorted(filter(self._is_counted, slices), key=lambda item: item.name)
         self._slices_of: dict[PoolID, list[int]] = {}
         self._counter_slices: dict[PoolID, list[int]] = {}
@@ -76,7 +83,9 @@ class DevicePools:
             self._slices_of.setdefault(pool_id, []).append(number)
             if self._has_counters(number):
                 self._counter_slices.setdefault(pool_id, []).append(number)
-        self.ambiguous_names = _repeated(name for _, name in self._counter_slices)
+        self.ambiguous_names: frozenset[str] = frozenset()
+        if not rules.tells_pools_apart:
+            self.ambiguous_names = _repeated(name for _, name in self._counter_slices)
         self.pools: list[Pool] = []
         self.kinds: list[DeviceKind] = []
         self._kind_numbers: dict[DeviceKind, int] = {}
@@ -96,19 +105,19 @@ class DevicePools:
         spec = resource_slice.spec
         return self._features.partitionable_devices or (
             spec.per_device_node_selection is None
-            and not (self._checks_cluster and spec.shared_counters)
+            and not (self._rules.skips_unusable_pools and spec.shared_counters)
         )
 
     def _gather(self, snapshot: Snapshot, reach: SliceReach) -> list[tuple[int, ...]]:
         """Per row, the numbers of its pools."""
         slices_of_row: list[list[ReachedSlice]] = [[] for _ in snapshot.names]
         for number, resource_slice in enumerate(self._slices):
-            if not self._has_counters(number):
+            if self._rules.places_counters or not self._has_counters(number):
                 for row, reached in reach.reached_rows(resource_slice):
                     slices_of_row[row].append((number, reached))
         elsewhere = {
             pool_id: pool
-            for pool_id in self._counter_slices
+            for pool_id in (() if self._rules.places_counters else self._counter_slices)
             if (pool := self._pool_on_node(pool_id, [])) is not None and not pool.is_usable
         }
         pools_by_slices: dict[tuple[ReachedSlice, ...], tuple[int, ...]] = {}
@@ -141,11 +150,14 @@ class DevicePools:
 
     def _comes_last(self, pool: Pool) -> bool:
         """With binding conditions. Since 1.35 upstream sees no devices of an unusable pool."""
-        return pool.has_binding_conditions and (pool.is_usable or not self._checks_cluster)
+        is_seen = pool.is_usable or not self._rules.skips_unusable_pools
+        return pool.has_binding_conditions and is_seen
 
     def _pool_on_node(self, pool_id: PoolID, slices: Sequence[ReachedSlice]) -> Pool | None:
         """None: slices that are out of reach are newer."""
-        reach = dict(slices) | dict.fromkeys(self._counter_slices.get(pool_id, ()), b"")
+        reach = dict(slices)
+        if not self._rules.places_counters:
+            reach |= dict.fromkeys(self._counter_slices.get(pool_id, ()), b"")
         newest = self._newest_generation(reach)
         if self._is_obsolete(newest):
             return None
@@ -158,7 +170,7 @@ class DevicePools:
 
     def _newest_generation(self, numbers: Iterable[int]) -> tuple[int, ...]:
         ordered = sorted(numbers)
-        if not self._checks_cluster:
+        if not self._rules.skips_unusable_pools:
             ordered.sort(key=lambda number: _has_conditions(self._slices[number].spec))
         generation = max(self._slices[number].spec.pool.generation for number in ordered)
         return tuple(n for n in ordered if self._slices[n].spec.pool.generation == generation)
@@ -167,15 +179,15 @@ class DevicePools:
         """Whether slices of the pool that are out of reach are newer. Upstream looks only where
         not all slices are within reach."""
         spec = self._slices[numbers[0]].spec
-        if not self._checks_cluster or len(numbers) == spec.pool.resource_slice_count:
+        if not self._rules.skips_unusable_pools or len(numbers) == spec.pool.resource_slice_count:
             return False
         return max(self._generations[_pool_id(spec)]) > spec.pool.generation
 
     def _is_incomplete(self, numbers: Sequence[int]) -> bool:
         spec = self._slices[numbers[0]].spec
         count = len(numbers)
-        if self._checks_cluster and count != spec.pool.resource_slice_count:
-            count = self._generations[_pool_id(spec)][spec.pool.generation]
+        if self._rules.skips_unusable_pools and count != spec.pool.resource_slice_count:
+            count = self._counted[_pool_id(spec)][spec.pool.generation]
         return count != spec.pool.resource_slice_count
 
     def _build_pool(self, slices: Sequence[ReachedSlice]) -> Pool:
@@ -237,14 +249,14 @@ class DevicePools:
         if key in self._counters_cache:
             return self._counters_cache[key]
         reached = [self._slices[number].spec for number in numbers]
-        sets = [each for slice_spec in reached for each in slice_spec.shared_counters]
-        total = total_counters(sets)
-        check_consumption((device for each in reached for device in each.devices), sets)
         others = [
             self._slices[number].spec
             for number in self._slices_of[key[0]]
             if self._slices[number].spec.pool.generation == key[1] and number not in numbers
         ]
+        sets = [each for slice_spec in (*reached, *others) for each in slice_spec.shared_counters]
+        total = total_counters(sets)
+        check_consumption((device for each in reached for device in each.devices), sets)
         check_consumption((device for each in others for device in each.devices), sets)
         consumers = tuple(
             ((each.driver, each.pool.name, device.name), consumption_of(device))
@@ -266,6 +278,12 @@ def _count_generations(slices: Iterable[ResourceSlice]) -> dict[PoolID, Counter[
         spec = resource_slice.spec
         generations.setdefault(_pool_id(spec), Counter())[spec.pool.generation] += 1
     return generations
+
+
+def _names_groups(spec: ResourceSliceSpec) -> bool:
+    """Upstream: sliceUsesCompatibilityGroups."""
+    consumptions = (each for device in spec.devices for each in device.consumes_counters)
+    return any(consumption.compatibility_groups for consumption in consumptions)
 
 
 def _pool_id(spec: ResourceSliceSpec) -> PoolID:

@@ -85,6 +85,10 @@ class RequestAlternatives:
     requests: tuple[RequestAlternative, ...]
     prioritized: bool
 
+    @property
+    def name(self) -> str:
+        return self.requests[0].base_name
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimDemand:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ksched_cli.cel.checks import check_literals
 from ksched_cli.cel.environment import CelCompileError, CelUnavailableError, check
@@ -20,6 +20,12 @@ from ksched_cli.cel.values import CelAbortError, CelError, DomainMap, Semver
 from ksched_cli.cluster.objects import DeviceAttribute, DeviceClass
 from ksched_cli.plugins.dynamic_resources.pool_devices import DeviceKind
 from ksched_cli.plugins.dynamic_resources.requests import RequestAlternative, expressions
+
+# Upstream: EnhanceRuntimeError.
+MISSING_KEY_HINT = (
+    ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with"
+    " has() for optional fields"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +50,16 @@ class SelectorRejection:
     expression: str
     failure: SelectorFailure | None = None
 
-    def error(self, claim: str, class_name: str) -> str:
-        """Upstream's message for the failure."""
+    def error(self, claim: str, class_name: str, device: str = "") -> str:
+        """Upstream's message for the failure. device: where later minors name it, else ''"""
         owner = f"class {class_name}" if self.from_class else f"claim {claim}"
         failure = self.failure
         assert failure is not None
-        return f"{owner}: selector #{self.index}: CEL {failure.phase} error: {failure.text}"
+        text, where = failure.text, ""
+        if device and failure.phase == "runtime":
+            where = f" on device {device}"
+            text += MISSING_KEY_HINT if "no such key:" in text else ""
+        return f"{owner}: selector #{self.index}{where}: CEL {failure.phase} error: {text}"
 
 
 MatchResult: TypeAlias = bool | SelectorFailure
@@ -58,7 +68,14 @@ MatchResult: TypeAlias = bool | SelectorFailure
 class DeviceSelectors:
     """Caches, for a whole run, which kinds of devices each expression matches."""
 
-    def __init__(self, kinds: Sequence[DeviceKind], classes: Mapping[str, DeviceClass]) -> None:
+    def __init__(
+        self,
+        kinds: Sequence[DeviceKind],
+        classes: Mapping[str, DeviceClass],
+        reads_lists: bool = True,
+    ) -> None:
+        """reads_lists: of attributes, see Rules"""
+        self._reads_lists = reads_lists
         self._kinds = kinds
         self._classes = classes
         self._device_inputs: dict[int, DeviceInput | SelectorFailure] = {}
@@ -91,12 +108,12 @@ class DeviceSelectors:
         return result
 
     def _evaluate(self, expression: str, kind: int) -> MatchResult:
-        program = compile_selector(expression)
+        program = compile_selector(expression, self._reads_lists)
         if isinstance(program, SelectorFailure):
             return program
         device = self._device_inputs.get(kind)
         if device is None:
-            device = self._device_inputs[kind] = _device_input(self._kinds[kind])
+            device = self._device_inputs[kind] = _device_input(self._kinds[kind], self._reads_lists)
         if isinstance(device, SelectorFailure):
             return device
         try:
@@ -106,20 +123,20 @@ class DeviceSelectors:
 
 
 @lru_cache(maxsize=4096)
-def compile_selector(expression: str) -> Program | SelectorFailure:
+def compile_selector(expression: str, reads_lists: bool = True) -> Program | SelectorFailure:
     try:
-        checked = check(expression)
-        check_literals(checked)
+        checked = check(expression, reads_lists)
+        check_literals(checked, "dyn" if reads_lists else "any")
         return Program(checked)
     except (CelCompileError, CelUnavailableError) as error:
         return SelectorFailure("compile", str(error))
 
 
-def _device_input(kind: DeviceKind) -> DeviceInput | SelectorFailure:
+def _device_input(kind: DeviceKind, reads_lists: bool) -> DeviceInput | SelectorFailure:
     attributes, capacity = DomainMap(), DomainMap()
     for name, attribute in kind.attributes:
         try:
-            value = attribute_value(attribute)
+            value = attribute_value(attribute, reads_lists)
         except CelError as error:
             return SelectorFailure("runtime", f"attribute {name}: {error}")
         domain, identifier = _domain_and_identifier(name, kind.driver)
@@ -136,8 +153,16 @@ def _domain_and_identifier(name: str, driver: str) -> tuple[str, str]:
     return (domain, identifier) if slash else (driver, name)
 
 
-def attribute_value(attribute: DeviceAttribute) -> bool | int | str | Semver:
+def attribute_value(
+    attribute: DeviceAttribute, reads_lists: bool = True
+) -> bool | int | str | Semver | list[Any]:
     """Raises CelError. Upstream: getAttributeValue."""
+    if reads_lists:
+        for values in (attribute.int_values, attribute.bool_values, attribute.string_values):
+            if values:
+                return list(values)
+        if attribute.version_values:
+            return [_version(text) for text in attribute.version_values]
     if attribute.int_value is not None:
         return attribute.int_value
     if attribute.bool_value is not None:
@@ -145,8 +170,12 @@ def attribute_value(attribute: DeviceAttribute) -> bool | int | str | Semver:
     if attribute.string_value is not None:
         return attribute.string_value
     if attribute.version_value is not None:
-        try:
-            return Semver.parse(attribute.version_value)
-        except CelError as error:
-            raise CelError(f"parse semantic version: {error}") from None
+        return _version(attribute.version_value)
     raise CelError("unsupported attribute value")
+
+
+def _version(text: str) -> Semver:
+    try:
+        return Semver.parse(text)
+    except CelError as error:
+        raise CelError(f"parse semantic version: {error}") from None

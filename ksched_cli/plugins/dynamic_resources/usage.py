@@ -6,12 +6,12 @@ Upstream: plugins/dynamicresources/dra_manager.go (ListAllAllocatedDevices), dyn
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ksched_cli.cluster.objects import DeviceClass
+from ksched_cli.cluster.objects import DeviceClass, ResourceSlice
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.framework.shared_devices import DeviceID
@@ -20,6 +20,7 @@ from ksched_cli.plugins.dynamic_resources.features import allocator_rules, featu
 from ksched_cli.plugins.dynamic_resources.pools import DevicePools
 from ksched_cli.plugins.dynamic_resources.requests import Demand
 from ksched_cli.plugins.dynamic_resources.selectors import DeviceSelectors
+from ksched_cli.plugins.dynamic_resources.taints import with_taint_rules
 from ksched_cli.plugins.dynamic_resources.view import DemandView
 
 
@@ -115,9 +116,12 @@ class Devices:
         self.classes: Mapping[str, DeviceClass] = handle.cluster.device_classes
         self.rules = allocator_rules(handle.release)
         self.features = features_of(handle.release)
-        slices = handle.cluster.resource_slices.values()
+        slices: Iterable[ResourceSlice] = handle.cluster.resource_slices.values()
+        taint_rules = tuple(handle.cluster.device_taint_rules.values())
+        if taint_rules and handle.release.enabled("DRADeviceTaintRules"):
+            slices = with_taint_rules(slices, taint_rules)
         self.pools = DevicePools(handle.snapshot, slices, self.rules, self.features)
-        self.selectors = DeviceSelectors(self.pools.kinds, self.classes)
+        self.selectors = DeviceSelectors(self.pools.kinds, self.classes, self.rules.reads_lists)
         self.in_use = DevicesInUse(self.pools, handle.service(ClaimStore))
         self._views: dict[Demand, DemandView] = {}
 

@@ -45,6 +45,7 @@ class DeviceSignature:
     too_small:  per request, whether the device could not give it the capacity that it asks for if
                 nobody used any of it
     sharing:    the capacities of a device that claims may share
+    capacity_errors: per request, why it cannot be said what the device would give it, or ""
     """
 
     rejections: tuple[SelectorRejection | None, ...]
@@ -54,6 +55,7 @@ class DeviceSignature:
     too_small: tuple[bool, ...] = ()
     consumption: Consumption = ()
     sharing: Capacities | None = None
+    capacity_errors: tuple[str, ...] = ()
 
     @property
     def is_plain(self) -> bool:
@@ -82,6 +84,7 @@ class DemandView:
 
     signatures:      the distinct device signatures
     pool_signatures: the distinct pool signatures
+    capacity_policy: how requests for capacity are rounded
     interchangeable: which of several devices with one signature is allocated makes no difference to
                      the rest of the search
     """
@@ -89,6 +92,7 @@ class DemandView:
     def __init__(self, demand: Demand, pools: DevicePools, selectors: DeviceSelectors) -> None:
         self.demand = demand
         self.interchangeable = _interchangeable(demand)
+        self.capacity_policy = pools.capacity_policy
         self.signatures: list[DeviceSignature] = []
         self.pool_signatures: list[PoolSignature] = []
         self._pools = pools
@@ -158,16 +162,23 @@ class DemandView:
             rejections = tuple(self._selectors.rejection(r, kind) or reach for r in requests)
         if traits is PLAIN:
             return DeviceSignature(rejections, attributes, device_kind.consumes_counters)
+        policy = self.capacity_policy
+        errors = [
+            policy.error(traits.capacities, r.capacity) if traits.has_capacity else ""
+            for r in requests
+        ]
         return DeviceSignature(
             rejections,
             attributes,
             device_kind.consumes_counters,
             tuple(bool(untolerated_taint(traits.taints, r.tolerations)) for r in requests),
             tuple(
-                traits.has_capacity and not fits(traits.capacities, r.capacity) for r in requests
+                traits.has_capacity and not fits(traits.capacities, r.capacity, policy)
+                for r in requests
             ),
             traits.consumption,
             traits.capacities if traits.is_shared else None,
+            tuple(errors) if any(errors) else (),
         )
 
 

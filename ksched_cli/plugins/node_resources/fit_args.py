@@ -7,7 +7,6 @@ Upstream: apis/config/types_pluginargs.go, v1/defaults.go, validation/validation
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -26,7 +25,7 @@ from ksched_cli.kube.field_errors import (
     unsupported,
 )
 from ksched_cli.kube.versions import Release
-from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
+from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint, shape_errors
 from ksched_cli.plugins.node_resources.resource_spec import (
     CPU_AND_MEMORY,
     ResourceSpec,
@@ -92,35 +91,15 @@ def _validate(release: Release, args: NodeResourcesFitArgs, path: str) -> list[F
 def _ratio_errors(release: Release, strategy: ScoringStrategy, path: str) -> list[FieldError]:
     ratio = strategy.requested_to_capacity_ratio
     if not release.rules.checks_strategy_type:
-        return [] if ratio is None else _validate_shape(ratio.shape or (), f"{path}.shape")
+        return [] if ratio is None else shape_errors(ratio.shape or (), f"{path}.shape")
     path = f"{path}.requestedToCapacityRatio"
     if strategy.type == STRATEGIES[2]:
         if ratio is not None:
-            return _validate_shape(ratio.shape or (), f"{path}.shape")
+            return shape_errors(ratio.shape or (), f"{path}.shape")
         return [required(path, "must be specified when type is RequestedToCapacityRatio")]
     if ratio is None:
         return []
     return [forbidden(path, "must be nil when type is not RequestedToCapacityRatio")]
-
-
-def _validate_shape(shape: Sequence[UtilizationShapePoint], path: str) -> list[FieldError]:
-    """validateFunctionShape."""
-    if not shape:
-        return [required(path, "at least one point must be specified")]
-    errors: list[FieldError] = []
-    for index in range(1, len(shape)):
-        if shape[index - 1].utilization >= shape[index].utilization:
-            where, value = f"{path}[{index}].utilization", shape[index].utilization
-            errors.append(invalid(where, value, "values must be sorted in increasing order"))
-            break
-    for index, point in enumerate(shape):
-        if not 0 <= point.utilization <= 100:
-            where = f"{path}[{index}].utilization"
-            errors.append(invalid(where, point.utilization, "not in valid range [0, 100]"))
-        if not 0 <= point.score <= 10:
-            where = f"{path}[{index}].score"
-            errors.append(invalid(where, point.score, "not in valid range [0, 10]"))
-    return errors
 
 
 def set_defaults(args: NodeResourcesFitArgs) -> NodeResourcesFitArgs:

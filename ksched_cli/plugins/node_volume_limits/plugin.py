@@ -60,6 +60,12 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
         self._names = handle.service(VolumeNames)
         self._csi_nodes = handle.service(CSINodes)
         self._migrations = tuple(migrations(self._csi_nodes))
+        self._required_drivers: frozenset[str] = frozenset()
+        if handle.release.enabled("VolumeLimitScaling"):
+            drivers = handle.cluster.csi_drivers.values()
+            self._required_drivers = frozenset(
+                driver.name for driver in drivers if driver.spec.prevent_pod_scheduling_if_missing
+            )
 
     def scope_for(self, pod: PodInfo) -> Scope:
         """Claims are looked up by their names, in which pods differ that look the same."""
@@ -92,12 +98,25 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
             except PluginError as error:
                 verdicts.reject(rows, Status.error(str(error)))
             else:
+                rows = self._with_drivers(volumes, nodes, rows, verdicts)
                 if not volumes or not self._csi_nodes.has_limits:
                     continue
                 rows = rows & limited
                 if np.count_nonzero(rows):
                     self._check_limits(volumes, nodes, rows, verdicts)
         return verdicts
+
+    def _with_drivers(
+        self, volumes: DriverByVolume, nodes: Nodes, rows: Mask, verdicts: Verdicts
+    ) -> Mask:
+        """Rejects the rows without a driver that says that it must be there, by the first by name,
+        where upstream takes any; returns the others."""
+        for driver in sorted(self._required_drivers.intersection(volumes.values())):
+            missing = rows & ~nodes.gather(self._csi_nodes.installed(driver))
+            rows = rows & ~missing
+            reason = f"{driver} CSI driver is not installed on the node"
+            verdicts.reject(missing, Status.unschedulable(reason))
+        return rows
 
     def _check_limits(
         self, volumes: DriverByVolume, nodes: Nodes, rows: Mask, verdicts: Verdicts

@@ -5,6 +5,8 @@ Upstream: plugins/volumebinding/binder.go (GetPodVolumeClaims, FindPodVolumes, A
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
@@ -25,7 +27,7 @@ from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 from ksched_cli.kube.sort import go_sort
 from ksched_cli.plugins.volume_binding.assumed_volumes import AssumedVolumes
-from ksched_cli.plugins.volume_binding.storage_capacity import StorageCapacity
+from ksched_cli.plugins.volume_binding.storage_capacity import FittingCapacities, StorageCapacity
 from ksched_cli.plugins.volumes.csi_migration import (
     TranslationError,
     plugin_of,
@@ -129,6 +131,12 @@ class PodVolumes(Struct):
             for binding in self.static_bindings
             if binding.chosen[row] != NO_VOLUME
         ]
+
+    def provisions(self) -> Iterator[tuple[PersistentVolumeClaim, Mask | None]]:
+        """The claims that volumes are to be made for, and where; None: on every node."""
+        yield from ((claim, None) for claim in self.dynamic_provisions)
+        for binding in self.static_bindings:
+            yield binding.claim, binding.chosen == NO_VOLUME
 
     def dynamic_provisions_at(self, row: int) -> list[PersistentVolumeClaim]:
         """The claims that a volume would be made for."""
@@ -324,12 +332,8 @@ class VolumeBinder:
     def _check_volume_provisions(self, rows: Mask, volumes: PodVolumes) -> None:
         """A node's first claim that fails gives the reason. Upstream: checkVolumeProvisions."""
         passing = rows.copy()
-        claims = [(claim, rows) for claim in volumes.dynamic_provisions]
-        claims += [
-            (binding.claim, binding.chosen == NO_VOLUME) for binding in volumes.static_bindings
-        ]
-        for claim, claim_rows in claims:
-            claim_rows = claim_rows & passing
+        for claim, where in volumes.provisions():
+            claim_rows = passing & (rows if where is None else where)
             if not claim_rows.any():
                 continue
             storage_class = self._cluster.storage_classes[claim_class(claim)]
@@ -356,6 +360,14 @@ class VolumeBinder:
         if size is None or largest is None:
             return np.ones(len(self._snapshot), dtype=np.bool_)
         return largest >= size.value()
+
+    def first_fitting_capacity(self, claim: PersistentVolumeClaim) -> FittingCapacities | None:
+        """The capacity that lets a claim be provisioned, per node; None where none is looked at."""
+        size = claim.spec.resources.requests.get(STORAGE)
+        if size is None:
+            return None
+        storage_class = self._cluster.storage_classes[claim_class(claim)]
+        return self.capacity.first_fitting(storage_class, size.value())
 
     # -- assuming ---------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """Rejects nodes that a bound volume cannot be used from, and nodes for which no volume can be found
 or provisioned for an unbound claim; reserves the volumes.
 
-Upstream: plugins/volumebinding/volume_binding.go, with StorageCapacityScoring off, as it is by
-default: PreScore skips Score.
+Upstream: plugins/volumebinding/volume_binding.go, with StorageCapacityScoring off: PreScore skips
+Score.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class VolumeBinding(
         return ""
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        binding_state = _read_state(state)
+        binding_state = read_state(state)
         if binding_state.filter_result is None:
             if self.binder.reach_every_node(binding_state.claims):
                 return Verdicts.passing(len(nodes))
@@ -182,7 +182,7 @@ class VolumeBinding(
         return np.zeros(len(nodes), dtype=np.int64)
 
     def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        binding_state = _read_state(state)
+        binding_state = read_state(state)
         if binding_state.filter_result is not None:
             self.binder.assume(binding_state.filter_result.volumes, node.row)
         return SUCCESS
@@ -208,7 +208,7 @@ class VolumeBinding(
         return binding_state.explanation.rejection(node)
 
 
-def _read_state(state: CycleState) -> BindingState:
+def read_state(state: CycleState) -> BindingState:
     """Raises PluginError where PreFilter did not run, with the text of upstream's CycleState."""
     binding_state: BindingState | None = state.data.get(STATE_KEY)
     if binding_state is None:

@@ -7,6 +7,8 @@ provisioned in the meantime is not subtracted.
 from __future__ import annotations
 
 import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import CSIStorageCapacity, LabelSelector, StorageClass
 from ksched_cli.cluster.snapshot import Column, Mask, Snapshot
@@ -17,41 +19,80 @@ from ksched_cli.kube.selectors import SelectorError, label_selector
 NO_CAPACITY = -1
 
 
+class FittingCapacities(Struct, frozen=True):
+    """Per node, which of some objects lets a volume be provisioned there.
+
+    index:   into `capacities`, or NO_CAPACITY
+    amounts: the capacity of each in bytes, 0 where it has none
+    """
+
+    capacities: list[CSIStorageCapacity]
+    index: NDArray[np.intp]
+    amounts: Column
+
+
 class StorageCapacity:
-    """A service; a column per storage class, made on first use."""
+    """A service; columns per storage class, made on first use."""
 
     def __init__(self, handle: Handle) -> None:
         self._snapshot = handle.snapshot
         self._drivers = handle.cluster.csi_drivers
         self._capacities: dict[str, list[CSIStorageCapacity]] = {}
-        for capacity in handle.cluster.csi_storage_capacities.values():
-            self._capacities.setdefault(capacity.storage_class_name, []).append(capacity)
+        capacities = handle.cluster.csi_storage_capacities.values()
+        for capacity in sorted(capacities, key=lambda capacity: capacity.key):
+            if _limit(capacity) is not None:
+                self._capacities.setdefault(capacity.storage_class_name, []).append(capacity)
         self._largest: dict[str, Column] = {}
+        self._reachable: dict[str, Mask] = {}  # by key
 
     def largest(self, storage_class: StorageClass) -> Column | None:
         """Per node the bytes of the largest volume, or NO_CAPACITY; None if none are published."""
-        driver = self._drivers.get(storage_class.provisioner)
-        if driver is None or not driver.spec.storage_capacity:
+        capacities = self._published(storage_class)
+        if capacities is None:
             return None
         name = storage_class.name
         column = self._largest.get(name)
         if column is None:
-            column = self._largest[name] = self._make(self._capacities.get(name, []))
+            column = np.full(len(self._snapshot), NO_CAPACITY, dtype=np.int64)
+            for capacity in capacities:
+                rows = self._reach(capacity)
+                column[rows] = np.maximum(column[rows], _limit(capacity) or 0)
+            self._largest[name] = column
         return column
 
-    def _make(self, capacities: list[CSIStorageCapacity]) -> Column:
-        column = np.full(len(self._snapshot), NO_CAPACITY, dtype=np.int64)
-        for capacity in capacities:
-            # maximumVolumeSize is the more precise of the two.
-            limit = (
-                capacity.capacity
-                if capacity.maximum_volume_size is None
-                else capacity.maximum_volume_size
-            )
-            if limit is not None:
-                reachable = _reachable(self._snapshot, capacity.node_topology)
-                column[reachable] = np.maximum(column[reachable], limit.value())
-        return column
+    def first_fitting(self, storage_class: StorageClass, size: int) -> FittingCapacities | None:
+        """Per node the object that upstream may take, which is any: the first by name. None if none
+        are published."""
+        capacities = self._published(storage_class)
+        if capacities is None:
+            return None
+        index = np.full(len(self._snapshot), NO_CAPACITY, dtype=np.intp)
+        for number, capacity in enumerate(capacities):
+            limit = _limit(capacity)
+            if limit is not None and limit >= size:
+                index[self._reach(capacity) & (index == NO_CAPACITY)] = number
+        amounts = [0 if c.capacity is None else c.capacity.value() for c in capacities]
+        return FittingCapacities(capacities, index, np.array(amounts, dtype=np.int64))
+
+    def _published(self, storage_class: StorageClass) -> list[CSIStorageCapacity] | None:
+        driver = self._drivers.get(storage_class.provisioner)
+        if driver is None or not driver.spec.storage_capacity:
+            return None
+        return self._capacities.get(storage_class.name, [])
+
+    def _reach(self, capacity: CSIStorageCapacity) -> Mask:
+        mask = self._reachable.get(capacity.key)
+        if mask is None:
+            mask = _reachable(self._snapshot, capacity.node_topology)
+            self._reachable[capacity.key] = mask
+        return mask
+
+
+def _limit(capacity: CSIStorageCapacity) -> int | None:
+    """The bytes of the largest volume; maximumVolumeSize is the more precise of the two."""
+    maximum = capacity.maximum_volume_size
+    limit = capacity.capacity if maximum is None else maximum
+    return None if limit is None else limit.value()
 
 
 def _reachable(snapshot: Snapshot, topology: LabelSelector | None) -> Mask:

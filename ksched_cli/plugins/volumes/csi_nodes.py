@@ -32,6 +32,7 @@ class CSINodes:
         self._count = len(handle.snapshot)
         self._limits: dict[str, Column] = {}
         self._migrated: dict[str, Mask] = {}
+        self._installed: dict[str, Mask] = {}
         self._migrated_counts: dict[str, int] = {}
         self.has_csi_node = self._mask(list(self._csi_nodes))
         self.limited = np.zeros(self._count, dtype=np.bool_)
@@ -52,6 +53,18 @@ class CSINodes:
     def limits(self, driver: str) -> Column | None:
         """The driver's volume limit per node, or NO_LIMIT; None: no node has one."""
         return self._limits.get(driver)
+
+    def installed(self, driver: str) -> Mask:
+        """The nodes whose CSINode lists a driver."""
+        mask = self._installed.get(driver)
+        if mask is None:
+            rows = [
+                row
+                for row, node in self._csi_nodes.items()
+                if any(item.name == driver for item in node.spec.drivers)
+            ]
+            mask = self._installed[driver] = self._mask(rows)
+        return mask
 
     def migrated(self, plugin: str) -> Mask:
         """The nodes that list an in-tree plugin as migrated."""

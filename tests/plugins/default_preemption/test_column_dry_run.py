@@ -150,6 +150,6 @@ def test_a_pod_that_fits_nowhere_after_all_lower_pods_left_is_told_why_once_per_
     attempt = simulation(state).run().last["default/p"]
     assert attempt.post_filter is not None
     assert attempt.post_filter.status.message == (
-        "no new claims to deallocate, preemption: 0/2 nodes are available: 1 Insufficient cpu, "
+        "preemption: 0/2 nodes are available: 1 Insufficient cpu, "
         "1 Preemption is not helpful for scheduling."
     )

@@ -31,7 +31,7 @@ def config_of(args: dict[str, int] | None) -> dict[str, list[dict[str, list[Any]
 
 
 def preemption_in(case: dict[str, Any]) -> tuple[Preemption, str]:
-    """The Preemption and PostFilter's message of one attempt."""
+    """The Preemption and PostFilter's message of one attempt, under the rules of 1.36."""
     state = cluster(
         *(node(**arguments) for arguments in case["nodes"]),
         *(preemption_pod(**arguments) for arguments in case.get("pods", ())),
@@ -39,7 +39,7 @@ def preemption_in(case: dict[str, Any]) -> tuple[Preemption, str]:
         *(budget(i, **arguments) for i, arguments in enumerate(case.get("budgets", ()))),
         preemption_pod(**case["pod"]),
     )
-    run = simulation(state, config_of(case.get("args")))
+    run = simulation(state, config_of(case.get("args")), kubernetes_version="1.36")
     run.queue()
     framework, cycle, preemptor = run.frameworks["default-scheduler"], CycleState(), find(run, "p")
     statuses = rejections(run, framework, cycle, preemptor)

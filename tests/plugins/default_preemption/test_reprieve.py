@@ -27,7 +27,9 @@ def test_a_nodes_victims_are_its_evicted_pods_and_its_violations_those_among_the
     snapshot = simulation(cluster(*map(node, "abc"), *pods)).snapshot
     columns = PodColumns(snapshot)
     lower = columns.lower_pods(np.arange(NODES), 9)
-    reprieve = Reprieve(columns, lower, lower.starts, np.array(violates), np.array(evicted))
+    reprieve = Reprieve(
+        columns, lower, lower.numbers, lower.starts, np.array(violates), np.array(evicted)
+    )
     for index in range(NODES):
         entries = range(index * PODS_EACH, (index + 1) * PODS_EACH)
         expected = [columns.pods[lower.numbers[entry]] for entry in entries if evicted[entry]]

@@ -174,7 +174,7 @@ def attempt_under(minor: str, case: dict[str, Any]) -> Attempt:
         ([[MAX, -1], 2], ["r1=g0", "r1=g1"]),
     ],
 )
-@pytest.mark.parametrize("minor", MINORS)
+@pytest.mark.parametrize("minor", ["1.34", "1.35", "1.36"])
 def test_counts_are_gos_integers(
     requested: list[int | list[int]], expected: str | list[str], minor: str
 ) -> None:
@@ -196,6 +196,23 @@ def test_counts_are_gos_integers(
     else:
         prefix = f"={GPU}/a/"
         assert attempt.claims["c"] == tuple(each.replace("=", prefix) for each in expected)
+
+
+@pytest.mark.parametrize(
+    ("counts", "problem"),
+    [
+        ([MAX], f"r0: adding {MAX} devices exceeds the claim limit of 32, with 0 already"),
+        ([1, MAX], f"r1: adding {MAX} devices exceeds the claim limit of 32, with 1 already"),
+        ([-(2**40), 2**40], "allocation max size exceeded"),
+    ],
+)
+def test_from_1_37_on_no_sum_of_counts_wraps(counts: list[int], problem: str) -> None:
+    claimed = {f"r{i}": {"class": "gpu", "count": count} for i, count in enumerate(counts)}
+    slices = [{"node": "a", "devices": {"g0": {}}}]
+    attempt = attempt_under(
+        "1.37", {"slices": slices, "claims": {"c": claimed}, "pods": {"p": ["c"]}}
+    )
+    assert problem in attempt.error
 
 
 @pytest.mark.parametrize("minor", MINORS)

@@ -17,7 +17,9 @@ CONDITIONS_OFF = "DRADeviceBindingConditions=false"
 
 def test_features_are_on_from_1_36() -> None:
     assert features_of(release_of("1.35")) == NO_FEATURES
-    assert features_of(release_of("1.36")) == AllocatorFeatures(True, True, True, True, True)
+    assert features_of(release_of("1.36")) == AllocatorFeatures(
+        True, True, True, True, shows_sharing=True
+    )
 
 
 def test_selectors_see_what_may_be_shared_where_the_allocator_shows_it() -> None:
@@ -34,7 +36,7 @@ def test_binding_conditions_need_the_status_of_devices() -> None:
 
 def test_a_gate_may_be_switched_off_where_it_is_on_and_not_on_where_it_is_off() -> None:
     release = release_of("1.36", "DRADeviceTaints=false")
-    assert features_of(release) == AllocatorFeatures(True, False, True, True, True)
+    assert features_of(release) == AllocatorFeatures(True, False, True, True, shows_sharing=True)
     with pytest.raises(UsageError, match="does not implement DRADeviceTaints=true"):
         release_of("1.34", "DRADeviceTaints=true")
 
@@ -58,3 +60,8 @@ def test_earlier_minors_have_one_allocator() -> None:
     for minor in ("1.34", "1.35"):
         release = release_of(minor)
         assert allocator_rules(release) is release.rules
+
+
+def test_fractional_ranges_are_off_by_default() -> None:
+    assert not features_of(release_of("1.37")).fractional_range
+    assert features_of(release_of("1.37", "DRAFractionalCapacityRange=true")).fractional_range

@@ -2,9 +2,13 @@
 
 import pytest
 
+from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
-from ksched_cli.plugins.volume_binding.args import ARGS, VolumeBindingArgs
+from ksched_cli.plugins.volume_binding.args import VolumeBindingArgs, args_of
 from tests.plugins.args_checks import error_texts
+
+ARGS = args_of(release_of("1.36"))
+SCORING = args_of(release_of("1.37"))
 
 
 @pytest.mark.parametrize(("given", "timeout"), [(None, 600), (0, 0), (30, 30)])
@@ -32,3 +36,19 @@ def test_a_shape_needs_a_gate_that_is_off(
         f"shape: Invalid value: {value}: unexpected field `shape`, remove it or turn on the"
         " feature gate StorageCapacityScoring"
     ]
+
+
+def test_a_shape_is_more_room_wins_by_default_where_the_gate_is_on() -> None:
+    args = SCORING.with_defaults(VolumeBindingArgs())
+    assert args.shape == (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
+    assert error_texts(SCORING, args) == []
+
+
+def test_the_points_of_a_shape_are_checked_where_the_gate_is_on() -> None:
+    shape = (UtilizationShapePoint(50, 11), UtilizationShapePoint(50, 0))
+    assert error_texts(SCORING, VolumeBindingArgs(shape=shape)) == [
+        "shape[1].utilization: Invalid value: 50: values must be sorted in increasing order",
+        "shape[0].score: Invalid value: 11: not in valid range [0, 10]",
+    ]
+    off = args_of(release_of("1.37", "StorageCapacityScoring=false"))
+    assert "unexpected field" in error_texts(off, VolumeBindingArgs(shape=shape))[0]
