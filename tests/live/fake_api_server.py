@@ -48,6 +48,7 @@ SERVED: dict[str, dict[str, tuple[str, bool]]] = {
         "ResourceClaimTemplate": ("resourceclaimtemplates", True),
         "ResourceSlice": ("resourceslices", False),
         "DeviceClass": ("deviceclasses", False),
+        "DeviceTaintRule": ("devicetaintrules", False),
     },
 }
 
