@@ -208,6 +208,35 @@ def test_a_resized_pod_requests_the_greatest_of_three_sums() -> None:
     assert outcomes(node("a", cpu="6"), resized, pod("p", cpu="2")) == ("1 Insufficient cpu", "a")
 
 
+def test_what_a_pod_says_of_itself_while_it_is_resized_stands_for_its_containers() -> None:
+    """An infeasible resize: the spec does not count, and the containers were granted more."""
+    granted = {"cpu": "3"}
+    status = {
+        "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}],
+        "containerStatuses": [
+            {"name": "c", "allocatedResources": granted, "resources": {"requests": granted}}
+        ],
+        "allocatedResources": {"cpu": "1"},
+        "resources": {"requests": {"cpu": "1"}},
+    }
+    resized = pod("r", cpu="4", node="a", status=status)
+    assert outcomes(node("a", cpu="3"), resized, pod("p", cpu="2")) == ("1 Insufficient cpu", "a")
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [{"limits": {"cpu": "3"}}, {"requests": {"memory": "1Gi"}}, {"limits": {"memory": "2Gi"}}],
+)
+def test_defaults_of_the_pod_as_a_whole_leave_its_requests_as_they_were(
+    resources: Manifest,
+) -> None:
+    container = {"name": "c", "image": "i", "resources": {"limits": {"cpu": "2"}}}
+    whole = pod("w", spec={"containers": [container], "resources": resources})
+    for cpu in ("1", "2", "3"):
+        before, after = outcomes(node("a", cpu=cpu), whole)
+        assert before == after
+
+
 def test_a_missing_csi_driver_that_says_so_rejects_the_node() -> None:
     manifests = (
         volumes.csi_driver(preventPodSchedulingIfMissing=True),
