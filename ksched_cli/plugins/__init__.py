@@ -58,7 +58,9 @@ def _pre_filtering(entry: PluginEntry) -> PluginEntry:
     def variant(entry: PluginEntry, release: Release) -> PluginEntry:
         if not release.rules.pre_filters_node_name:
             return entry
-        return replace(entry, points=entry.points | {"preFilter"})
+        module, _, name = str(entry.target).partition(":")
+        target = f"{module}:PreFiltering{name}"
+        return replace(entry, target=target, points=entry.points | {"preFilter"})
 
     return replace(entry, variant=variant)
 

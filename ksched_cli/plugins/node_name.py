@@ -29,7 +29,7 @@ from ksched_cli.plugins.helper.signatures import Fragments
 REASON = Status.unresolvable("node(s) didn't match the requested node name")
 
 
-class NodeName(PreFilterPlugin, FilterPlugin, SignPlugin):
+class NodeName(FilterPlugin, SignPlugin):
     name = "NodeName"
     scope = Scope.NODE
 
@@ -45,12 +45,6 @@ class NodeName(PreFilterPlugin, FilterPlugin, SignPlugin):
     def events_to_register(self) -> Iterable[Registration]:
         yield ClusterEvent(NODE, Action.ADD), None
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
-        requested = pod.pod.node_name
-        return PreFilterResult(frozenset({requested})) if requested else None, SUCCESS
-
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         requested = pod.pod.node_name
         return SUCCESS if not requested or requested == node.name else REASON
@@ -61,3 +55,13 @@ class NodeName(PreFilterPlugin, FilterPlugin, SignPlugin):
             return Verdicts.passing(len(nodes))
         row = nodes.snapshot.row.get(requested, -1)
         return Verdicts.rejecting(np.asarray(nodes.indices() != row), REASON)
+
+
+class PreFilteringNodeName(NodeName, PreFilterPlugin):
+    """The plugin of later minors (Rules.pre_filters_node_name)."""
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
+        requested = pod.pod.node_name
+        return PreFilterResult(frozenset({requested})) if requested else None, SUCCESS

@@ -30,7 +30,7 @@ REASON = Status.unresolvable("node(s) were unschedulable")
 TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-class NodeUnschedulable(PreFilterPlugin, FilterPlugin, SignPlugin):
+class NodeUnschedulable(FilterPlugin, SignPlugin):
     name = "NodeUnschedulable"
     scope = Scope.NODE
 
@@ -47,12 +47,6 @@ class NodeUnschedulable(PreFilterPlugin, FilterPlugin, SignPlugin):
         yield ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_TAINT), after_node_change
         yield ClusterEvent(POD, Action.UPDATE_POD_TOLERATION), after_toleration_change
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
-        """Upstream skips pods with a deferred resize here, behind a gate that is off."""
-        return None, SUCCESS
-
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         if not node.object.spec.unschedulable or tolerated(pod.spec.tolerations, TAINT):
             return SUCCESS
@@ -63,6 +57,16 @@ class NodeUnschedulable(PreFilterPlugin, FilterPlugin, SignPlugin):
         if not marked.any() or tolerated(pod.spec.tolerations, TAINT):
             return Verdicts.passing(len(nodes))
         return Verdicts.rejecting(marked, REASON)
+
+
+class PreFilteringNodeUnschedulable(NodeUnschedulable, PreFilterPlugin):
+    """The plugin of later minors (Rules.pre_filters_node_name)."""
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Upstream skips pods with a deferred resize here, behind a gate that is off."""
+        return None, SUCCESS
 
 
 def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:

@@ -41,7 +41,6 @@ UNTOLERATED = Status.unresolvable("node(s) had untolerated taint(s)")
 
 
 class TaintToleration(
-    PreFilterPlugin,
     FilterPlugin,
     PreScorePlugin,
     ScorePlugin,
@@ -78,12 +77,6 @@ class TaintToleration(
     def _is_untolerated(self, pod: PodInfo, node: Node) -> bool:
         taints, tolerations = node.spec.taints, pod.spec.tolerations
         return first_untolerated(taints, tolerations, self._compares) is not None
-
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
-        """Upstream skips pods with a deferred resize here, behind a gate that is off."""
-        return None, SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         taints = node.object.spec.taints
@@ -139,6 +132,16 @@ class TaintToleration(
         tolerations, compares = pod.spec.tolerations, self._compares
         missing = [t for t in taints if not tolerated(tolerations, t, compares)]
         return ", ".join(map(taint_text, missing))
+
+
+class PreFilteringTaintToleration(TaintToleration, PreFilterPlugin):
+    """The plugin of later minors (Rules.pre_filters_node_name)."""
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Upstream skips pods with a deferred resize here, behind a gate that is off."""
+        return None, SUCCESS
 
 
 def _naming_taint(taint: Taint) -> Status:
