@@ -178,7 +178,10 @@ _PAIRS = (
 )
 _REMOVE = "remove the entry"
 _SCORE_ONLY = "; to leave only its score out, disable it at score"
-_REPLACED = "if another plugin or an extender does its work, add # ksched: ignore[{rule}]"
+_REPLACED = (
+    "if another plugin or an extender does its work, add # ksched: ignore[{rule}] (for JSON, "
+    "perFileIgnores of .ksched.yaml)"
+)
 
 
 def halves(subject: Subject) -> None:
