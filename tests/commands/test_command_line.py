@@ -34,7 +34,8 @@ MESSAGES = {
         "--created is missing; ksched timeline from-csv --help says what it takes"
     ),
     "schedule -o pdf": (
-        '-o takes one of table, wide, json, yaml, name, html, sarif, github, junit, csv; not "pdf"'
+        "-o takes one of table, wide, json, yaml, name, html, sarif, github, junit, csv, "
+        'markdown; not "pdf"'
     ),
 }
 
