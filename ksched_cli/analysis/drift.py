@@ -8,7 +8,7 @@ that change between them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from enum import Enum
 from typing import ClassVar, Literal, Self
 
@@ -99,14 +99,17 @@ class DriftResult(StateAnswer, frozen=True, kw_only=True):
 
 
 def drift(
-    simulation: Simulation, on_progress: Callable[[int, int], None] | None = None
+    simulation: Simulation,
+    on_progress: Callable[[int, int], None] | None = None,
+    chosen: Container[str] | None = None,
 ) -> DriftResult:
-    """on_progress: called after each pod with how many are done, and of how many"""
+    """on_progress: called after each pod with how many are done, and of how many. chosen: the pods
+    to ask about; None: all"""
     simulation.queue()
     groups: dict[tuple[str, int], list[PodInfo]] = {}
     ignored = []
     for pod in simulation.state.pods:
-        if not pod.node_name:
+        if not pod.node_name or (chosen is not None and pod.key not in chosen):
             continue
         reason = _why_ignored(simulation, pod)
         if reason:

@@ -83,6 +83,43 @@ def find_pods(simulation: Simulation, names: Iterable[str], namespace: str = "")
     return frozenset(find_pod(simulation, name, namespace).key for name in names)
 
 
+def chosen_pods(
+    simulation: Simulation, namespace: str, selector: str, workload: str
+) -> frozenset[str] | None:
+    """The keys of the pods that all of these choose; None where nothing is chosen. workload:
+    KIND/NAME or NAME; selector: as -l takes it. Raises UsageError."""
+    from ksched_cli.scenario.change import ChangeError
+    from ksched_cli.scenario.lookup import read_selector
+    from ksched_cli.scenario.owned_pods import OwnedPods
+
+    if not (namespace or selector or workload):
+        return None
+    try:
+        matches = read_selector("", selector).matches
+    except ChangeError as error:
+        raise UsageError(error.problem) from None
+    state, keys = simulation.state, None
+    if workload:
+        owned = OwnedPods.of(state.pods)
+        kind, name = _workload_kind(workload), workload.rpartition("/")[2]
+        keys = {
+            pod.key
+            for groups in (owned.active, owned.ended, owned.deleted)
+            for key, pods in groups.items()
+            if key[2] == name and kind in ("", key[1])
+            for pod in pods
+        }
+        if not keys:
+            raise UsageError(_no_such_pod(simulation, workload))
+    return frozenset(
+        pod.key
+        for pod in state.pods
+        if namespace in ("", pod.namespace)
+        and (keys is None or pod.key in keys)
+        and matches(pod.metadata.labels)
+    )
+
+
 def check_nodes(simulation: Simulation, names: Iterable[str]) -> None:
     """Raises UsageError for the first name that is no node of the state."""
     from difflib import get_close_matches

@@ -6,6 +6,7 @@ look the same are evaluated once.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import ClassVar, Literal
 
 from msgspec.structs import replace
@@ -71,9 +72,9 @@ class PendingReport(StateAnswer, frozen=True, kw_only=True):
     summary: PendingSummary
 
 
-def pending_report(simulation: Simulation) -> PendingReport:
-    """Runs the simulation, which must not have run before."""
-    run = simulation.run()
+def pending_report(simulation: Simulation, chosen: Container[str] | None = None) -> PendingReport:
+    """Runs the simulation, which must not have run before. chosen: the pods to report; None: all"""
+    run = simulation.run().about(chosen)
     summary = PendingSummary(
         len(run.pending), len(run.gated), len(run.ignored), len(simulation.snapshot)
     )

@@ -17,7 +17,13 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from ksched_cli.commands.options import Before, CommonOptions, ReplayableOptions, StateOptions
+from ksched_cli.commands.options import (
+    Before,
+    CommonOptions,
+    ReplayableOptions,
+    ShownOptions,
+    StateOptions,
+)
 from ksched_cli.commands.output import SETTINGS, command_output
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.report.forms import Form
@@ -108,7 +114,7 @@ def _refuse_idle(values: Mapping[str, Any]) -> None:
     if options.live:
         return  # where not all namespaces may be listed, it is of the one that is
     names = values.get("pod") or values.get("traced") or options.change or options.scenario
-    if options.namespace and not names:
+    if options.namespace and not names and not isinstance(options, ShownOptions):
         raise UsageError("-n does nothing here: it is the namespace of POD and of names in changes")
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.options import StateOptions
+from ksched_cli.commands.options import ShownOptions
 
 
-def drift(options: StateOptions) -> ExitCode:
+def drift(options: ShownOptions) -> ExitCode:
     """Every running pod: where it is, and where it would go today.
 
     Each is taken off its node, all else as it is, and placed as if it came now, with all nodes
@@ -22,8 +22,9 @@ def drift(options: StateOptions) -> ExitCode:
     from ksched_cli.report.forms import Form, Report
 
     simulation = runs.open_simulation(runs.run_of(options))
+    chosen = runs.chosen_pods(simulation, options)
     with progress.of_pods("pods asked about") as on_progress:
-        answer = analysis.drift(simulation, on_progress)
+        answer = analysis.drift(simulation, on_progress, chosen)
     runs.report_defects(simulation, options.debug)
     report = Report(
         lambda: answer,

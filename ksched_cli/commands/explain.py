@@ -11,7 +11,7 @@ import typer
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import whole_number
 from ksched_cli.commands.completion import complete_node
-from ksched_cli.commands.options import Alone, OptionalPodName, StateOptions
+from ksched_cli.commands.options import Alone, OptionalPodName, ShownOptions, StateOptions
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainOptions(StateOptions):
+class ExplainOptions(ShownOptions):
     """Of `explain`: a field per option."""
 
     pending: Annotated[
@@ -63,6 +63,8 @@ def explain(
         raise UsageError("explain takes a POD, or --pending for all that stay pending")
     alone = options.alone
     if not options.pending:
+        if options.selector or options.owner:
+            raise UsageError("-l and --owner choose among the pods of --pending")
         return _explain_pod(options, pod, options.node or (), options.top, alone=alone)
     if options.node or options.top or alone:
         raise UsageError("--pending is about all pods: it takes no --node, --top or --alone")
@@ -98,13 +100,13 @@ def _explain_pod(
     return ExitCode.YES if explanation.node else ExitCode.NO
 
 
-def _explain_pending(options: StateOptions) -> ExitCode:
+def _explain_pending(options: ShownOptions) -> ExitCode:
     from ksched_cli.analysis.pending import pending_report
     from ksched_cli.commands import runs
     from ksched_cli.report import pending as renderer
 
     simulation = runs.open_simulation(runs.run_of(options))
-    report = pending_report(simulation)
+    report = pending_report(simulation, runs.chosen_pods(simulation, options))
     _show(
         options,
         simulation,

@@ -168,7 +168,7 @@ Namespace = Annotated[
         "-n",
         "--namespace",
         metavar="NAME",
-        help="The namespace of POD, and of names in changes.",
+        help="The namespace of POD, of names in changes, and of the pods to show.",
         show_default=False,
     ),
 ]
@@ -366,8 +366,26 @@ class ReplayableOptions(CommonOptions):
     debug: Debug = False
 
 
+Selector = Annotated[
+    str,
+    typer.Option("-l", "--selector", metavar="SELECTOR", help="Show only pods with these labels."),
+]
+Owner = Annotated[
+    str,
+    typer.Option("--owner", metavar="KIND/NAME", help="Show only the pods of this workload."),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class StateOptions(ReplayableOptions):
     """What every command takes that asks about a cluster state: all that a Run has."""
 
     timeline: Timeline = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownOptions(StateOptions):
+    """What a command takes that shows many pods: which of them, whatever decides."""
+
+    selector: Selector = ""
+    owner: Owner = ""

@@ -19,7 +19,7 @@ from ksched_cli.errors import InputError, UsageError
 if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.commands.options import ReplayableOptions
+    from ksched_cli.commands.options import ReplayableOptions, ShownOptions
     from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.config.effective import Configuration
     from ksched_cli.engine.engine import Engine
@@ -247,6 +247,16 @@ def find_pod(simulation: Simulation, name: str, namespace: str) -> PodInfo:
         which = "the newest" if pod.pod.node_name else "the next in the queue"
         note(f"{name}: {pod.key}, {which} of its pods")
     return pod
+
+
+def chosen_pods(simulation: Simulation, options: ShownOptions) -> frozenset[str] | None:
+    """The pods to show; None: all. Says that all were decided. Raises UsageError."""
+    from ksched_cli.analysis import named_objects
+
+    pods = named_objects.chosen_pods(simulation, options.namespace, options.selector, options.owner)
+    if pods is not None:
+        note(f"showing {len(pods):,} of {len(simulation.state.pods):,} pods; all of them count")
+    return pods
 
 
 def introduce(*engines: Engine) -> None:

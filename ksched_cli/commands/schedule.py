@@ -11,7 +11,7 @@ import typer
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import (
     ExtenderBind,
-    StateOptions,
+    ShownOptions,
     Trace,
     TracedPods,
 )
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduleOptions(StateOptions):
+class ScheduleOptions(ShownOptions):
     """Of `schedule`: a field per option."""
 
     trace: Trace = False
@@ -63,11 +63,12 @@ def schedule(
         watch = Watch(detailed=options.trace and not traced, on_progress=on_progress)
         described = runs.run_of(options, extender_bind=options.extender_bind)
         simulation = runs.open_simulation(described, watch)
+        chosen = runs.chosen_pods(simulation, options)
         traced_pods = named_objects.find_pods(simulation, traced or (), options.namespace)
         if traced_pods:
             simulation.focus = Focus(traced_pods)
         before = node_usages(simulation.snapshot) if options.output is Form.HTML else None
-        run = simulation.run()
+        run = simulation.run().about(chosen)
     runs.report_defects(simulation, options.debug)
     report = _report(simulation, run, options, traced_pods, before)
     show_of_state(report, options, simulation.state.changes)

@@ -5,9 +5,10 @@ Structs rather than dataclasses: several are made in every attempt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ksched_cli.framework.cycle_state import Note
 from ksched_cli.framework.status import Status
@@ -167,3 +168,18 @@ class RunRecord(Struct, frozen=True):
         """The calls that bind pods in place of the Bind plugins, in their order."""
         calls = [attempt.extender_binding for attempt in self.attempts]
         return tuple(call for call in calls if call is not None)
+
+    def about(self, pods: Container[str] | None) -> RunRecord:
+        """The run as far as it is about these pods; None: about all."""
+        if pods is None:
+            return self
+        return replace(
+            self,
+            attempts=tuple(attempt for attempt in self.attempts if attempt.pod in pods),
+            placements={pod: node for pod, node in self.placements.items() if pod in pods},
+            pending=tuple(pod for pod in self.pending if pod in pods),
+            gated={pod: status for pod, status in self.gated.items() if pod in pods},
+            evicted=tuple(e for e in self.evicted if e.pod in pods or e.preemptor in pods),
+            failed=tuple(pod for pod in self.failed if pod in pods),
+            ignored=tuple(ignored for ignored in self.ignored if ignored.pod in pods),
+        )

@@ -1,6 +1,7 @@
 """What commands say about a messy cluster of 40 nodes, as somebody reads it in a hurry."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,26 @@ import pytest
 
 from tests import messy
 from tests.commands.runners import Ksched
+
+GOLDEN = Path(__file__).parent / "golden"
+# By the name of the file that has the output.
+COMMANDS = {
+    "taint": "explain ml/notebook",
+    "cordon": "explain pinned",
+    "label": "explain deployment/indexer",
+    "claim": "explain data/exporter",
+    "no-class": "explain data/archiver",
+    "too-big": "explain huge",
+    "short-of-cpu": "explain backup",
+    "pending": "explain --pending",
+    "schedule": "schedule",
+    "pools": "schedule --by pool -n kube-system",
+    "owner": "schedule --owner deployment/checkout",
+    "drain": "schedule -n data --change 'drain memory-3 general-01 general-02 general-05 spot-0'",
+    "more-nodes": "capacity --pending --like general-00",
+    "preemption": "capacity surge",
+    "compare": "compare --vs --change 'uncordon general-07'",
+}
 
 
 @pytest.fixture(scope="module")
@@ -54,3 +75,74 @@ def test_where_nobody_is_evicted_budgets_are_not_missed(
 ) -> None:
     _, out, _ = ksched("schedule", "--no-preemption", "--state", nodes_and_pods, "-o", "json")
     assert warnings_of(out) == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_messy_cluster_is_read_in_a_minute(
+    name: str, whole: Path, ksched: Ksched, request: pytest.FixtureRequest
+) -> None:
+    """`python -m pytest tests/commands/test_messy_cluster.py --golden` writes the files anew."""
+    command, *options = shlex.split(COMMANDS[name])
+    code, out, err = ksched(command, "--state", whole, *options)
+    assert code in (0, 1), err
+    assert max(map(len, out.splitlines())) <= 100
+    path = GOLDEN / f"{name}.txt"
+    if request.config.getoption("golden"):
+        path.write_text(out, encoding="utf-8")
+    assert out == path.read_text(encoding="utf-8")
+
+
+def pods_of(out: str) -> set[str]:
+    document: dict[str, Any] = json.loads(out)
+    return {*document["placements"], *document["pending"], *document["gated"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "begins"),
+    [
+        (("-n", "ml"), "ml/"),
+        (("-l", "app.kubernetes.io/name=indexer"), "shop/indexer-"),
+        (("--owner", "deployment/checkout"), "shop/checkout-"),
+        (("--owner", "checkout", "-n", "shop"), "shop/checkout-"),
+    ],
+    ids=" ".join,
+)
+def test_pods_are_chosen_for_what_is_shown_not_for_what_is_decided(
+    options: tuple[str, ...], begins: str, whole: Path, ksched: Ksched
+) -> None:
+    _, everything, _ = ksched("schedule", "--state", whole, "-o", "json")
+    code, out, err = ksched("schedule", "--state", whole, "-o", "json", *options)
+    assert pods_of(out) == {pod for pod in pods_of(everything) if pod.startswith(begins)} != set()
+    assert "of 237 pods; all of them count" in err
+    assert code == 1
+    document, rest = json.loads(everything), json.loads(out)
+    assert all(document["placements"][pod] == node for pod, node in rest["placements"].items())
+    assert rest["nodes"] == document["nodes"]
+    _, report, _ = ksched("explain", "--pending", "--state", whole, "-o", "json", *options)
+    groups = json.loads(report)["groups"]
+    assert {pod for group in groups for pod in group["pods"]} == set(rest["pending"])
+
+
+def test_the_exit_code_is_about_the_pods_that_are_shown(whole: Path, ksched: Ksched) -> None:
+    assert ksched("schedule", "--state", whole, "-n", "monitoring")[0] == 0
+    assert ksched("explain", "--pending", "--state", whole, "-n", "monitoring")[0] == 0
+
+
+def test_drift_asks_about_the_pods_that_are_shown(whole: Path, ksched: Ksched) -> None:
+    _, out, _ = ksched("drift", "--state", whole, "-o", "json", "--owner", "sts/kafka")
+    assert [pod["pod"] for pod in json.loads(out)["pods"]] == [f"data/kafka-{i}" for i in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--owner", "nope"), 'no pod "nope"'),
+        (("-l", "a in"), "-l"),
+    ],
+)
+def test_a_choice_that_cannot_be_made_is_an_error(
+    options: tuple[str, ...], problem: str, whole: Path, ksched: Ksched
+) -> None:
+    code, _, err = ksched("schedule", "--state", whole, *options)
+    assert code == 2
+    assert problem in err
