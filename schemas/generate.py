@@ -14,11 +14,15 @@ import msgspec
 
 from ksched_cli.analysis.audit import AuditResult
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+from ksched_cli.analysis.compare import Comparison
+from ksched_cli.analysis.compare_replays import ReplayComparison
+from ksched_cli.analysis.draws import DrawnComparison
 from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.expectations import ExpectationsResult
 from ksched_cli.analysis.explain import Explanation
 from ksched_cli.analysis.pending import PendingReport
 from ksched_cli.analysis.preempt import PreemptionResult
+from ksched_cli.analysis.replay_result import ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
 from ksched_cli.answers import Answer
 from ksched_cli.config.project import FILE as PROJECT_FILE
@@ -36,11 +40,13 @@ FOLDER = Path(__file__).parent
 ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "audit_result": (AuditResult,),
     "capacity_result": (CapacityResult, NodesNeeded),
+    "comparison": (Comparison, ReplayComparison, DrawnComparison),
     "drift_result": (DriftResult,),
     "explanation": (Explanation,),
     "pending_report": (PendingReport,),
     "plugin_list": (PluginList,),
     "preemption_result": (PreemptionResult,),
+    "replay_result": (ReplayResult,),
     "schedule_result": (ScheduleResult,),
     "snapshot_result": (SnapshotResult,),
     "test_result": (ExpectationsResult,),

@@ -105,7 +105,7 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     undecided: a plugin's failure left a pod undecided
     """
 
-    COMMAND: ClassVar = "capacity --pending"
+    COMMAND: ClassVar = "capacity"
 
     kind: Literal["CapacityResult"] = "CapacityResult"
     like: str

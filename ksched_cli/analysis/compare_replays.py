@@ -4,11 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
-from ksched_cli.analysis.replay_figures import wait_of
+from msgspec import UNSET, UnsetType
+
+from ksched_cli.analysis.replay_figures import (
+    WaitingTimes,
+    replay_figures,
+    wait_of,
+    waiting_groups,
+)
+from ksched_cli.analysis.replay_result import (
+    Hours,
+    NodeRange,
+    ReplaySummary,
+    ScalingResult,
+    Seconds,
+    optional_seconds,
+    scaling_of,
+    seconds,
+)
+from ksched_cli.analysis.usage_over_time import UsageOverTime
+from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.run.differences import NamedRun
+from ksched_cli.run.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,38 +47,106 @@ class ReplaySide:
         return cls(named, replay, records)
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayDifference:
-    """A pod that was placed elsewhere, at another time, or not on every side.
+class ReplayDifference(Part, frozen=True):
+    """A pod that was placed elsewhere, at another time, or not on every side: a value per side,
+    null where there is none; times in seconds.
 
-    records: per side; None where there was no such pod
-    waited:  per side, microseconds from its arrival to its placement, or so far where it still
-             waits; None where it did neither
+    waited: from its arrival to its placement, or so far where it still waits
+    records: None where there was no such pod
+    waits: as `waited`, in microseconds
     """
 
     pod: str
-    records: tuple[PodRecord | None, ...]
-    waited: tuple[int | None, ...]
+    nodes: tuple[str | None, ...]
+    placed: tuple[Seconds | None, ...]
+    waited: tuple[Seconds | None, ...]
+    outcomes: tuple[PodOutcome | None, ...]
+    records: Annotated[tuple[PodRecord | None, ...], HIDDEN]
+    waits: Annotated[tuple[int | None, ...], HIDDEN]
+
+    @classmethod
+    def of(
+        cls, pod: str, records: Sequence[PodRecord | None], waits: Sequence[int | None]
+    ) -> ReplayDifference:
+        return cls(
+            pod,
+            tuple((record.node or None) if record else None for record in records),
+            tuple(optional_seconds(record.placed) if record else None for record in records),
+            tuple(map(optional_seconds, waits)),
+            tuple(record.outcome if record else None for record in records),
+            tuple(records),
+            tuple(waits),
+        )
 
     def delay(self, side: int) -> int:
         """How much longer it waited on a side than on the first; 0 where it did not wait on one of
-        them."""
-        first, other = self.waited[0], self.waited[side]
+        them. Microseconds."""
+        first, other = self.waits[0], self.waits[side]
         return 0 if first is None or other is None else other - first
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayComparison:
-    """What differs between replays.
+class ReplaySideResult(Part, frozen=True):
+    """A replay that is compared.
 
-    differing:   per side, how many pods fared otherwise than on the first side
-    differences: by pod; pod_count: of all pods
+    name: what differs between this side's run and the others'
+    run: what the side was made of: every option that decides, as a Run
+    differs_in: the axes in which this side's run differs from the first side's, files compared by
+                content
+    differing: how many pods fared otherwise than on the first side
+    kubernetes_version: whose rules decided
+    end: seconds after the start; so are all times
+    waiting: for a node; pods that still wait at the end count with the time so far
+    pending_hours: the hours that pods were without a node, added up; gated pods do not count
+    nodes: how many there were over time
+    autoscaler: with --autoscaler
+    most_pending: at one moment
     """
 
-    sides: tuple[ReplaySide, ...]
-    differing: tuple[int, ...]
-    differences: tuple[ReplayDifference, ...]
-    pod_count: int
+    name: str
+    run: Run
+    differs_in: tuple[str, ...]
+    differing: Count
+    kubernetes_version: str
+    end: Seconds
+    summary: ReplaySummary
+    waiting: WaitingTimes
+    pending_hours: Hours
+    nodes: NodeRange
+    autoscaler: ScalingResult | UnsetType = UNSET
+    most_pending: Annotated[int, HIDDEN] = 0
+
+    @classmethod
+    def of(cls, side: ReplaySide, differing: int) -> ReplaySideResult:
+        replay, usage = side.replay, UsageOverTime(side.replay)
+        return cls(
+            side.named.name,
+            side.named.run,
+            side.named.differs_in,
+            differing,
+            replay.cluster.configuration.release.version,
+            seconds(replay.clock.now),
+            ReplaySummary.of(replay),
+            waiting_groups(replay).all,
+            replay_figures(replay, usage).pending_hours,
+            NodeRange.of(replay.nodes, replay.clock.now),
+            scaling_of(replay) or UNSET,
+            int(usage.pending.max()),
+        )
+
+
+class ReplayComparison(StateAnswer, frozen=True, kw_only=True):
+    """Runs with a timeline, side by side.
+
+    pods: that were placed elsewhere, at another time or not on every side
+    pod_count: of all pods
+    """
+
+    COMMAND: ClassVar = "compare"
+
+    kind: Literal["Comparison"] = "Comparison"
+    sides: tuple[ReplaySideResult, ...]
+    pods: tuple[ReplayDifference, ...]
+    pod_count: Annotated[int, HIDDEN]
 
 
 def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
@@ -70,10 +159,14 @@ def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
         first, *others = map(_placement, records)
         differs = [False, *(other != first for other in others)]
         if any(differs):
-            waited = tuple(map(_waited, records, sides))
-            differences.append(ReplayDifference(pod, records, waited))
+            waits = tuple(map(_waited, records, sides))
+            differences.append(ReplayDifference.of(pod, records, waits))
         differing = [count + each for count, each in zip(differing, differs, strict=True)]
-    return ReplayComparison(tuple(sides), tuple(differing), tuple(differences), len(pods))
+    return ReplayComparison(
+        sides=tuple(map(ReplaySideResult.of, sides, differing)),
+        pods=tuple(differences),
+        pod_count=len(pods),
+    )
 
 
 def _waited(record: PodRecord | None, side: ReplaySide) -> int | None:

@@ -88,7 +88,7 @@ class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
     pods: empty: pods are compared draw by draw without --seeds
     """
 
-    COMMAND: ClassVar = "compare --seeds"
+    COMMAND: ClassVar = "compare"
 
     kind: Literal["Comparison"] = "Comparison"
     seeds: tuple[int, ...]

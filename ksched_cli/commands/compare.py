@@ -145,14 +145,14 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
     for side in sides:
         runs.report_defects(side.replay.cluster.engine, options.debug)
     report = Report(
-        document=lambda: renderer.document(answer),
+        lambda: answer,
         table=lambda: renderer.table(answer, limit(options.everything)),
         headline=lambda: renderer.headline(answer, PAGE),
     )
     show_of_state(report, options, _changes(map(opener.state, described)))
     if any(side.replay.scheduler.failed for side in sides):
         return ExitCode.DEFECT
-    return ExitCode.NO if answer.differences else ExitCode.YES
+    return ExitCode.NO if answer.pods else ExitCode.YES
 
 
 def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Opener) -> ExitCode:

@@ -190,6 +190,7 @@ def _report(
     options: ReplayCommandOptions,
     records: list[PodRecord] | None,
 ) -> Report:
+    from ksched_cli.analysis.replay_result import replay_result
     from ksched_cli.commands.output import limit
     from ksched_cli.report import replay as renderer
     from ksched_cli.report.forms import Report
@@ -198,13 +199,9 @@ def _report(
         return [*(records or ()), *run.log.live.values()]
 
     return Report(
-        document=lambda: renderer.document(
-            run, name, None if records is None else pods(), traces=options.trace
-        ),
+        lambda: replay_result(run, name, None if records is None else pods(), traces=options.trace),
         table=lambda: renderer.table(run, limit(options.everything)),
         names=run.pending,
-        headline=lambda: renderer.headline(run),
-        figures=lambda: {"start": run.options.start},
         texts={
             Form.CSV: lambda: (
                 renderer.usage_csv(run) if options.usage else renderer.csv_text(pods())

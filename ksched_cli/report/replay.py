@@ -4,176 +4,39 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
-from msgspec import to_builtins
-
-from ksched_cli.analysis.replay_figures import (
-    Durations,
-    WaitingTimes,
-    replay_figures,
-    waiting_groups,
+from ksched_cli.analysis.replay_figures import Durations, WaitingTimes, waiting_groups
+from ksched_cli.analysis.replay_result import (
+    HOUR,
+    NodeRange,
+    PodResult,
+    ReplayResult,
+    ReplaySummary,
+    extremes,
+    resources,
+    seconds,
+    short,
+    shown_resources,
 )
 from ksched_cli.analysis.usage_over_time import UsageOverTime, calendar_steps
+from ksched_cli.answers import plain
 from ksched_cli.cluster.resources import PODS
-from ksched_cli.engine.replay.records import PodOutcome, PodRecord, ReplayAttempt
+from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.kube.time import SECOND
-from ksched_cli.report.node_groups import (
-    autoscaler_of,
-    groups_table,
-    hours_text,
-    nodes_line,
-    nodes_of,
-    seconds,
-    sizes_at,
-)
+from ksched_cli.report.node_groups import groups_table, hours_text, range_text, sizes_at
 from ksched_cli.report.table import Limit, columns, counted, cut_columns, paragraph, printable
 
 # Rows of the table of usage without those of extremes, and points of curves.
 _STEPS = 16
-_POINTS = 1_000
 _DAY, _HOUR, _MINUTE = 86_400, 3_600, 60
 CSV_COLUMNS = (
     "pod", "namespace", "owner", "priority", "queued", "firstTried", "placed", "node", "waited",
     "evicted", "ended", "attempts", "outcome", "message",
 )  # fmt: skip
-
-
-def document(
-    replay: Replay, name: str, records: Iterable[PodRecord] | None, *, traces: bool = False
-) -> dict[str, Any]:
-    """kind ReplayResult. records: of the pods; None leaves them out"""
-    usage = UsageOverTime(replay)
-    figures = replay_figures(replay, usage)
-    completions = figures.job_completion_time
-    result: dict[str, Any] = {
-        "apiVersion": "ksched/v1",
-        "kind": "ReplayResult",
-        "timeline": name,
-        "start": _moment(replay.clock.start),
-        "end": seconds(replay.clock.now),
-        "summary": summary_of(replay),
-        "waiting": _waiting(replay),
-        "pendingHours": figures.pending_hours,
-        "jobCompletionTime": None if completions is None else to_builtins(completions),
-        "nodes": nodes_of(replay),
-        "usedNodeHours": figures.used_node_hours,
-        "overTime": to_builtins(usage.over_time()),
-        "usage": to_builtins(usage.samples(_points(replay, usage))),
-    }
-    scaling = autoscaler_of(replay)
-    if scaling is not None:
-        result["autoscaler"] = scaling
-    if records is not None:
-        ordered = sorted(records, key=lambda record: (record.queued, record.pod))
-        result["pods"] = [pod_row(record) for record in ordered]
-    if traces:
-        result["attempts"] = [_attempt(attempt) for attempt in replay.log.attempts]
-        result["queues"] = replay.places()
-    return result
-
-
-def _optional(time: int | None) -> int | float | None:
-    return None if time is None else seconds(time)
-
-
-def _moment(at: int) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def summary_of(replay: Replay) -> dict[str, int]:
-    """How many of what."""
-    counts = replay.log.counts
-    outcomes = Counter(record.outcome for record in replay.log.live.values())
-    return {
-        "events": counts.events,
-        "attempts": counts.attempts,
-        "placed": counts.placed,
-        "running": len(replay.cluster.bound),
-        "ended": counts.ended,
-        "evicted": counts.evicted,
-        "deleted": counts.deleted,
-        "pending": outcomes[PodOutcome.PENDING],
-        "gated": outcomes[PodOutcome.GATED],
-        "ignored": counts.ignored,
-    }
-
-
-def _waiting(replay: Replay) -> dict[str, Any]:
-    groups = waiting_groups(replay)
-    by_name = {key: getattr(groups, key) for key in ("priority", "namespace", "owner")}
-    return {
-        "all": to_builtins(groups.all),
-        **{
-            key: [{"name": name, **to_builtins(times)} for name, times in own.items()]
-            for key, own in by_name.items()
-        },
-    }
-
-
-def _points(replay: Replay, usage: UsageOverTime) -> list[int]:
-    """The moments that curves are drawn of: all of them, or those at steps of the calendar and
-    those of extremes."""
-    if len(usage) <= _POINTS:
-        return [*range(len(usage))]
-    steps = calendar_steps(replay.clock.start, usage.end, _POINTS)
-    moments = {0, *map(usage.moment_at, steps), len(usage) - 1, *_extremes(usage)}
-    return sorted(moments)
-
-
-def _extremes(usage: UsageOverTime) -> dict[int, list[str]]:
-    """By moment, what was at its highest there for the first time."""
-    quantities = {
-        "nodes": usage.nodes,
-        "pods": usage.pods,
-        "pending": usage.pending,
-        **{_short(name): usage.utilization[name] for name in _shown_resources(usage)},
-    }
-    extremes: dict[int, list[str]] = {}
-    for name, values in quantities.items():
-        if values.max() > values.min():
-            extremes.setdefault(int(values.argmax()), []).append(name)
-    return extremes
-
-
-def _short(resource: str) -> str:
-    return resource.rpartition("/")[2]
-
-
-def pod_row(record: PodRecord) -> dict[str, Any]:
-    """A pod of the document."""
-    return {
-        "pod": record.pod,
-        "owner": record.owner,
-        "priority": record.priority,
-        "queued": None if record.was_bound else seconds(record.queued),
-        "firstTried": _optional(record.first_tried),
-        "placed": _optional(record.placed),
-        "node": record.node or None,
-        "evicted": _optional(record.evicted),
-        "ended": _optional(record.ended),
-        "attempts": record.attempts,
-        "outcome": record.outcome.value,
-        "message": record.message,
-    }
-
-
-def _attempt(attempt: ReplayAttempt) -> dict[str, Any]:
-    return {
-        "at": seconds(attempt.at),
-        "pod": attempt.pod,
-        "result": attempt.result,
-        "node": attempt.node or None,
-        "nominatedNode": attempt.nominated_node or None,
-        "victims": list(attempt.victims),
-        "message": attempt.message,
-        "rejectedBy": list(attempt.rejected_by),
-    }
 
 
 # -- rows -----------------------------------------------------------------------------------------
@@ -185,9 +48,8 @@ def csv_text(records: Iterable[PodRecord]) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
     for record in records:
-        row = pod_row(record)
         waited = None if record.placed is None else seconds(record.placed - record.queued)
-        row |= {"namespace": record.namespace, "waited": waited}
+        row = {**plain(PodResult.of(record)), "namespace": record.namespace, "waited": waited}
         cells = ("" if row[name] is None else row[name] for name in CSV_COLUMNS)
         writer.writerow(printable(cell) if isinstance(cell, str) else cell for cell in cells)
     return file.getvalue().rstrip("\n")
@@ -203,17 +65,17 @@ def usage_csv(replay: Replay) -> str:
         times.append(usage.end)
         samples.append(samples[-1])
     sizes = {f"nodes:{name}": sizes_at(counts, times) for name, counts in groups.items()}
-    resources = _resources(usage)
+    used = resources(usage)
     rows = [
         {
             **{name: getattr(sample, name) for name in ("nodes", "pods", "pending")},
-            **{f"utilization:{name}": sample.utilization[name] for name in resources},
+            **{f"utilization:{name}": sample.utilization[name] for name in used},
             **{f"stranded:{name}": sample.stranded[name] for name in sample.stranded},
         }
         for sample in samples
     ]
-    own = ("nodes", "pods", "pending", *(f"utilization:{name}" for name in resources))
-    names = (*own, *(f"stranded:{name}" for name in resources if name != PODS))
+    own = ("nodes", "pods", "pending", *(f"utilization:{name}" for name in used))
+    names = (*own, *(f"stranded:{name}" for name in used if name != PODS))
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(("at", *names[:3], *sizes, *names[3:]))
@@ -226,36 +88,37 @@ def usage_csv(replay: Replay) -> str:
 # -- table ----------------------------------------------------------------------------------------
 
 
-def headline(replay: Replay) -> str:
+def headline(answer: ReplayResult) -> str:
     """What became of the pods, in what time, and with how many nodes."""
-    summary = summary_of(replay)
+    hours = answer.nodes.hours, answer.pending_hours
+    time, pending = (round(each * HOUR) for each in hours)
+    return _headline(answer.summary, answer.nodes, (round(answer.end * SECOND), time, pending))
+
+
+def _headline(summary: ReplaySummary, nodes: NodeRange, times: tuple[int, int, int]) -> str:
+    """times: of the replay, of its nodes, of pending pods, in microseconds"""
     parts = [
-        f"{summary[key]:,} {text}"
-        for key, text in (
-            ("ended", "ended"),
-            ("evicted", "evicted"),
-            ("deleted", "deleted"),
-            ("pending", "pending"),
-            ("gated", "gated"),
-        )
-        if summary[key] or key in ("ended", "pending")
+        f"{getattr(summary, key):,} {key}"
+        for key in ("ended", "evicted", "deleted", "pending", "gated")
+        if getattr(summary, key) or key in ("ended", "pending")
     ]
-    placed = counted(summary["placed"], "pod")
+    now, node_time, pending_time = times
+    pending = f", {hours_text(pending_time)} pending-hours" if pending_time else ""
     return (
-        f"{placed} placed in {duration(replay.clock.now)} of simulated time: {', '.join(parts)}; "
-        f"{summary['running']:,} running at the end\n{nodes_line(replay)}{_pending_hours(replay)}"
+        f"{counted(summary.placed, 'pod')} placed in {duration(now)} of simulated time: "
+        f"{', '.join(parts)}; {summary.running:,} running at the end\n"
+        f"nodes {range_text(nodes)}, {hours_text(node_time)} node-hours{pending}"
     )
-
-
-def _pending_hours(replay: Replay) -> str:
-    time = UsageOverTime(replay).pending_time
-    return f", {hours_text(time)} pending-hours" if time else ""
 
 
 def table(replay: Replay, limit: Limit) -> str:
     """Waiting times, the cluster over time, and the pods that wait still, by message."""
+    now = replay.clock.now
+    pending = UsageOverTime(replay).pending_time
+    times = now, replay.nodes.node_time_until(now), pending
+    summary, nodes = ReplaySummary.of(replay), NodeRange.of(replay.nodes, now)
     parts = [
-        paragraph(headline(replay), limit),
+        paragraph(_headline(summary, nodes, times), limit),
         _waiting_table(replay, limit),
         _usage_table(replay, limit),
         groups_table(replay, limit),
@@ -344,9 +207,9 @@ def _usage_table(replay: Replay, limit: Limit) -> str:
     """The cluster at its extremes, and at equal steps of the calendar between them."""
     usage, texts = UsageOverTime(replay), MomentTexts.of(replay)
     times = usage.times.tolist()
-    extremes = _extremes(usage)
+    highest = extremes(usage)
     # By time, the moment in which it is.
-    rows_at = {times[moment]: moment for moment in extremes}
+    rows_at = {times[moment]: moment for moment in highest}
     if len(times) <= _STEPS:
         rows_at |= {time: moment for moment, time in enumerate(times)}
     else:
@@ -355,33 +218,21 @@ def _usage_table(replay: Replay, limit: Limit) -> str:
     rows_at[usage.end] = len(times) - 1
     shown = sorted(rows_at.items())
     samples = usage.samples([moment for _, moment in shown])
-    resources = _shown_resources(usage)
+    resources = shown_resources(usage)
     rows = [
         (
             texts.text(at),
             *(f"{count:,}" for count in (sample.nodes, sample.pods, sample.pending)),
             *(_percent(sample.utilization, name) for name in resources),
             *(_percent(sample.stranded, name) for name in resources[:1]),
-            ", ".join(extremes.get(moment, ()) if times[moment] == at else ()),
+            ", ".join(highest.get(moment, ()) if times[moment] == at else ()),
         )
         for (at, moment), sample in zip(shown, samples, strict=True)
     ]
-    used = [_short(name).upper() for name in resources]
+    used = [short(name).upper() for name in resources]
     stranded = [f"STRANDED {name}" for name in used[:1]]
     headers = (texts.header, "NODES", "PODS", "PENDING", *used, *stranded, "HIGHEST")
     return columns(headers, rows, Limit(limit.width))
-
-
-def _shown_resources(usage: UsageOverTime) -> list[str]:
-    """Those that the table has room for."""
-    return [name for name in _resources(usage) if name != PODS][:3]
-
-
-def _resources(usage: UsageOverTime) -> list[str]:
-    """Those that are used at all; cpu and memory first."""
-    used = [name for name, shares in usage.utilization.items() if shares.any()]
-    first = [name for name in ("cpu", "memory") if name in used]
-    return first + [name for name in used if name not in first]
 
 
 def _percent(shares: Mapping[str, float], name: str) -> str:

@@ -28,10 +28,10 @@ def test_pods_that_wait_longer_are_differences(tmp_path: Path) -> None:
     last = side(tmp_path, "one node", node("m"), left_out=1)
     answer = compare_replays([first, last])
     assert answer.pod_count == 3
-    assert answer.differing == (0, 2)
-    by_pod = {difference.pod: difference for difference in answer.differences}
+    assert [side.differing for side in answer.sides] == [0, 2]
+    by_pod = {difference.pod: difference for difference in answer.pods}
     assert list(by_pod) == ["default/b", "default/c"]
-    assert by_pod["default/b"].waited == (0, 9_000_000)
+    assert by_pod["default/b"].waited == (0, 9)
     assert by_pod["default/b"].delay(1) == 9_000_000
     assert by_pod["default/c"].records[1] is None
     assert by_pod["default/c"].delay(1) == 0
@@ -39,4 +39,4 @@ def test_pods_that_wait_longer_are_differences(tmp_path: Path) -> None:
 
 def test_equal_sides_do_not_differ(tmp_path: Path) -> None:
     sides = [side(tmp_path, name, node("m")) for name in "ab"]
-    assert compare_replays(sides).differences == ()
+    assert compare_replays(sides).pods == ()

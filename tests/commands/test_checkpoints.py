@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ksched_cli.analysis.replay_result import replay_result
 from ksched_cli.commands import checkpoints
 from ksched_cli.commands.checkpoints import Checkpoints, check_state, fingerprint_of
 from ksched_cli.commands.signals import EndedBySignal
@@ -19,7 +20,6 @@ from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.plugins.node_name import NodeName
-from ksched_cli.report.replay import document
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import Run
 from ksched_cli.scenario.timeline import read_timeline
@@ -75,7 +75,7 @@ def test_a_signal_ends_it_after_the_instant_and_it_goes_on_from_there(
     run = bench.start(second)
     second.resume(run)
     run.run()
-    assert document(run, "t", second.records) == document(whole, "t", records)
+    assert replay_result(run, "t", second.records) == replay_result(whole, "t", records)
     second.finish()
     assert not path.exists()
 

@@ -23,7 +23,7 @@ def test_totals_and_the_pods_that_differ_are_shown(tmp_path: Path) -> None:
     assert "most pending at once 1 1" in lines
     assert "default/b n after 0s m after 9s" in lines
     assert "default/c still waits after 9s not there" in lines
-    document = conforms(renderer.document(answer), "comparison")
+    document = conforms(answer, "comparison")
     assert document["pods"][0]["waited"] == [0, 9]
     assert document["sides"][1]["summary"]["placed"] == 2
 

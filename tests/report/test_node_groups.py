@@ -6,17 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.engine.replay.node_counts import NodeCounts
-from ksched_cli.report.node_groups import (
-    autoscaler_of,
-    groups_table,
-    hours_text,
-    node_hours_text,
-    nodes_line,
-    nodes_of,
-    range_text,
-    sizes_at,
+from ksched_cli.analysis.replay_result import (
+    GroupSize,
+    NodeRange,
+    replay_result,
+    scaling_of,
 )
+from ksched_cli.answers import plain
+from ksched_cli.engine.replay.node_counts import NodeCounts
+from ksched_cli.report.node_groups import groups_table, hours_text, range_text, sizes_at
+from ksched_cli.report.replay import headline
 from ksched_cli.report.table import EVERYTHING
 from tests.replays import node, pod, replay
 from tests.report.schemas import squeezed
@@ -39,7 +38,9 @@ def test_numbers_of_nodes_and_their_hours(
     counts = NodeCounts()
     for at, count in steps:
         counts.note(at, count)
-    assert (range_text(counts), node_hours_text(counts, 2 * HOUR)) == (text, hours)
+    nodes = NodeRange.of(counts, 2 * HOUR)
+    assert range_text(nodes) == text
+    assert hours_text(counts.node_time_until(2 * HOUR)) == hours
 
 
 def test_a_few_minutes_are_not_no_hours() -> None:
@@ -55,9 +56,9 @@ def test_sizes_hold_until_the_next_step() -> None:
 
 def test_a_replay_without_an_autoscaler_has_its_nodes_alone(tmp_path: Path) -> None:
     run = replay(tmp_path, [node("n")], [{"at": 1800, "put": node("m")}], until=3600)
-    assert nodes_of(run) == {"start": 1, "max": 2, "end": 2, "hours": 1.5}
-    assert nodes_line(run) == "nodes 1 → 2 → 2, 1.5 node-hours"
-    assert autoscaler_of(run) is None
+    assert NodeRange.of(run.nodes, run.clock.now) == NodeRange(1, 2, 2, 1.5)
+    assert headline(replay_result(run, "t", ())).endswith("nodes 1 → 2 → 2, 1.5 node-hours")
+    assert scaling_of(run) is None
     assert groups_table(run, EVERYTHING) == ""
 
 
@@ -65,19 +66,19 @@ def test_groups_have_their_sizes_and_what_was_added_and_removed(tmp_path: Path) 
     events = [{"at": at, "pod": pod(f"p{at}"), "runsFor": 200} for at in range(2)]
     group = {"name": "g", "like": "n", "maxSize": 2}
     run = replay(tmp_path, [node("n")], events, autoscaler={"nodeGroups": [group]})
-    scaling = autoscaler_of(run)
+    scaling = scaling_of(run)
     assert scaling is not None
-    assert scaling["groups"][0]["sizes"] == [
-        {"at": 0, "nodes": 0},
-        {"at": 130, "nodes": 1},
-        {"at": 930, "nodes": 0},
-    ]
-    assert scaling["events"][0] == {
+    assert scaling.groups[0].sizes == (
+        GroupSize(0, 0),
+        GroupSize(130, 1),
+        GroupSize(930, 0),
+    )
+    assert plain(scaling.events[0]) == {
         "at": 10,
         "type": "ScaleUp",
         "group": "g",
         "reason": "pending pods",
-        "nodes": ["g-1"],
-        "pods": ["default/p1"],
+        "nodes": ("g-1",),
+        "pods": ("default/p1",),
     }
     assert "g 0 → 1 → 0 0.22 1 1" in squeezed(groups_table(run, EVERYTHING))

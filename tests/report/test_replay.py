@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ksched_cli.analysis.replay_result import replay_result
 from ksched_cli.report import replay as renderer
 from ksched_cli.report.table import Limit
 from tests.replays import Plain, node, pod, replay
@@ -108,9 +109,8 @@ def test_a_pod_that_ran_from_the_beginning_was_never_queued(tmp_path: Path) -> N
         [node("n"), pod("x", nodeName="n")],
         [{"at": 1, "put": pod("x", nodeName="n")}, {"at": 2, "pod": pod("y", nodeName="n")}],
     )
-    document = conforms(
-        renderer.document(run, "t", run.log.live.values(), traces=True), "replay_result"
-    )
+    answer = replay_result(run, "t", run.log.live.values(), traces=True)
+    document = conforms(answer, "replay_result")
     assert [each["pod"] for each in document["pods"]] == ["default/y"]
     assert document["pods"][0]["queued"] is None
     assert document["pods"][0]["outcome"] == "running"

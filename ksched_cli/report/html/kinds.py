@@ -13,6 +13,7 @@ from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.explain import Explanation
 from ksched_cli.analysis.pending import PendingReport
 from ksched_cli.analysis.preempt import PreemptionResult
+from ksched_cli.analysis.replay_result import ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
 from ksched_cli.answers import Answer, document_of
 from ksched_cli.report.html import (
@@ -36,7 +37,6 @@ MakePage = Callable[[Mapping[str, Any], str, Mapping[str, Any]], Page]
 
 PAGES: Mapping[str, MakePage] = {
     "EffectiveConfiguration": configuration.page,
-    "ReplayResult": replay.page,
     "SweepResult": sweep.page,
     "ValidationResult": validation.page,
     "ValidationResults": validation.page_of_files,
@@ -79,22 +79,26 @@ def page_of(answer: Answer | Mapping[str, Any], headline: str, figures: Mapping[
 def _page(answer: Answer, headline: str) -> Page:
     match answer:
         case CapacityResult() | NodesNeeded():
-            return capacity.page(answer)
+            page = capacity.page(answer)
         case AuditResult():
-            return audit.page(answer)
+            page = audit.page(answer)
         case Comparison():
-            return compare.page(answer)
+            page = compare.page(answer)
         case DriftResult():
-            return drift.page(answer)
+            page = drift.page(answer)
         case Explanation():
-            return explanation.page(answer)
+            page = explanation.page(answer)
         case PendingReport():
-            return pending.page(answer)
+            page = pending.page(answer)
         case PreemptionResult():
-            return preemption.page(answer)
+            page = preemption.page(answer)
+        case ReplayResult():
+            page = replay.page(answer)
         case ScheduleResult():
-            return schedule.page(answer)
-    return any_kind.page(document_of(answer), headline, {})
+            page = schedule.page(answer)
+        case _:
+            page = any_kind.page(document_of(answer), headline, {})
+    return page
 
 
 def command_of(answer: Answer | Mapping[str, Any]) -> str:

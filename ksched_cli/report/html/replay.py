@@ -3,42 +3,47 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from ksched_cli.analysis.replay_result import (
+    GroupResult,
+    GroupWaits,
+    ReplayResult,
+    ScalingDecision,
+)
+from ksched_cli.analysis.usage_over_time import Extent
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.html.curves import Series, curves
 from ksched_cli.report.html.sections import CurveCharts, Page, Section, Table, Tile
-from ksched_cli.report.replay import MomentTexts, duration
+from ksched_cli.report.replay import MomentTexts, duration, headline
 
 _SHOWN_OWNERS = 50
 _SHOWN_EVENTS = 200
 
 
-def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
-    """headline: what became of the pods. figures: the timeline's own `start`, or None"""
-    moment = MomentTexts(figures["start"], round(document["end"] * SECOND))
-    title, *lede = headline.split("\n")
-    summary, waiting = document["summary"], document["waiting"]
+def page(answer: ReplayResult) -> Page:
+    moment = MomentTexts(answer.clock_start, round(answer.end * SECOND))
+    title, *lede = headline(answer).split("\n")
+    summary, waiting = answer.summary, answer.waiting
     tiles = [
-        Tile("placed", f"{summary['placed']:,}", "good" if summary["placed"] else ""),
-        Tile("pending", f"{summary['pending']:,}", "bad" if summary["pending"] else ""),
-        Tile("evicted", f"{summary['evicted']:,}", "warn" if summary["evicted"] else ""),
-        Tile("waited, mean", _time(waiting["all"]["mean"])),
-        Tile("waited, 99 of 100 at most", _time(waiting["all"]["p99"])),
-        Tile("node-hours", f"{document['nodes']['hours']:,.1f}".removesuffix(".0")),
+        Tile("placed", f"{summary.placed:,}", "good" if summary.placed else ""),
+        Tile("pending", f"{summary.pending:,}", "bad" if summary.pending else ""),
+        Tile("evicted", f"{summary.evicted:,}", "warn" if summary.evicted else ""),
+        Tile("waited, mean", _time(waiting.all.mean)),
+        Tile("waited, 99 of 100 at most", _time(waiting.all.p99)),
+        Tile("node-hours", f"{answer.nodes.hours:,.1f}".removesuffix(".0")),
     ]
-    scaling = document.get("autoscaler") or {"groups": [], "events": []}
     sections: list[Section] = []
-    if document["usage"]:
-        sections.append(_charts(document, moment))
+    if answer.usage:
+        sections.append(_charts(answer, moment))
     sections += [
-        _waiting(f"Waiting times by {name}", waiting[name])
+        _waiting(f"Waiting times by {name}", groups)
         for name in ("priority", "namespace", "owner")
-        if waiting[name]
+        if (groups := getattr(waiting, name))
     ]
-    if scaling["groups"]:
-        sections += [_node_groups(scaling["groups"]), _decisions(scaling["events"], moment)]
+    if answer.autoscaler and answer.autoscaler.groups:
+        scaling = answer.autoscaler
+        sections += [_node_groups(scaling.groups), _decisions(scaling.events, moment)]
     return Page(title, lede, tiles, sections)
 
 
@@ -46,26 +51,29 @@ def _time(seconds: float) -> str:
     return duration(round(seconds * SECOND))
 
 
-def _charts(document: Mapping[str, Any], moment: MomentTexts) -> CurveCharts:
-    usage, over_time = document["usage"], document["overTime"]
-    times = [sample["at"] for sample in usage]
-    span = (_moment(moment, times[0]), _moment(moment, document["end"]))
+def _charts(answer: ReplayResult, moment: MomentTexts) -> CurveCharts:
+    usage, over_time = answer.usage, answer.over_time
+    times = [sample.at for sample in usage]
+    span = (_moment(moment, times[0]), _moment(moment, answer.end))
 
     def of_counts(*keys: str) -> list[Series]:
-        return [_series(key, [each[key] for each in usage], over_time[key]) for key in keys]
+        return [
+            _series(key, [getattr(each, key) for each in usage], getattr(over_time, key))
+            for key in keys
+        ]
 
     def of_shares(key: str) -> list[Series]:
-        names = dict.fromkeys(name for sample in usage for name in sample[key])
-        extents = over_time.get(key, {})
+        shares = [getattr(sample, key) for sample in usage]
+        extents = over_time.utilization if key == "utilization" else {}
         series = (
-            _series(name, [sample[key].get(name, 0.0) for sample in usage], extents.get(name, {}))
-            for name in names
+            _series(name, [share.get(name, 0.0) for share in shares], extents.get(name))
+            for name in dict.fromkeys(name for share in shares for name in share)
         )
         return [each for each in series if any(each.values)]
 
     groups = [
-        Series(group["name"], _sizes(group, times), most=group["max"])
-        for group in (document.get("autoscaler") or {"groups": []})["groups"]
+        Series(group.name, _sizes(group, times), most=group.max)
+        for group in (answer.autoscaler.groups if answer.autoscaler else ())
     ]
     charts = [
         curves("Pods", times, of_counts("pods", "pending"), span, are_shares=False),
@@ -79,34 +87,36 @@ def _charts(document: Mapping[str, Any], moment: MomentTexts) -> CurveCharts:
     return CurveCharts("Over time", charts, note)
 
 
-def _series(name: str, values: list[float], extent: Mapping[str, Any]) -> Series:
-    return Series(name, values, extent.get("mean"), extent.get("max"))
+def _series(name: str, values: list[float], extent: Extent | None) -> Series:
+    if extent is None:
+        return Series(name, values)
+    return Series(name, values, extent.mean, extent.max)
 
 
 def _moment(moment: MomentTexts, seconds: float) -> str:
     return moment.text(round(seconds * SECOND))
 
 
-def _sizes(group: Mapping[str, Any], times: Sequence[float]) -> list[float]:
+def _sizes(group: GroupResult, times: Sequence[float]) -> list[float]:
     """Of a node group at these times; 0 before its first size."""
-    starts = [step["at"] for step in group["sizes"]]
+    starts = [step.at for step in group.sizes]
     indexes = (bisect_right(starts, time) - 1 for time in times)
-    return [group["sizes"][index]["nodes"] if index >= 0 else 0 for index in indexes]
+    return [group.sizes[index].nodes if index >= 0 else 0 for index in indexes]
 
 
-def _node_groups(groups: Sequence[Mapping[str, Any]]) -> Table:
+def _node_groups(groups: Sequence[GroupResult]) -> Table:
     keys = ("name", "start", "max", "end", "hours", "added", "removed")
-    rows = [tuple(group[key] for key in keys) for group in groups]
+    rows = [tuple(getattr(group, key) for key in keys) for group in groups]
     headers = ("Name", "Nodes at first", "At most", "At last", "Node-hours", "Added", "Removed")
     return Table("Node groups", headers, rows)
 
 
-def _decisions(events: Sequence[Mapping[str, Any]], moment: MomentTexts) -> Table:
+def _decisions(events: Sequence[ScalingDecision], moment: MomentTexts) -> Table:
     """The first of them."""
     rows = [
         (
-            *(_moment(moment, event["at"]), event["type"], event["group"]),
-            *(len(event["nodes"]), event["reason"]),
+            *(_moment(moment, event.at), event.type, event.group),
+            *(len(event.nodes), event.reason),
         )
         for event in events[:_SHOWN_EVENTS]
     ]
@@ -115,12 +125,12 @@ def _decisions(events: Sequence[Mapping[str, Any]], moment: MomentTexts) -> Tabl
     return Table("Scaling", ("At", "Event", "Node group", "Nodes", "Because"), rows, note)
 
 
-def _waiting(heading: str, groups: Sequence[Mapping[str, Any]]) -> Table:
+def _waiting(heading: str, groups: Sequence[GroupWaits]) -> Table:
     """The longest mean first."""
-    ordered = sorted(groups, key=lambda group: -group["mean"])
+    ordered = sorted(groups, key=lambda group: -group.mean)
     keys = ("mean", "p50", "p90", "p99", "max")
     rows = [
-        (group["name"], group["pods"], group["stillWaiting"], *(_time(group[key]) for key in keys))
+        (group.name, group.pods, group.still_waiting, *(_time(getattr(group, key)) for key in keys))
         for group in ordered[:_SHOWN_OWNERS]
     ]
     rest = len(ordered) - len(rows)

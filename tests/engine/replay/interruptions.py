@@ -9,12 +9,14 @@ from typing import Any
 
 import msgspec
 
+from ksched_cli.analysis.replay_result import replay_result
+from ksched_cli.answers import document_of
 from ksched_cli.engine.engine import Options
 from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
 from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
-from ksched_cli.report.replay import csv_text, document
+from ksched_cli.report.replay import csv_text
 from ksched_cli.scenario.state_file import manifests
 from ksched_cli.scenario.timeline import read_timeline
 from tests.engine.replay.claims import (
@@ -169,7 +171,11 @@ def result(run: Replay, records: list[PodRecord]) -> dict[str, Any]:
     """All that a replay prints and writes."""
     pods = [*records, *run.log.live.values()]
     state = b"\n".join(manifests(run.state()))
-    return {**document(run, "t", pods, traces=True), "csv": csv_text(pods), "state": state}
+    return {
+        **document_of(replay_result(run, "t", pods, traces=True)),
+        "csv": csv_text(pods),
+        "state": state,
+    }
 
 
 def content_of(file: bytes) -> Any:

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ksched_cli.analysis.replay_result import replay_result
+from ksched_cli.answers import document_of
 from ksched_cli.engine.replay.autoscaler.state import AutoscalerState, Reason
 from ksched_cli.engine.replay.pod_log import OnRecord
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
-from ksched_cli.report.replay import document
 from tests.replays import Plain, node, pod, replay, tries
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
@@ -225,7 +226,8 @@ def test_pods_spread_over_hosts_get_a_node_each_only_where_they_need_it(tmp_path
 
 
 def as_document(run: Replay, records: list[PodRecord]) -> dict[str, Any]:
-    return document(run, "t", [*records, *run.log.live.values()], traces=True)
+    answer = replay_result(run, "t", [*records, *run.log.live.values()], traces=True)
+    return document_of(answer)
 
 
 @st.composite
