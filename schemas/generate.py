@@ -25,6 +25,13 @@ from ksched_cli.analysis.preempt import PreemptionResult
 from ksched_cli.analysis.replay_result import ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
 from ksched_cli.answers import Answer
+from ksched_cli.config.answers import (
+    ConfigurationDiff,
+    ConfigurationMigration,
+    EffectiveConfiguration,
+    ValidationResult,
+    ValidationResults,
+)
 from ksched_cli.config.project import FILE as PROJECT_FILE
 from ksched_cli.config.project import project_type
 from ksched_cli.config.schema import configuration_schema
@@ -41,7 +48,10 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "audit_result": (AuditResult,),
     "capacity_result": (CapacityResult, NodesNeeded),
     "comparison": (Comparison, ReplayComparison, DrawnComparison),
+    "configuration_diff": (ConfigurationDiff,),
+    "configuration_migration": (ConfigurationMigration,),
     "drift_result": (DriftResult,),
+    "effective_configuration": (EffectiveConfiguration,),
     "explanation": (Explanation,),
     "pending_report": (PendingReport,),
     "plugin_list": (PluginList,),
@@ -50,6 +60,8 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "schedule_result": (ScheduleResult,),
     "snapshot_result": (SnapshotResult,),
     "test_result": (ExpectationsResult,),
+    "validation_result": (ValidationResult,),
+    "validation_results": (ValidationResults,),
 }
 _SCALARS = re.compile(r"\[\s+([^\[\]{}]*?)\s+\]")
 

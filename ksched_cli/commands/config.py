@@ -47,6 +47,7 @@ def show(
 ) -> ExitCode:
     """The effective plugins, weights and args of every profile."""
     from ksched_cli.commands import output, runs
+    from ksched_cli.config.answers import EffectiveConfiguration
     from ksched_cli.report import configuration as renderer
     from ksched_cli.report.forms import Report
 
@@ -58,7 +59,7 @@ def show(
     configuration = _configuration(opener, run, allowed)
     output.show(
         Report(
-            document=lambda: renderer.document(configuration),
+            lambda: EffectiveConfiguration.of(configuration),
             table=lambda: renderer.table(configuration, output.limit()),
         ),
         options.output,
@@ -81,6 +82,7 @@ def diff(
     nothing differs, 1 when something does.
     """
     from ksched_cli.commands import output, runs
+    from ksched_cli.config.answers import ConfigurationDiff
     from ksched_cli.config.diff import differences
     from ksched_cli.kube.file_paths import check_standard_input
     from ksched_cli.report import configuration_diff as renderer
@@ -97,7 +99,7 @@ def diff(
     changes = differences(first, second, registry)
     output.show(
         Report(
-            document=lambda: renderer.document(changes),
+            lambda: ConfigurationDiff(changes=tuple(changes)),
             table=lambda: renderer.table(changes, (before, after), output.limit()),
             texts={Form.MARKDOWN: lambda: renderer.markdown(changes, (before, after))},
         ),
@@ -134,6 +136,7 @@ def migrate(
     when it takes effect as the old file did, 1 when something is not carried over.
     """
     from ksched_cli.commands import output, runs
+    from ksched_cli.config.answers import ConfigurationMigration
     from ksched_cli.config.migration.migrate import migrate_source
     from ksched_cli.config.sources import read_configuration_text
     from ksched_cli.report import migration as renderer
@@ -156,7 +159,7 @@ def migrate(
         return _write(source, split_reference(file)[0], migration)
     output.show(
         Report(
-            document=lambda: renderer.document(migration),
+            lambda: ConfigurationMigration.of(migration),
             table=lambda: migration.text.removesuffix("\n"),
         ),
         options.output,

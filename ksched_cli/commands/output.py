@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ksched_cli.commands.browser import show_page
 from ksched_cli.errors import OutputError, ReaderGoneError, shortened_lines
 from ksched_cli.kube.versions import Release, release_of
-from ksched_cli.report.forms import Form, Report, render
+from ksched_cli.report.forms import Form, Report, render, safe_in_job
 from ksched_cli.report.table import (
     MIN_WIDTH,
     TERMINAL,
@@ -69,11 +69,24 @@ def show(report: Report, form: Form) -> None:
     that were printed. Tables longer than the terminal go through $PAGER. Raises OutputError,
     ReaderGoneError."""
     text = render(replace(report, document=lambda: _whole(report.document())), form)
-    if form in (Form.TABLE, Form.WIDE) and SETTINGS.pager and _is_longer_than_terminal(text):
-        _page(text)
+    if form in (Form.TABLE, Form.WIDE):
+        _show_table(text)
     elif form is Form.HTML and SETTINGS.browser:
         show_page(text)
     elif text or form not in (Form.NAME, Form.GITHUB):
+        print_text(text)
+
+
+def show_text(text: str) -> None:
+    """Prints a text that is no answer, as a table is printed. Raises OutputError,
+    ReaderGoneError."""
+    _show_table(safe_in_job(text, Form.TABLE))
+
+
+def _show_table(text: str) -> None:
+    if SETTINGS.pager and _is_longer_than_terminal(text):
+        _page(text)
+    else:
         print_text(text)
 
 

@@ -162,21 +162,21 @@ def _reviewer(options: ValidateOptions) -> Reviewer:
 
 
 def _show_settings(reviewer: Reviewer, sources: Sources, options: ValidateOptions) -> ExitCode:
-    from ksched_cli.commands.output import show
-    from ksched_cli.report.forms import Report
+    from ksched_cli.commands.output import show_text
     from ksched_cli.report.settings import settings_text
 
     if options.output is not Form.TABLE:
         raise UsageError(f"--show-settings does nothing with -o {options.output.value}")
     files = dict.fromkeys(source.path for source in sources.texts)
     text = "\n\n".join(settings_text(path, reviewer.settings(path)) for path in files)
-    show(Report(dict, lambda: text), options.output)
+    show_text(text)
     return ExitCode.YES
 
 
 def _report(texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[str]) -> Report:
     """A single file with a single configuration has a document of its own kind."""
     from ksched_cli.commands.output import limit
+    from ksched_cli.config.answers import ValidationResult, ValidationResults
     from ksched_cli.report import validation as renderer
     from ksched_cli.report.forms import Report
     from ksched_cli.report.github import github_annotations
@@ -187,11 +187,12 @@ def _report(texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[s
         configs[0] == "-" or os.path.isfile(split_reference(configs[0])[0])
     )
     return Report(
-        document=lambda: (
-            renderer.document(texts[0].review) if is_single else renderer.documents(texts, sources)
+        lambda: (
+            ValidationResult.of(texts[0].review, renderer.headline(texts[0]))
+            if is_single
+            else ValidationResults.of(texts, sources, [*map(renderer.headline, texts)])
         ),
         table=lambda: renderer.tables(texts, sources, limit()),
-        headline=lambda: renderer.headlines(texts),
         texts={
             Form.SARIF: lambda: sarif(texts),
             Form.GITHUB: lambda: github_annotations(texts),
@@ -202,11 +203,10 @@ def _report(texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[s
 
 def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
     """Raises UsageError for a rule that there is not, and for what does nothing here."""
-    from ksched_cli.commands.output import limit, show
+    from ksched_cli.commands.output import limit, show_text
     from ksched_cli.config.checks.rules import families, rules
     from ksched_cli.kube.near_names import did_you_mean
     from ksched_cli.report import rules as renderer
-    from ksched_cli.report.forms import Report
 
     if configs:
         raise UsageError("--explain takes no CONFIG beside it")
@@ -215,7 +215,7 @@ def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
     if name == ALL_RULES or name in families():
         names = rules() if name == ALL_RULES else families()[name]
         listed = {each: rules()[each] for each in names}
-        show(Report(dict, lambda: renderer.listing(listed, limit())), form)
+        show_text(renderer.listing(listed, limit()))
         return ExitCode.YES
     rule = rules().get(name)
     if rule is None:
@@ -224,5 +224,5 @@ def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
             or "`ksched validate --explain all` lists them"
         )
         raise UsageError(f'there is no rule "{name}"; {hint}')
-    show(Report(dict, lambda: renderer.page(rule, limit())), form)
+    show_text(renderer.page(rule, limit()))
     return ExitCode.YES

@@ -6,9 +6,11 @@ Defaults are filled in and plugins merged before: two texts that mean the same d
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import field
+
+from ksched_cli.answers import Part
 from ksched_cli.config.effective import (
     Configuration,
     KnownPlugins,
@@ -23,19 +25,22 @@ _ELSEWHERE = ("kind", "apiVersion", "profiles", "extenders", "percentageOfNodesT
 _PRESENT, _ABSENT = "present", "absent"
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigurationChange:
-    """A difference: plain data on both sides, None where a side has nothing there.
+class ConfigurationChange(Part, frozen=True):
+    """A difference.
 
-    profile: its schedulerName, "" for what is of all profiles
-    path:    as plugins.score.NodeAffinity (its weight), plugins.filter.NodePorts (whether it
-             runs), plugins.bind.order, args.NodeResourcesFit.scoringStrategy.type, extenders[0]
+    profile: its schedulerName; empty for what is of all profiles
+    path: as plugins.score.NodeAffinity, args.NodeResourcesFit.scoringStrategy.type,
+          extenders[0].weight; profile where a side has no such profile; plugins.POINT.order where
+          shared plugins run in another order
+    before: plain data; null where the first has nothing there. Of a plugin its weight at score,
+            elsewhere true
+    after: the same of the second
     """
 
     profile: str
     path: str
-    before: Any
-    after: Any
+    before: Any = field(name="from")
+    after: Any = field(name="to")
 
 
 def differences(

@@ -1,4 +1,4 @@
-"""The effective configuration of `config show`: as table text and as plain data."""
+"""The effective configuration of `config show`, as a table."""
 
 from __future__ import annotations
 
@@ -8,38 +8,6 @@ from typing import Any
 from ksched_cli.config.effective import Configuration, PluginRef, Profile
 from ksched_cli.config.go_types import to_wire
 from ksched_cli.report.table import Limit, columns, printable
-
-
-def document(configuration: Configuration) -> dict[str, Any]:
-    """kind EffectiveConfiguration."""
-    profiles = {profile.scheduler_name: profile for profile in configuration.profiles}
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "EffectiveConfiguration",
-        "profiles": {name: _names(profile) for name, profile in profiles.items()},
-        "weights": {name: dict(profile.weights) for name, profile in profiles.items()},
-        "args": {name: _args(profile) for name, profile in profiles.items()},
-        "origin": {name: _origins(profile) for name, profile in profiles.items()},
-        "percentageOfNodesToScore": {
-            name: profile.percentage_of_nodes_to_score for name, profile in profiles.items()
-        },
-        "parallelism": configuration.parallelism,
-        "podInitialBackoffSeconds": configuration.pod_initial_backoff_seconds,
-        "podMaxBackoffSeconds": configuration.pod_max_backoff_seconds,
-        "extenders": [to_wire(extender) for extender in configuration.extenders],
-    }
-
-
-def _names(profile: Profile) -> dict[str, list[str]]:
-    return {key: [ref.name for ref in refs] for key, refs in profile.plugins.items()}
-
-
-def _args(profile: Profile) -> dict[str, Any]:
-    return {name: to_wire(args) for name, args in profile.args.items()}
-
-
-def _origins(profile: Profile) -> dict[str, dict[str, str]]:
-    return {key: {ref.name: ref.origin for ref in refs} for key, refs in profile.plugins.items()}
 
 
 def table(configuration: Configuration, limit: Limit) -> str:
@@ -66,7 +34,7 @@ def _profile(profile: Profile, configuration: Configuration, limit: Limit) -> st
     origins = {ref.origin for refs in profile.plugins.values() for ref in refs}
     if origins - {"default"}:
         parts.append("* named under the file's multiPoint, + named at the point itself")
-    args = [(name, _settings(settings)) for name, settings in _args(profile).items()]
+    args = [(name, _settings(to_wire(settings))) for name, settings in profile.args.items()]
     if args:
         parts.append("\n" + columns(("ARGS OF", "SETTINGS"), args, limit))
     return "\n".join(parts)

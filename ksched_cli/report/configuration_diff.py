@@ -1,4 +1,4 @@
-"""What `config diff` finds: as table text and as plain data."""
+"""What `config diff` finds: as text."""
 
 from __future__ import annotations
 
@@ -10,23 +10,6 @@ from typing import Any
 from ksched_cli.config.diff import ConfigurationChange
 from ksched_cli.report.markdown import code, markdown_table
 from ksched_cli.report.table import Limit, columns, counted
-
-
-def document(changes: Sequence[ConfigurationChange]) -> dict[str, Any]:
-    """kind ConfigurationDiff."""
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "ConfigurationDiff",
-        "changes": [
-            {
-                "profile": change.profile,
-                "path": change.path,
-                "from": change.before,
-                "to": change.after,
-            }
-            for change in changes
-        ],
-    }
 
 
 def table(changes: Sequence[ConfigurationChange], names: tuple[str, str], limit: Limit) -> str:

@@ -1,34 +1,8 @@
-"""What `config migrate` says: a line per remark, and plain data."""
+"""What `config migrate` says: a line per remark."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from ksched_cli.config.migration.migrate import Migration
 from ksched_cli.config.migration.remarks import Remark, RemarkKind
-from ksched_cli.config.types import API_VERSION
-
-
-def document(migration: Migration) -> dict[str, Any]:
-    """kind ConfigurationMigration."""
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "ConfigurationMigration",
-        "from": migration.origin,
-        "to": API_VERSION,
-        "complete": migration.complete,
-        "text": migration.text,
-        "remarks": [
-            {
-                "kind": str(remark.kind),
-                "path": remark.path,
-                "line": remark.line,
-                "message": remark.message,
-                "hint": remark.hint,
-            }
-            for remark in migration.remarks
-        ],
-    }
 
 
 def is_warning(remark: Remark) -> bool:

@@ -1,36 +1,16 @@
-"""Reviews of configurations (config.review): as table text, plain data and JUnit's cases."""
+"""Reviews of configurations (config.review): as table text, and JUnit's cases."""
 
 from __future__ import annotations
 
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from ksched_cli.config.checks.findings import Finding
 from ksched_cli.config.review import Review
 from ksched_cli.config.sources import ReviewedText, Sources
 from ksched_cli.report.junit import Case, Suite
 from ksched_cli.report.table import EVERYTHING, Limit, counted, printable
-
-
-def document(review: Review) -> dict[str, Any]:
-    """kind ValidationResult."""
-    return {"apiVersion": "ksched/v1", "kind": "ValidationResult", **_fields(review)}
-
-
-def documents(texts: Sequence[ReviewedText], sources: Sources) -> dict[str, Any]:
-    """kind ValidationResults."""
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "ValidationResults",
-        "valid": all(text.review.valid for text in texts),
-        "files": [
-            {"path": text.source.path, "object": text.source.object, **_fields(text.review)}
-            for text in texts
-        ],
-        "passedOver": [*sources.passed_over, *sources.templates],
-    }
 
 
 def suites(texts: Sequence[ReviewedText]) -> list[Suite]:
@@ -48,33 +28,6 @@ def _case(text: ReviewedText) -> Case:
         return Case(name, None, shown if text.review.findings else "")
     first = text.review.findings[0]
     return Case(name, f"{first.path or 'the file'}: {first.message}\n{shown}")
-
-
-def _fields(review: Review) -> dict[str, Any]:
-    verdict = review.verdict
-    return {
-        "valid": review.valid,
-        "kubeScheduler": {
-            "version": review.version,
-            "accepts": verdict.accepts,
-            "stage": None if verdict.stage is None else str(verdict.stage),
-            "error": verdict.error,
-        },
-        "findings": [_finding(finding) for finding in review.findings],
-        "ignored": [_finding(finding) for finding in review.silenced],
-    }
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {
-        "severity": str(finding.severity),
-        "path": finding.path,
-        "line": finding.line,
-        "column": finding.column,
-        "message": finding.message,
-        "hint": finding.hint,
-        "rule": finding.rule,
-    }
 
 
 def tables(texts: Sequence[ReviewedText], sources: Sources, limit: Limit) -> str:
@@ -128,11 +81,6 @@ def _wrapped(text: str, limit: Limit, indent: str) -> str:
         for line in lines
     )
     return "\n".join(wrapped)
-
-
-def headlines(texts: Sequence[ReviewedText]) -> str:
-    """The verdict of each configuration."""
-    return "\n".join(map(headline, texts))
 
 
 def headline(text: ReviewedText) -> str:

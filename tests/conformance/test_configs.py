@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from cases import expected_file
 
+from ksched_cli.answers import document_of
+from ksched_cli.config.answers import EffectiveConfiguration
 from ksched_cli.config.review import judge, review_bytes
 from ksched_cli.kube.versions import MINORS, release_of
 from ksched_cli.plugins import registry_of
-from ksched_cli.report import configuration as shown
 
 REGISTRIES = {minor: registry_of(release_of(minor)) for minor in MINORS}
 CASES = [
@@ -43,6 +44,6 @@ def test_a_configuration_is_judged_as_kube_scheduler_judged_it(case: Path, minor
         return
     configuration = judgement.startup.configuration
     assert configuration is not None
-    document = shown.document(configuration)
+    document = document_of(EffectiveConfiguration.of(configuration))
     for key in ("profiles", "weights", "args"):
         assert plain(document[key]) == plain(expected.get(key) or {})

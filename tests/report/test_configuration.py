@@ -1,5 +1,6 @@
 """An effective configuration as JSON and as a table."""
 
+from ksched_cli.config.answers import EffectiveConfiguration
 from ksched_cli.config.effective import Configuration
 from ksched_cli.config.load import load_configuration
 from ksched_cli.report import configuration
@@ -27,12 +28,12 @@ def effective(text: str) -> Configuration:
 def test_configurations_are_as_their_schema_says() -> None:
     extender = "extenders: [{urlPrefix: http://127.0.0.1, filterVerb: f}]"
     for text in ("", PROFILES, extender):
-        conforms(configuration.document(effective(text)), "effective_configuration")
+        conforms(EffectiveConfiguration.of(effective(text)), "effective_configuration")
 
 
 def test_a_profile_has_its_own_percentage_or_that_of_all() -> None:
-    document = configuration.document(effective(PROFILES))
-    assert document["percentageOfNodesToScore"] == {"own": 7, "shared": 40}
+    answer = EffectiveConfiguration.of(effective(PROFILES))
+    assert answer.percentage_of_nodes_to_score == {"own": 7, "shared": 40}
 
 
 def test_marks_say_where_a_plugin_is_named() -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from ksched_cli.config.answers import ConfigurationDiff
 from ksched_cli.config.diff import ConfigurationChange
-from ksched_cli.report.configuration_diff import document, table
+from ksched_cli.report.configuration_diff import table
 from ksched_cli.report.table import Limit
 from tests.report.schemas import conforms, squeezed
 
@@ -15,7 +16,7 @@ CHANGES = (
 
 
 def test_differences_are_as_their_schema_says() -> None:
-    read_back = conforms(document(CHANGES), "configuration_diff")
+    read_back = conforms(ConfigurationDiff(changes=CHANGES), "configuration_diff")
     assert read_back["changes"][0] == {"profile": "", "path": "parallelism", "from": 16, "to": 8}
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 
+from ksched_cli.config.answers import ConfigurationMigration
 from ksched_cli.config.migration.migrate import Migration
 from ksched_cli.config.migration.remarks import Remark, RemarkKind
-from ksched_cli.report.migration import document, is_warning, line
+from ksched_cli.report.migration import is_warning, line
 from tests.report.schemas import conforms
 
 REMARK = Remark(RemarkKind.LOST, "a.b", 3, "b is gone", "use c")
@@ -12,7 +13,7 @@ REMARK = Remark(RemarkKind.LOST, "a.b", 3, "b is gone", "use c")
 
 def test_the_document_has_the_text_and_every_remark() -> None:
     migration = Migration("Policy", "a: 1\n", (REMARK,))
-    shown = conforms(document(migration), "configuration_migration")
+    shown = conforms(ConfigurationMigration.of(migration), "configuration_migration")
     assert (shown["from"], shown["complete"], shown["text"]) == ("Policy", False, "a: 1\n")
     assert shown["remarks"][0]["line"] == 3
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ksched_cli.config.answers import ValidationResult, ValidationResults
 from ksched_cli.config.embedded import ConfigurationText
 from ksched_cli.config.review import review
 from ksched_cli.config.sources import ReviewedText, Sources, review_text
@@ -20,7 +21,7 @@ def table(text: str, limit: Limit = EVERYTHING) -> list[str]:
 
 @pytest.mark.parametrize("text", [HEAD, HEAD + "parallelism: 0\nfoo: 1\n", "a: b: c", ""])
 def test_reviews_are_as_their_schema_says(text: str) -> None:
-    conforms(validation.document(review(text, REGISTRY)), "validation_result")
+    conforms(ValidationResult.of(review(text, REGISTRY), ""), "validation_result")
 
 
 def test_nothing_to_remark() -> None:
@@ -58,9 +59,9 @@ def reviewed(*bodies: str) -> list[ReviewedText]:
 
 def test_reviews_of_several_are_as_their_schema_says() -> None:
     texts = reviewed("", "paralelism: 3\n")
-    document = validation.documents(texts, Sources((), ("other.yaml",)))
-    conforms(document, "validation_results")
-    assert (document["valid"], document["passedOver"]) == (False, ["other.yaml"])
+    answer = ValidationResults.of(texts, Sources((), ("other.yaml",)), ())
+    conforms(answer, "validation_results")
+    assert (answer.valid, answer.passed_over) == (False, ("other.yaml",))
 
 
 def test_several_are_counted_by_verdict() -> None:

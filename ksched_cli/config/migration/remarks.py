@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from ksched_cli.answers import Part, Rank
 from ksched_cli.kube.documents import Locator, Path, path_text
 
 
@@ -18,13 +18,18 @@ class RemarkKind(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """path, line: in the old file (of `refused` in the new one), None where there is no place."""
+class Remark(Part, frozen=True):
+    """Something that a migration has to say.
+
+    kind: changed: written otherwise, with the same effect; lost: v1 has no way to say it; differs:
+          the new file takes effect otherwise; refused: kube-scheduler refuses the new file
+    path: in the old file, as profiles[0].plugins.score; in the new one for differs and refused
+    line: there; null where there is no place
+    """
 
     kind: RemarkKind
     path: str
-    line: int | None
+    line: Rank | None
     message: str
     hint: str = ""
 

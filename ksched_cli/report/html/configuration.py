@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ksched_cli.config.answers import EffectiveConfiguration
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.sections import Bars, Page, Section, Table, Tile
 from ksched_cli.report.table import counted
@@ -13,36 +14,35 @@ from ksched_cli.report.table import counted
 IDENTITY = ("apiVersion", "kind")
 
 
-def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
-    """headline: not used, as the table begins with a profile"""
-    profiles = document["profiles"]
+def page(answer: EffectiveConfiguration) -> Page:
+    profiles = answer.profiles
     tiles = [
-        Tile("parallelism", f"{document['parallelism']:,}"),
-        Tile("initial backoff", f"{document['podInitialBackoffSeconds']} s"),
-        Tile("longest backoff", f"{document['podMaxBackoffSeconds']} s"),
-        Tile("extenders", f"{len(document['extenders']):,}"),
+        Tile("parallelism", f"{answer.parallelism:,}"),
+        Tile("initial backoff", f"{answer.pod_initial_backoff_seconds} s"),
+        Tile("longest backoff", f"{answer.pod_max_backoff_seconds} s"),
+        Tile("extenders", f"{len(answer.extenders):,}"),
     ]
     sections: list[Section] = []
     for name in profiles:
-        percentage = document["percentageOfNodesToScore"][name] or "adaptive"
+        percentage = answer.percentage_of_nodes_to_score[name] or "adaptive"
         note = f"percentageOfNodesToScore: {percentage}"
         rows = [
-            (point, ", ".join(_plugin(document, name, point, plugin) for plugin in plugins) or "-")
+            (point, ", ".join(_plugin(answer, name, point, plugin) for plugin in plugins) or "-")
             for point, plugins in profiles[name].items()
         ]
-        origins = {o for point in document["origin"][name].values() for o in point.values()}
+        origins = {o for point in answer.origin[name].values() for o in point.values()}
         if origins - {"default"}:
             note += "; * named under the file's multiPoint, + named at the point itself"
         sections.append(Table(f"Profile {name}", ("Point", "Plugins, in order"), rows, note))
-        if document["weights"][name]:
-            sections.append(_weights(name, document["weights"][name]))
-        args = [(plugin, _settings(args)) for plugin, args in document["args"][name].items()]
+        if answer.weights[name]:
+            sections.append(_weights(name, answer.weights[name]))
+        args = [(plugin, _settings(args)) for plugin, args in answer.args[name].items()]
         if args:
             sections.append(Table(f"Args in {name}", ("Plugin", "Args"), args))
-    if document["extenders"]:
+    if answer.extenders:
         rows = [
             (extender.get("urlPrefix", ""), _settings(extender, ("urlPrefix",)))
-            for extender in document["extenders"]
+            for extender in answer.extenders
         ]
         sections.append(Table("Extenders", ("URL", "Settings"), rows))
     title = f"{counted(len(profiles), 'profile')}: {', '.join(profiles)}"
@@ -52,9 +52,9 @@ def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any])
 MARKS = {"default": "", "multiPoint": "*"}
 
 
-def _plugin(document: Mapping[str, Any], profile: str, point: str, plugin: str) -> str:
+def _plugin(answer: EffectiveConfiguration, profile: str, point: str, plugin: str) -> str:
     """Its name with the mark of where it is named."""
-    return plugin + MARKS.get(document["origin"][profile][point][plugin], "+")
+    return plugin + MARKS.get(answer.origin[profile][point][plugin], "+")
 
 
 def _weights(profile: str, weights: Mapping[str, int]) -> Bars:

@@ -16,6 +16,11 @@ from ksched_cli.analysis.preempt import PreemptionResult
 from ksched_cli.analysis.replay_result import ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
 from ksched_cli.answers import Answer, document_of
+from ksched_cli.config.answers import (
+    EffectiveConfiguration,
+    ValidationResult,
+    ValidationResults,
+)
 from ksched_cli.report.html import (
     any_kind,
     audit,
@@ -35,11 +40,23 @@ from ksched_cli.report.html.sections import Page, Prose, Section, Table
 
 MakePage = Callable[[Mapping[str, Any], str, Mapping[str, Any]], Page]
 
-PAGES: Mapping[str, MakePage] = {
-    "EffectiveConfiguration": configuration.page,
+KINDS: Mapping[str, MakePage] = {
     "SweepResult": sweep.page,
-    "ValidationResult": validation.page,
-    "ValidationResults": validation.page_of_files,
+}
+PAGES: Mapping[type[Answer], Callable[[Any], Page]] = {
+    AuditResult: audit.page,
+    CapacityResult: capacity.page,
+    Comparison: compare.page,
+    DriftResult: drift.page,
+    EffectiveConfiguration: configuration.page,
+    Explanation: explanation.page,
+    NodesNeeded: capacity.page,
+    PendingReport: pending.page,
+    PreemptionResult: preemption.page,
+    ReplayResult: replay.page,
+    ScheduleResult: schedule.page,
+    ValidationResult: validation.page,
+    ValidationResults: validation.page_of_files,
 }
 # By kind of document, the command that prints it.
 COMMANDS = {
@@ -68,7 +85,7 @@ def page_of(answer: Answer | Mapping[str, Any], headline: str, figures: Mapping[
         page, document = _page(answer, headline), document_of(answer)
     else:
         document = dict(answer)
-        make = PAGES.get(document["kind"], any_kind.page)
+        make = KINDS.get(document["kind"], any_kind.page)
         if document.get("sides") and document["sides"][0].keys() & {"waiting", "differences"}:
             # A comparison over time, or of several draws.
             make = any_kind.page
@@ -77,28 +94,8 @@ def page_of(answer: Answer | Mapping[str, Any], headline: str, figures: Mapping[
 
 
 def _page(answer: Answer, headline: str) -> Page:
-    match answer:
-        case CapacityResult() | NodesNeeded():
-            page = capacity.page(answer)
-        case AuditResult():
-            page = audit.page(answer)
-        case Comparison():
-            page = compare.page(answer)
-        case DriftResult():
-            page = drift.page(answer)
-        case Explanation():
-            page = explanation.page(answer)
-        case PendingReport():
-            page = pending.page(answer)
-        case PreemptionResult():
-            page = preemption.page(answer)
-        case ReplayResult():
-            page = replay.page(answer)
-        case ScheduleResult():
-            page = schedule.page(answer)
-        case _:
-            page = any_kind.page(document_of(answer), headline, {})
-    return page
+    make = PAGES.get(type(answer))
+    return make(answer) if make else any_kind.page(document_of(answer), headline, {})
 
 
 def command_of(answer: Answer | Mapping[str, Any]) -> str:
