@@ -41,6 +41,7 @@ from ksched_cli.live.snapshot import SnapshotResult
 from ksched_cli.plugins import registry_of
 from ksched_cli.schemas.of_types import DIALECT, schema_of
 from ksched_cli.schemas.state import state_schema
+from ksched_cli.sweep.answers import SweepPlan, SweepResult, TuneResult
 
 FOLDER = Path(__file__).parent
 # File → the answers that it describes.
@@ -59,7 +60,10 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "replay_result": (ReplayResult,),
     "schedule_result": (ScheduleResult,),
     "snapshot_result": (SnapshotResult,),
+    "sweep_plan": (SweepPlan,),
+    "sweep_result": (SweepResult,),
     "test_result": (ExpectationsResult,),
+    "tune_result": (TuneResult,),
     "validation_result": (ValidationResult,),
     "validation_results": (ValidationResults,),
 }

@@ -25,8 +25,8 @@ from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
-    from ksched_cli.report.sweep import SweepReport
     from ksched_cli.run.run import Run
+    from ksched_cli.sweep.answers import SweepReport
     from ksched_cli.sweep.execution import Execution
     from ksched_cli.sweep.outcome import Outcome
     from ksched_cli.sweep.preparation import Shared
@@ -104,7 +104,7 @@ def _run(
 ) -> SweepReport:
     """Makes the runs that have no rows."""
     from ksched_cli.commands import progress
-    from ksched_cli.report.sweep import SweepReport
+    from ksched_cli.sweep.answers import SweepReport
     from ksched_cli.sweep.execution import open_executor
     from ksched_cli.sweep.summary import summarize
 
@@ -144,9 +144,8 @@ def _show(report: SweepReport, execution: Execution, options: CommonOptions) -> 
 
     show(
         Report(
-            document=lambda: renderer.document(report),
+            lambda: report.answer(renderer.headline(report, PAGE)),
             table=lambda: renderer.table(report, limit()),
-            headline=lambda: renderer.headline(report, PAGE),
             texts={Form.CSV: lambda: renderer.rows_as_csv(execution.all_rows())},
         ),
         options.output,
@@ -160,13 +159,14 @@ def _show_plan(
     from ksched_cli.commands.output import limit, show
     from ksched_cli.report import sweep_plan as renderer
     from ksched_cli.report.forms import Report
+    from ksched_cli.sweep.answers import SweepPlan
 
-    plan = renderer.SweepPlan(execution, sample, max(cluster.workers, 1))
+    plan = SweepPlan.of(execution, sample, max(cluster.workers, 1))
     show(
         Report(
-            document=lambda: renderer.document(plan),
+            lambda: plan,
             table=lambda: renderer.table(plan, limit()),
         ),
         options.output,
     )
-    return ExitCode.YES if plan.is_ok else ExitCode.NO
+    return ExitCode.YES if plan.sample_error is None else ExitCode.NO

@@ -19,7 +19,7 @@ from ksched_cli.commands.run_options import (
 from ksched_cli.commands.runs import in_project
 
 if TYPE_CHECKING:
-    from ksched_cli.sweep.tune import TuneResult
+    from ksched_cli.sweep.tune import Tuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def tune(
     return ExitCode.YES if result.is_better else ExitCode.NO
 
 
-def _write(path: str, result: TuneResult) -> None:
+def _write(path: str, result: Tuning) -> None:
     """Raises UsageError."""
     from ksched_cli.live.snapshot_file import written_aside
     from ksched_cli.report.tune import configuration_text
@@ -98,14 +98,15 @@ def _write(path: str, result: TuneResult) -> None:
         file.write(configuration_text(result.configuration).encode())
 
 
-def _show(result: TuneResult, best: str, options: CommonOptions) -> None:
+def _show(result: Tuning, best: str, options: CommonOptions) -> None:
     from ksched_cli.commands.output import limit, show
     from ksched_cli.report import tune as renderer
     from ksched_cli.report.forms import Report
+    from ksched_cli.sweep.answers import TuneResult
 
     show(
         Report(
-            document=lambda: renderer.document(result, best),
+            lambda: TuneResult.of(result, best),
             table=lambda: renderer.table(result, best, limit()),
             headline=lambda: renderer.headline(result),
         ),

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ksched_cli.report.table import (
@@ -22,105 +21,17 @@ from ksched_cli.report.table import (
     printable,
     verdict,
 )
+from ksched_cli.sweep.answers import STATUSES, SweepReport, better
 from ksched_cli.sweep.summary import (
-    MAXIMIZE,
     Failure,
     MetricSummary,
     Spread,
     Summary,
-    VariantSummary,
 )
 
-DIGITS = 6
-STATUSES = ("ok", "error", "timeout", "lost")
 _FIXED = ("id", "state", "timeline", "configuration", "changes", "plugins", "kubernetesVersion",
           "autoscaler", "seed", "status", "error", "placed", "pending", "gated", "evicted",
           "nodesUsed", "placements", "seconds", "worker")  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class SweepReport:
-    """planned: how many runs there are in all; resumed: of which so many had rows before; workers:
-    1 where they were made one after the other; rows: the file, or "" """
-
-    summary: Summary
-    planned: int
-    resumed: int
-    seconds: float
-    workers: int
-    rows: str = ""
-
-
-def document(report: SweepReport) -> dict[str, Any]:
-    """kind SweepResult."""
-    summary = report.summary
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "SweepResult",
-        "runs": {
-            "planned": report.planned,
-            **{status: summary.statuses.get(status, 0) for status in STATUSES},
-            "resumed": report.resumed,
-        },
-        "rows": report.rows or None,
-        "seconds": round(report.seconds, 3),
-        "workers": report.workers,
-        "baseline": summary.variants[0].name if summary.variants else None,
-        "metrics": [
-            {"name": name, "better": direction and _better(direction)}
-            for name, direction in summary.metrics.items()
-        ],
-        "paretoFront": {
-            "metrics": list(summary.front),
-            "variants": [item.name for item in summary.variants if item.on_front],
-        },
-        "variants": [_variant(item) for item in summary.variants],
-        "failures": [_failure(item) for item in summary.failures],
-    }
-
-
-def _better(direction: str) -> str:
-    return "more" if direction == MAXIMIZE else "less"
-
-
-def _variant(variant: VariantSummary) -> dict[str, Any]:
-    return {
-        "name": variant.name,
-        "parameters": dict(variant.parameters),
-        "runs": variant.runs,
-        "outcomes": variant.outcomes,
-        "metrics": {name: metric_document(item) for name, item in variant.metrics.items()},
-    }
-
-
-def metric_document(metric: MetricSummary) -> dict[str, Any]:
-    return {
-        **_spread(metric.spread),
-        "difference": _spread(metric.difference) if metric.difference else None,
-        "pairs": metric.pairs,
-        "wins": metric.wins,
-        "losses": metric.losses,
-        "winRate": None if metric.wins is None else round(metric.wins / metric.pairs, DIGITS),
-    }
-
-
-def _spread(spread: Spread) -> dict[str, float]:
-    return {
-        "median": round(spread.median, DIGITS),
-        "p5": round(spread.low, DIGITS),
-        "p95": round(spread.high, DIGITS),
-        "min": round(spread.least, DIGITS),
-        "max": round(spread.most, DIGITS),
-    }
-
-
-def _failure(failure: Failure) -> dict[str, Any]:
-    return {
-        "status": failure.status,
-        "error": failure.error,
-        "runs": failure.runs,
-        "example": dict(failure.example),
-    }
 
 
 # -- for people -----------------------------------------------------------------------------------
@@ -186,7 +97,7 @@ def _metrics(summary: Summary, limit: Limit) -> list[str]:
 def _metric(
     name: str, direction: str | None, rows: Sequence[tuple[str, MetricSummary]], limit: Limit
 ) -> str:
-    heading = name if direction is None else f"{name}, {_better(direction)} is better"
+    heading = name if direction is None else f"{name}, {better(direction)} is better"
     headers = [heading, "MEDIAN", "5-95%"]
     has_pairs = any(metric.pairs for _, metric in rows)
     if has_pairs:

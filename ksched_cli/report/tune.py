@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from ksched_cli.report.sweep import metric_document, number, signed, span
+from ksched_cli.report.sweep import number, signed, span
 from ksched_cli.report.table import (
     EVERYTHING,
     GREEN,
@@ -17,53 +17,10 @@ from ksched_cli.report.table import (
     paragraph,
     verdict,
 )
-from ksched_cli.sweep.tune import TuneResult
-from ksched_cli.sweep.tuning import TrialResult
-
-DIGITS = 6
+from ksched_cli.sweep.tune import Tuning
 
 
-def document(result: TuneResult, file: str) -> dict[str, Any]:
-    """kind TuneResult. file: that the configuration was written to, or "" """
-    tune = result.problem.file
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "TuneResult",
-        "trials": {
-            "planned": tune.trials,
-            "complete": result.complete,
-            "failed": result.failed,
-            "resumed": result.resumed,
-        },
-        "objectives": [{"metric": item.metric, "goal": item.goal} for item in tune.objectives],
-        "best": _trial(result.best),
-        "front": [_trial(trial) for trial in result.front],
-        "heldOut": {
-            "runs": len(tune.held_out),
-            "better": result.is_better,
-            "variants": [
-                {
-                    "name": variant.name,
-                    "runs": variant.runs,
-                    "metrics": {key: metric_document(m) for key, m in variant.metrics.items()},
-                }
-                for variant in result.held_out.variants
-            ],
-        },
-        "file": file or None,
-        "configuration": result.configuration,
-    }
-
-
-def _trial(trial: TrialResult) -> dict[str, Any]:
-    return {
-        "trial": trial.number,
-        "parameters": dict(trial.parameters),
-        "values": [round(value, DIGITS) for value in trial.values],
-    }
-
-
-def table(result: TuneResult, file: str, limit: Limit) -> str:
+def table(result: Tuning, file: str, limit: Limit) -> str:
     parts = [headline(result, limit), _front(result, limit), _held_out(result, limit)]
     if file:
         parts.append(f"the configuration is in {file}")
@@ -72,7 +29,7 @@ def table(result: TuneResult, file: str, limit: Limit) -> str:
     return "\n\n".join(parts)
 
 
-def headline(result: TuneResult, limit: Limit = EVERYTHING) -> str:
+def headline(result: Tuning, limit: Limit = EVERYTHING) -> str:
     """Whether tuning was worth it."""
     objective = result.problem.file.objectives[0]
     metric = result.held_out.variants[-1].metrics.get(objective.metric)
@@ -88,7 +45,7 @@ def headline(result: TuneResult, limit: Limit = EVERYTHING) -> str:
     return verdict(paragraph(text, limit), GREEN if result.is_better else YELLOW, limit)
 
 
-def _front(result: TuneResult, limit: Limit) -> str:
+def _front(result: Tuning, limit: Limit) -> str:
     file = result.problem.file
     names = [dimension.name for dimension in file.dimensions]
     headers = ("TRIAL", *(item.metric for item in file.objectives), *names)
@@ -111,7 +68,7 @@ def _shown(value: Any) -> str:
     )
 
 
-def _held_out(result: TuneResult, limit: Limit) -> str:
+def _held_out(result: Tuning, limit: Limit) -> str:
     headers = ("HELD OUT", "", "MEDIAN", "5-95%", "DIFFERENCE", "BETTER", "WORSE")
     rows: list[tuple[str, ...]] = []
     for objective in result.problem.file.objectives:

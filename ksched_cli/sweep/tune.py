@@ -17,7 +17,7 @@ OnTrial = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class TuneResult:
+class Tuning:
     """front: the trials that no other is better than in every objective; best: of these the one
     that the configuration is of
     held_out: baseline and best, on runs that no trial made
@@ -47,7 +47,7 @@ class TuneResult:
 
 def search_and_judge(
     problem: Problem, search: Search, executor: Executor, on_trial: OnTrial | None = None
-) -> TuneResult:
+) -> Tuning:
     """Raises TuningError where no trial came to its end."""
     file = problem.file
     for task, outcome in executor(search.tasks(), search.missing * len(file.plan)):
@@ -57,7 +57,7 @@ def search_and_judge(
     front = search.front()
     best = nearest_to_ideal(front, file.objectives)
     patches = problem.patches(best.parameters)
-    return TuneResult(
+    return Tuning(
         problem,
         search.complete,
         search.ended - search.complete,

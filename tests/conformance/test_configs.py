@@ -44,6 +44,6 @@ def test_a_configuration_is_judged_as_kube_scheduler_judged_it(case: Path, minor
         return
     configuration = judgement.startup.configuration
     assert configuration is not None
-    document = document_of(EffectiveConfiguration.of(configuration))
+    document = json.loads(json.dumps(document_of(EffectiveConfiguration.of(configuration))))
     for key in ("profiles", "weights", "args"):
         assert plain(document[key]) == plain(expected.get(key) or {})

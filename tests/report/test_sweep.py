@@ -2,8 +2,9 @@
 
 import pytest
 
-from ksched_cli.report.sweep import SweepReport, number, rows_as_csv, signed, table
+from ksched_cli.report.sweep import number, rows_as_csv, signed, table
 from ksched_cli.report.table import Limit
+from ksched_cli.sweep.answers import SweepReport
 from ksched_cli.sweep.summary import summarize
 from tests.report.schemas import squeezed
 from tests.sweep.test_summary import ORDER, result

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ksched_cli.report.sweep_plan import SweepPlan, document, duration, table
+from ksched_cli.report.sweep_plan import duration, table
 from ksched_cli.report.table import Limit
 from ksched_cli.run.run import Run
+from ksched_cli.sweep.answers import SweepPlan
 from ksched_cli.sweep.execution import Execution
 from ksched_cli.sweep.outcome import Failed
 from ksched_cli.sweep.rows import RowsFile
@@ -29,10 +30,9 @@ def test_a_sample_that_fails_is_named(tmp_path: Path) -> None:
     read = sweep(tmp_path, seeds=2)
     with RowsFile() as rows:
         execution = Execution.of(read.plan, read.shared, rows)
-        failed = SweepPlan(execution, Failed(error="broken", seconds=0.5), 1)
-        assert not failed.is_ok
+        failed = SweepPlan.of(execution, Failed(error="broken", seconds=0.5), 1)
         assert table(failed, Limit(100)).startswith("2 runs; the first one ends in error: broken")
-        assert document(failed)["sampleError"] == "broken"
+        assert failed.sample_error == "broken"
 
 
 def test_the_estimate_is_shared_by_the_workers(tmp_path: Path) -> None:
@@ -40,21 +40,20 @@ def test_the_estimate_is_shared_by_the_workers(tmp_path: Path) -> None:
     with RowsFile() as rows:
         execution = Execution.of(read.plan, read.shared, rows)
         sample = replace(result("base", 0, 3).outcome, seconds=30)
-        assert SweepPlan(execution, sample, 4).estimate == 150
+        assert SweepPlan.of(execution, sample, 4).estimated_seconds == 150
 
 
 def test_without_a_sample_there_is_no_estimate(tmp_path: Path) -> None:
     read = sweep(tmp_path, seeds=2)
     with RowsFile() as rows:
         execution = Execution.of(read.plan, read.shared, rows)
-        missing = SweepPlan(execution, None, 1)
-        assert (missing.is_ok, missing.estimate) == (True, None)
-        assert document(missing)["estimatedSeconds"] is None
+        missing = SweepPlan.of(execution, None, 1)
+        assert (missing.sample_error, missing.estimated_seconds) == (None, None)
         text = " ".join(table(missing, Limit(100)).split())
         assert text.startswith("2 runs; how long they take is not known: they have plugins that")
         execution.execute(in_this_process(read.shared))
-        complete = SweepPlan(execution, None, 1)
-        assert complete.estimate == 0
+        complete = SweepPlan.of(execution, None, 1)
+        assert complete.estimated_seconds == 0
         assert table(complete, Limit(100)).startswith("2 runs, of which 2 have rows\n")
 
 
@@ -62,9 +61,9 @@ def test_axes_are_listed_with_their_values(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps(TIMELINE))
     read = sweep(tmp_path, Run(), timelines=["t.json"], noRetries=[False, True], seeds=2)
     with RowsFile() as rows:
-        plan = SweepPlan(Execution.of(read.plan, read.shared, rows), None, 1)
-        axes = document(plan)["axes"]
-        assert (axes["timelines"], axes["noRetries"]) == (["t.json"], [False, True])
-        assert (axes["kubernetesVersions"], axes["seeds"]) == ([None], [0, 1])
+        plan = SweepPlan.of(Execution.of(read.plan, read.shared, rows), None, 1)
+        axes = plan.axes
+        assert (axes["timelines"], axes["noRetries"]) == (("t.json",), (False, True))
+        assert (axes["kubernetesVersions"], axes["seeds"]) == ((None,), (0, 1))
         text = table(plan, Limit(100))
     assert "kubernetesVersions  1  the state's" in text

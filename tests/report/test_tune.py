@@ -3,14 +3,15 @@
 from pathlib import Path
 
 from ksched_cli.report.table import Limit
-from ksched_cli.report.tune import configuration_text, document, headline, table
+from ksched_cli.report.tune import configuration_text, headline, table
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.run import Run
+from ksched_cli.sweep.answers import TuneResult
 from ksched_cli.sweep.plan import Axis, Plan, Value
 from ksched_cli.sweep.preparation import Shared
 from ksched_cli.sweep.summary import summarize
 from ksched_cli.sweep.sweep_file import FileDocument
-from ksched_cli.sweep.tune import BASELINE, TUNED, TuneResult
+from ksched_cli.sweep.tune import BASELINE, TUNED, Tuning
 from ksched_cli.sweep.tune_file import Dimension, Objective, TuneFile
 from ksched_cli.sweep.tuning import Problem, TrialResult
 from tests.report.schemas import squeezed
@@ -28,13 +29,13 @@ FILE = TuneFile(
 )
 
 
-def result(tuned_nodes: int) -> TuneResult:
+def result(tuned_nodes: int) -> Tuning:
     results = [test_summary.result(BASELINE, seed, 4) for seed in (1, 2)]
     results += [test_summary.result(TUNED, seed, tuned_nodes) for seed in (1, 2)]
     summary = summarize(results, (BASELINE, TUNED), {"nodesUsed": "minimize"})
     best = TrialResult(3, {"weight": 7}, (2.0,))
     problem = Problem(FILE, Shared(Inputs()))
-    return TuneResult(problem, 5, 1, 0, (best,), best, summary, {"kind": "K", "a": {"weight": 7}})
+    return Tuning(problem, 5, 1, 0, (best,), best, summary, {"kind": "K", "a": {"weight": 7}})
 
 
 def test_the_table_has_the_trials_and_the_judgement() -> None:
@@ -55,7 +56,7 @@ def test_the_table_has_the_trials_and_the_judgement() -> None:
 
 def test_what_is_no_better_is_called_so() -> None:
     assert headline(result(4)).startswith("the tuned configuration is no better than the baseline")
-    assert not document(result(4), "")["heldOut"]["better"]
+    assert not TuneResult.of(result(4), "").held_out.better
 
 
 def test_the_configuration_is_text_for_a_file() -> None:

@@ -11,7 +11,7 @@ pytest.importorskip("optuna", reason="the extra tune is not installed")
 
 from ksched_cli.errors import InputError
 from ksched_cli.sweep.preparation import prepare
-from ksched_cli.sweep.tune import TuneResult, search_and_judge
+from ksched_cli.sweep.tune import Tuning, search_and_judge
 from ksched_cli.sweep.tune_file import TuneFile
 from ksched_cli.sweep.tuning import Problem, Search
 from ksched_cli.testing import node
@@ -25,7 +25,7 @@ def problem_of(file: TuneFile) -> Problem:
     return Problem(file, prepared.shared)
 
 
-def tuned(folder: Path, **fields: object) -> TuneResult:
+def tuned(folder: Path, **fields: object) -> Tuning:
     problem = problem_of(tune_file(folder, **fields))
     return search_and_judge(problem, Search(problem), in_this_process(problem.shared))
 

@@ -37,12 +37,11 @@ from ksched_cli.report.html import (
     validation,
 )
 from ksched_cli.report.html.sections import Page, Prose, Section, Table
+from ksched_cli.sweep.answers import SweepResult
 
 MakePage = Callable[[Mapping[str, Any], str, Mapping[str, Any]], Page]
 
-KINDS: Mapping[str, MakePage] = {
-    "SweepResult": sweep.page,
-}
+KINDS: Mapping[str, MakePage] = {}
 PAGES: Mapping[type[Answer], Callable[[Any], Page]] = {
     AuditResult: audit.page,
     CapacityResult: capacity.page,
@@ -55,6 +54,7 @@ PAGES: Mapping[type[Answer], Callable[[Any], Page]] = {
     PreemptionResult: preemption.page,
     ReplayResult: replay.page,
     ScheduleResult: schedule.page,
+    SweepResult: sweep.page,
     ValidationResult: validation.page,
     ValidationResults: validation.page_of_files,
 }

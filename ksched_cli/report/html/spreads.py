@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from ksched_cli.sweep.answers import MetricResult, SpreadResult
 
 BOX_WIDTH = 1000  # from the least to the most value of a metric, in units of the drawing
 WIDTH, HEIGHT = 640, 320
@@ -29,18 +31,20 @@ class Box:
 
 
 def boxes(
-    spreads: Iterable[tuple[Sequence[Any], Mapping[str, float]]],
+    spreads: Iterable[tuple[Sequence[Any], SpreadResult | MetricResult]],
 ) -> list[Box]:
     """A box for each, all on one scale. spreads: cells, and median, p5, p95, min and max"""
     listed = list(spreads)
-    least = min(spread["min"] for _, spread in listed)
-    most = max(spread["max"] for _, spread in listed)
+    least = min(spread.min for _, spread in listed)
+    most = max(spread.max for _, spread in listed)
     scale = BOX_WIDTH / (most - least) if most > least else 0.0
 
-    def box(cells: Sequence[Any], spread: Mapping[str, float]) -> Box:
+    def box(cells: Sequence[Any], spread: SpreadResult | MetricResult) -> Box:
         keys = ("min", "p5", "median", "p95", "max")
-        label = ", ".join(f"{key} {spread[key]:,}" for key in keys)
-        low_end, low, median, high, top = (round((spread[key] - least) * scale, 1) for key in keys)
+        label = ", ".join(f"{key} {getattr(spread, key):,}" for key in keys)
+        low_end, low, median, high, top = (
+            round((getattr(spread, key) - least) * scale, 1) for key in keys
+        )
         return Box(cells, low_end, low, median, high, top, label)
 
     return [box(cells, spread) for cells, spread in listed]

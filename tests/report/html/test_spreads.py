@@ -1,10 +1,12 @@
 """Charts of a sweep as numbers."""
 
 from ksched_cli.report.html.spreads import BOX_WIDTH, HEIGHT, WIDTH, boxes, plane
+from ksched_cli.sweep.answers import SpreadResult
 
 
-def spread(*values: float) -> dict[str, float]:
-    return dict(zip(("min", "p5", "median", "p95", "max"), values, strict=True))
+def spread(*values: float) -> SpreadResult:
+    least, low, median, high, most = values
+    return SpreadResult(median, low, high, least, most)
 
 
 def test_boxes_are_on_one_scale() -> None:

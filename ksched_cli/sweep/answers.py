@@ -1,0 +1,352 @@
+"""The answers of `sweep` and of `tune`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+from msgspec import Meta
+
+from ksched_cli.answers import HIDDEN, Answer, Count, Part
+from ksched_cli.sweep.execution import Execution
+from ksched_cli.sweep.outcome import Failed, Outcome
+from ksched_cli.sweep.summary import (
+    MAXIMIZE,
+    MetricSummary,
+    Spread,
+    Summary,
+    VariantSummary,
+)
+from ksched_cli.sweep.tune import Tuning
+from ksched_cli.sweep.tuning import TrialResult
+
+DIGITS = 6
+STATUSES = ("ok", "error", "timeout", "lost")
+Better = Literal["more", "less"]
+Goal = Literal["minimize", "maximize"]
+FailedStatus = Literal["error", "timeout", "lost"]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Seconds = Annotated[float, Meta(ge=0)]
+
+
+class SpreadResult(Part, frozen=True):
+    """A distribution; p5, p95: 5 and 95 per cent."""
+
+    median: float
+    p5: float
+    p95: float
+    min: float
+    max: float
+
+    @classmethod
+    def of(cls, spread: Spread) -> SpreadResult:
+        figures = (spread.median, spread.low, spread.high, spread.least, spread.most)
+        return cls(*(round(figure, DIGITS) for figure in figures))
+
+
+class MetricResult(Part, frozen=True):
+    """A metric of a variant.
+
+    difference: to the baseline, of runs on the same state and timeline with the same seed; null for
+                the baseline
+    wins: pairs in which it is better than the baseline; null where no way is better
+    win_rate: wins of pairs
+    """
+
+    median: float
+    p5: float
+    p95: float
+    min: float
+    max: float
+    difference: SpreadResult | None
+    pairs: Count
+    wins: Count | None
+    losses: Count | None
+    win_rate: Share | None
+
+    @classmethod
+    def of(cls, metric: MetricSummary) -> MetricResult:
+        spread, wins = SpreadResult.of(metric.spread), metric.wins
+        return cls(
+            spread.median,
+            spread.p5,
+            spread.p95,
+            spread.min,
+            spread.max,
+            SpreadResult.of(metric.difference) if metric.difference else None,
+            metric.pairs,
+            wins,
+            metric.losses,
+            None if wins is None else round(wins / metric.pairs, DIGITS),
+        )
+
+
+class RunCounts(Part, frozen=True):
+    """How many runs there are, and how they ended."""
+
+    planned: Count
+    ok: Count
+    error: Count
+    timeout: Count
+    lost: Count
+    resumed: Count
+
+
+class ComparedMetric(Part, frozen=True):
+    """A metric, and which way is better."""
+
+    name: str
+    better: Better | None
+
+
+class ParetoFront(Part, frozen=True):
+    """The variants that no other is better than in both metrics, by their medians; empty where
+    fewer than two metrics differ."""
+
+    metrics: tuple[str, ...]
+    variants: tuple[str, ...]
+
+
+class VariantResult(Part, frozen=True):
+    """A variant.
+
+    parameters: of its runs: the state, configuration, changes and so on; null where the axis has
+                none
+    runs: those that are ok
+    outcomes: how many different placements they came to
+    """
+
+    name: str
+    parameters: Mapping[str, Any]
+    runs: Count
+    outcomes: Count
+    metrics: Mapping[str, MetricResult]
+
+    @classmethod
+    def of(cls, variant: VariantSummary) -> VariantResult:
+        metrics = {name: MetricResult.of(each) for name, each in variant.metrics.items()}
+        return cls(variant.name, dict(variant.parameters), variant.runs, variant.outcomes, metrics)
+
+
+class FailureResult(Part, frozen=True):
+    """Runs that ended in the same way. example: parameters of the first"""
+
+    status: FailedStatus
+    error: str
+    runs: Count
+    example: Mapping[str, Any]
+
+
+class SweepResult(Answer, frozen=True, kw_only=True):
+    """How variants differ.
+
+    rows: the file of --rows
+    workers: 1 where the runs were made one after the other
+    baseline: the variant that the others are compared with
+    failures: the most frequent ways in which runs ended otherwise
+    """
+
+    COMMAND: ClassVar = "sweep"
+
+    kind: Literal["SweepResult"] = "SweepResult"
+    runs: RunCounts
+    rows: str | None
+    seconds: Seconds
+    workers: Count
+    baseline: str | None
+    metrics: tuple[ComparedMetric, ...]
+    pareto_front: ParetoFront
+    variants: tuple[VariantResult, ...]
+    failures: tuple[FailureResult, ...]
+    headline: Annotated[str, HIDDEN]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """planned: how many runs there are in all; resumed: of which so many had rows before; workers:
+    1 where they were made one after the other; rows: the file, or "" """
+
+    summary: Summary
+    planned: int
+    resumed: int
+    seconds: float
+    workers: int
+    rows: str = ""
+
+    def answer(self, headline: str) -> SweepResult:
+        """headline: how many runs there are, and how they ended"""
+        summary = self.summary
+        counts = {status: summary.statuses.get(status, 0) for status in STATUSES}
+        on_front = tuple(item.name for item in summary.variants if item.on_front)
+        return SweepResult(
+            runs=RunCounts(planned=self.planned, resumed=self.resumed, **counts),
+            headline=headline,
+            rows=self.rows or None,
+            seconds=round(self.seconds, 3),
+            workers=self.workers,
+            baseline=summary.variants[0].name if summary.variants else None,
+            metrics=tuple(
+                ComparedMetric(name, better(direction) if direction else None)
+                for name, direction in summary.metrics.items()
+            ),
+            pareto_front=ParetoFront(summary.front, on_front),
+            variants=tuple(map(VariantResult.of, summary.variants)),
+            failures=tuple(
+                FailureResult(
+                    cast(FailedStatus, item.status), item.error, item.runs, dict(item.example)
+                )
+                for item in summary.failures
+            ),
+        )
+
+
+def better(direction: str) -> Better:
+    return "more" if direction == MAXIMIZE else "less"
+
+
+class SweepPlan(Answer, frozen=True, kw_only=True):
+    """What a sweep would run, and how long that would take.
+
+    resumed: how many have rows
+    axes: name of each axis, patches by their path or name → its values
+    sample_seconds: of a run whose state has been read; null where all runs have rows, or the others
+                    have plugins that --plugin does not name
+    sample_error: why the sample did not come to its end
+    estimated_seconds: of all runs that have no rows; null where there is no sample of them
+    """
+
+    COMMAND: ClassVar = "sweep --dry-run"
+
+    kind: Literal["SweepPlan"] = "SweepPlan"
+    runs: Count
+    resumed: Count
+    axes: Mapping[str, Sequence[Any]]
+    variants: tuple[str, ...]
+    sample_seconds: Seconds | None
+    sample_error: str | None
+    workers: Count
+    estimated_seconds: Seconds | None
+    sample_status: Annotated[str, HIDDEN]
+
+    @classmethod
+    def of(cls, execution: Execution, sample: Outcome | None, workers: int) -> SweepPlan:
+        """sample: the outcome of a run; None where all have rows, or each of the others has plugins
+        that are not imported"""
+        plan = execution.plan
+        missing = execution.planned - execution.resumed
+        estimate = None if missing else 0.0
+        if sample is not None:
+            estimate = round(sample.seconds * missing / workers, 3)
+        return cls(
+            runs=execution.planned,
+            resumed=execution.resumed,
+            axes={axis.name: tuple(value.label for value in axis.values) for axis in plan.axes},
+            variants=tuple(plan.variants),
+            sample_seconds=None if sample is None else sample.seconds,
+            sample_error=sample.error if isinstance(sample, Failed) else None,
+            workers=workers,
+            estimated_seconds=estimate,
+            sample_status="" if sample is None else sample.status,
+        )
+
+
+class TrialCounts(Part, frozen=True):
+    """How many trials there are, and how they ended."""
+
+    planned: Count
+    complete: Count
+    failed: Count
+    resumed: Count
+
+
+class TuneObjective(Part, frozen=True):
+    """A metric, and where it is to go."""
+
+    metric: str
+    goal: Goal
+
+
+class TuneTrial(Part, frozen=True):
+    """A trial.
+
+    parameters: name of the dimension → value
+    values: of the objectives, in their order
+    """
+
+    trial: Count
+    parameters: Mapping[str, Any]
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, trial: TrialResult) -> TuneTrial:
+        values = tuple(round(value, DIGITS) for value in trial.values)
+        return cls(trial.number, dict(trial.parameters), values)
+
+
+class HeldOutVariant(Part, frozen=True):
+    """Baseline or best."""
+
+    name: str
+    runs: Count
+    metrics: Mapping[str, MetricResult]
+
+
+class HeldOut(Part, frozen=True):
+    """Baseline and best on states and seeds that no trial saw.
+
+    runs: of each of the two
+    better: by the median difference of the first objective
+    """
+
+    runs: Count
+    better: bool
+    variants: tuple[HeldOutVariant, ...]
+
+
+class TuneResult(Answer, frozen=True, kw_only=True):
+    """The result of a search.
+
+    front: the trials that no other is better than in every objective
+    held_out: baseline and best on states and seeds that no trial saw
+    file: of --best
+    configuration: the tuned KubeSchedulerConfiguration
+    """
+
+    COMMAND: ClassVar = "tune"
+
+    kind: Literal["TuneResult"] = "TuneResult"
+    trials: TrialCounts
+    objectives: tuple[TuneObjective, ...]
+    best: TuneTrial
+    front: tuple[TuneTrial, ...]
+    held_out: HeldOut
+    file: str | None
+    configuration: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, tuning: Tuning, file: str) -> TuneResult:
+        """file: that the configuration was written to, or "" """
+        tune = tuning.problem.file
+        return cls(
+            trials=TrialCounts(tune.trials, tuning.complete, tuning.failed, tuning.resumed),
+            objectives=tuple(
+                TuneObjective(item.metric, cast(Goal, item.goal)) for item in tune.objectives
+            ),
+            best=TuneTrial.of(tuning.best),
+            front=tuple(map(TuneTrial.of, tuning.front)),
+            held_out=HeldOut(
+                len(tune.held_out),
+                tuning.is_better,
+                tuple(
+                    HeldOutVariant(
+                        variant.name,
+                        variant.runs,
+                        {key: MetricResult.of(each) for key, each in variant.metrics.items()},
+                    )
+                    for variant in tuning.held_out.variants
+                ),
+            ),
+            file=file or None,
+            configuration=tuning.configuration,
+        )
