@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from ksched_cli.config.allowed_plugins import AllowedPlugin, with_allowed
 from ksched_cli.config.checks.known_names import REMOVED_PLUGINS
 from ksched_cli.config.decoder import Decoder
@@ -84,7 +86,7 @@ def _placed(remark: Remark, source: ConfigurationText) -> Remark:
     """Lines of the new file remain, and so does a remark about the whole of the old one."""
     if remark.kind is RemarkKind.REFUSED or remark.line is None:
         return remark
-    return replace(remark, line=source.place.position(remark.line, None).line)
+    return structs.replace(remark, line=source.place.position(remark.line, None).line)
 
 
 def migrate(text: str, source_name: str, registry: KnownPlugins) -> Migration:
