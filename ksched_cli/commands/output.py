@@ -7,11 +7,11 @@ import shlex
 import shutil
 import subprocess  # nosec B404  # starts the pager
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from ksched_cli.commands.browser import show_page
 from ksched_cli.errors import OutputError, ReaderGoneError, shortened_lines
@@ -68,7 +68,7 @@ def show(report: Report, form: Form) -> None:
     """Prints a result whole, or not at all where rendering it fails; a document has all warnings
     that were printed. Tables longer than the terminal go through $PAGER. Raises OutputError,
     ReaderGoneError."""
-    text = render(replace(report, document=lambda: _whole(report.document())), form)
+    text = render(replace(report, answer=lambda: _whole(report.answer())), form)
     if form in (Form.TABLE, Form.WIDE):
         _show_table(text)
     elif form is Form.HTML and SETTINGS.browser:
@@ -128,11 +128,18 @@ def _page(text: str) -> None:
     )
 
 
-def _whole(document: Answer | Mapping[str, Any]) -> Answer | dict[str, Any]:
-    from ksched_cli.report.envelope import with_envelope
+def _whole(answer: Answer) -> Answer:
+    """With the release whose rules were applied, and all warnings printed."""
+    from msgspec import UNSET
+    from msgspec.structs import replace as with_fields
 
     release = _release.get() or release_of()
-    return with_envelope(document, release, _warnings.get() or ())
+    return with_fields(
+        answer,
+        kubernetes_version=release.version,
+        kubernetes_version_from=release.inferred or UNSET,
+        warnings=tuple(_warnings.get() or ()),
+    )
 
 
 def set_release(release: Release) -> None:

@@ -115,7 +115,7 @@ def _report(
         )
 
     return Report(
-        document=lambda: schedule_result(
+        lambda: schedule_result(
             run,
             trace=options.trace,
             traced=traced,

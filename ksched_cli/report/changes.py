@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from msgspec import structs
 
-from ksched_cli.answers import Answer, AppliedChange, StateAnswer
+from ksched_cli.answers import Answer, AppliedChange
 from ksched_cli.cluster.change_record import ChangeRecord
 from ksched_cli.report.forms import Report
 from ksched_cli.report.table import Limit, cut_columns, listed
-
-
-def document(records: Sequence[ChangeRecord]) -> list[dict[str, Any]]:
-    """The field `changes`."""
-    return [{"text": record.text, "did": list(record.did)} for record in records]
 
 
 def table(records: Sequence[ChangeRecord], limit: Limit) -> str:
@@ -40,15 +34,11 @@ def table(records: Sequence[ChangeRecord], limit: Limit) -> str:
 def with_changes(report: Report, records: Sequence[ChangeRecord], limit: Limit) -> Report:
     """The report with what changes did: the field `changes`, and a table before its own."""
 
-    def whole_document() -> Answer | dict[str, Any]:
-        answer = report.document()
-        if isinstance(answer, StateAnswer):
-            changes = tuple(AppliedChange(record.text, record.did) for record in records)
-            return structs.replace(answer, changes=changes)
-        assert not isinstance(answer, Answer)
-        return {**answer, "changes": document(records)}
+    def with_applied() -> Answer:
+        applied = tuple(AppliedChange(record.text, record.did) for record in records)
+        return structs.replace(report.answer(), changes=applied)
 
     def whole_table() -> str:
         return "\n\n".join(part for part in (table(records, limit), report.table()) if part)
 
-    return replace(report, document=whole_document, table=whole_table)
+    return replace(report, answer=with_applied, table=whole_table)

@@ -38,27 +38,25 @@ class Form(StrEnum):
 class Report:
     """A result in all its shapes; only what the form asked for needs is made.
 
-    document: plain data, as its JSON Schema has it
+    answer:   made where the form needs it: JSON, YAML and pages
     table:    the text for people
     names:    what the result comes down to where that is a list of names
-    headline: the verdict in a line or more, with which a page begins
-    figures:  plain data that only the page shows
+    headline: the verdict in a line or more: where an answer has no page of its own, the page begins
+              with it
     texts:    the forms that are of this result alone
     """
 
-    document: Callable[[], Answer | Mapping[str, Any]]
+    answer: Callable[[], Answer]
     table: Callable[[], str]
     names: Callable[[], Sequence[str]] = tuple
     headline: Callable[[], str] = str
-    figures: Callable[[], Mapping[str, Any]] = dict
     texts: Mapping[Form, Callable[[], str]] = field(default_factory=dict)
 
 
 def _document(report: Report) -> Mapping[str, Any]:
-    from ksched_cli.answers import Answer, document_of
+    from ksched_cli.answers import document_of
 
-    answer = report.document()
-    return document_of(answer) if isinstance(answer, Answer) else answer
+    return document_of(report.answer())
 
 
 def _table(report: Report) -> str:
@@ -100,7 +98,7 @@ def _names(report: Report) -> str:
 def _html(report: Report) -> str:
     from ksched_cli.report.html.page import render_page
 
-    return render_page(report.document(), report.headline(), report.figures())
+    return render_page(report.answer(), report.headline())
 
 
 RENDERERS: Mapping[Form, Callable[[Report], str]] = {

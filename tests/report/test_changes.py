@@ -1,23 +1,17 @@
-"""What changes did: as data, and as a table before another."""
+"""What changes did: in an answer, and as a table before another."""
 
+from ksched_cli.answers import AppliedChange
 from ksched_cli.cluster.change_record import ChangeRecord, Effect
-from ksched_cli.report.changes import document, table, with_changes
+from ksched_cli.report.changes import table, with_changes
 from ksched_cli.report.forms import Report
 from ksched_cli.report.table import EVERYTHING, TERMINAL
+from tests.report.anything import Anything
 from tests.report.schemas import squeezed
 
 PENDING = [Effect(f"default/p{i}", "pending again", f"was on n{i}") for i in range(6)]
 DRAIN = ChangeRecord("drain n1", (Effect("n1", "cordoned"), *PENDING))
 NOTHING = ChangeRecord("cordon n2", ())
-BASE = Report(document=lambda: {"kind": "Anything"}, table=lambda: "rows", names=lambda: ["a"])
-
-
-def test_every_effect_is_a_line_of_the_data() -> None:
-    first, second = document([DRAIN, NOTHING])
-    assert first["text"] == "drain n1"
-    assert first["did"][:2] == ["n1: cordoned", "default/p0: pending again (was on n0)"]
-    assert len(first["did"]) == 7
-    assert second == {"text": "cordon n2", "did": []}
+BASE = Report(Anything, table=lambda: "rows", names=lambda: ["a"])
 
 
 def test_the_table_has_a_row_for_every_action_with_its_objects() -> None:
@@ -40,9 +34,16 @@ def test_a_detail_that_objects_share_stands_beside_the_action() -> None:
 
 def test_a_report_gets_the_changes_before_its_own() -> None:
     report = with_changes(BASE, [NOTHING], TERMINAL)
-    assert report.document() == {"kind": "Anything", "changes": document([NOTHING])}
+    assert report.answer() == Anything(changes=(AppliedChange("cordon n2", ()),))
     assert report.table() == f"{table([NOTHING], TERMINAL)}\n\nrows"
     assert report.names() == ["a"]
+
+
+def test_every_effect_is_a_line_of_the_answer() -> None:
+    (change,) = with_changes(BASE, [DRAIN], TERMINAL).answer().changes  # type: ignore[attr-defined]
+    assert change.text == "drain n1"
+    assert change.did[:2] == ("n1: cordoned", "default/p0: pending again (was on n0)")
+    assert len(change.did) == 7
 
 
 def test_without_changes_the_table_is_the_reports() -> None:

@@ -12,22 +12,20 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 
+from ksched_cli.answers import document_of
 from ksched_cli.report.forms import RENDERERS, Form, Report, render
 from ksched_cli.report.junit import Case, Suite, junit
 from ksched_cli.report.table import printable
 from tests.job_logs import PARTS, SECTION, leave_job, obeyed
+from tests.report.anything import Anything
 
-DOCUMENT: dict[str, Any] = {
-    "kind": "Anything",
-    "long": "word " * 60,
-    "text": "ü: 007",
-    "list": [1, None, {}],
-}
+ANSWER = Anything(note="word " * 60, names=("ü: 007",), items=({"none": None, "empty": {}},))
+DOCUMENT = json.loads(json.dumps(document_of(ANSWER)))
 
 
 @pytest.mark.parametrize("form", [Form.JSON, Form.YAML])
 def test_json_and_yaml_say_the_same(form: Form) -> None:
-    text = render(Report(document=lambda: DOCUMENT, table=str), form)
+    text = render(Report(answer=lambda: ANSWER, table=str), form)
     assert yaml.safe_load(text) == DOCUMENT
     assert not text.endswith("\n")
 
@@ -36,20 +34,20 @@ def test_only_the_form_asked_for_is_made() -> None:
     def never() -> Any:
         raise AssertionError("not asked for")
 
-    assert render(Report(document=never, table=lambda: "rows"), Form.TABLE) == "rows"
+    assert render(Report(answer=never, table=lambda: "rows"), Form.TABLE) == "rows"
 
 
 def test_every_form_has_a_renderer_or_is_of_one_result_alone() -> None:
     alone = {Form.SARIF, Form.GITHUB, Form.JUNIT, Form.MARKDOWN, Form.CSV}
     assert set(RENDERERS) == set(Form) - alone
     for form in alone:
-        result = Report(document=lambda: DOCUMENT, table=str, texts={form: lambda: "its own"})
+        result = Report(answer=lambda: ANSWER, table=str, texts={form: lambda: "its own"})
         assert render(result, form) == "its own"
 
 
 def test_json_keeps_letters_as_they_are() -> None:
-    assert '"ü: 007"' in render(Report(document=lambda: DOCUMENT, table=str), Form.JSON)
-    assert json.loads(render(Report(document=lambda: DOCUMENT, table=str), Form.JSON)) == DOCUMENT
+    assert '"ü: 007"' in render(Report(answer=lambda: ANSWER, table=str), Form.JSON)
+    assert json.loads(render(Report(answer=lambda: ANSWER, table=str), Form.JSON)) == DOCUMENT
 
 
 @pytest.fixture
@@ -61,9 +59,9 @@ def report_of(text: str) -> Report:
     """With the text as a key, a value, a cell that begins a line and one that does not."""
     cells = io.StringIO()
     csv.writer(cells, lineterminator="\n").writerows([(text, 1), ("a", text)])
-    document = {"apiVersion": "v1", "kind": text, "lists": [text, {text: {text: 1}}], "t": True}
+    answer = Anything(note=text, names=(text,), items=({text: {text: 1}}, {"t": True}))
     return Report(
-        document=lambda: document,
+        answer=lambda: answer,
         table=lambda: text,
         names=lambda: [text, "a"],
         texts={
@@ -118,21 +116,21 @@ def test_in_a_job_csv_is_quoted_before_anything_in_it_is_shown_otherwise() -> No
 
 @pytest.mark.usefixtures("job")
 def test_in_a_job_yaml_is_quoted_where_it_has_to_be() -> None:
-    text = render(Report(lambda: {"::error::a": "b", "c": "d\n::error::e"}, str), Form.YAML)
-    assert text.splitlines() == ['"::error::a": b', 'c: "d\\n::error::e"']
+    answer = Anything(fields={"::error::a": "b", "c": "d\n::error::e"})
+    text = render(Report(lambda: answer, str), Form.YAML)
+    assert '  "::error::a": b\n  c: "d\\n::error::e"\n' in text
 
 
 @pytest.mark.usefixtures("job")
 def test_in_a_job_annotations_are_ours_and_what_they_quote_is_no_command() -> None:
     lines = "::error file=a::b\n::notice::c ##vso[d]"
-    report = Report(dict, str, texts={Form.GITHUB: lambda: lines})
+    report = Report(Anything, str, texts={Form.GITHUB: lambda: lines})
     assert render(report, Form.GITHUB) == lines.replace("##vso", r"\x23#vso")
 
 
 def test_in_a_job_a_page_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "a\n::error::b ##[c]"
-    document = {"apiVersion": "v1", "kind": "Else", "kubernetesVersion": "v1.34.1", "names": [name]}
-    report = Report(lambda: document, str, headline=lambda: name)
+    report = Report(lambda: Anything(names=(name,)), str, headline=lambda: name)
     leave_job(monkeypatch)
     plain = render(report, Form.HTML)
     assert obeyed(plain)

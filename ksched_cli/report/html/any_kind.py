@@ -1,4 +1,4 @@
-"""The page of a document that has no page of its own: its fields as tables."""
+"""The page of an answer that has no page of its own: its fields as tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ksched_cli.answers import Answer, document_of
 from ksched_cli.report.html.columns import Kind, column
 from ksched_cli.report.html.sections import Grid, Page, Section, Table, Tile
 
@@ -15,10 +16,10 @@ ELSEWHERE = ("apiVersion", "kind", "kubernetesVersion", "kubernetesVersionFrom",
              "changes")  # fmt: skip
 
 
-def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
+def page(answer: Answer, headline: str) -> Page:
     """Numbers and names as tiles, lists as grids, all else as tables of fields."""
-    title, *lede = headline.split("\n") if headline else [title_of(document["kind"])]
-    fields = {key: value for key, value in document.items() if key not in ELSEWHERE}
+    title, *lede = headline.split("\n") if headline else [title_of(answer.kind)]
+    fields = {key: value for key, value in document_of(answer).items() if key not in ELSEWHERE}
     tiles, sections = [], []
     for key, value in fields.items():
         if isinstance(value, str | int | float | bool):

@@ -1,4 +1,4 @@
-"""Which page shows which kind of document."""
+"""Which page shows which answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ksched_cli.analysis.pending import PendingReport
 from ksched_cli.analysis.preempt import PreemptionResult
 from ksched_cli.analysis.replay_result import ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
-from ksched_cli.answers import Answer, document_of
+from ksched_cli.answers import Answer, StateAnswer
 from ksched_cli.config.answers import (
     EffectiveConfiguration,
     ValidationResult,
@@ -36,12 +36,10 @@ from ksched_cli.report.html import (
     sweep,
     validation,
 )
-from ksched_cli.report.html.sections import Page, Prose, Section, Table
+from ksched_cli.report.html.sections import Page, Prose, Table
 from ksched_cli.sweep.answers import SweepResult
 
-MakePage = Callable[[Mapping[str, Any], str, Mapping[str, Any]], Page]
-
-KINDS: Mapping[str, MakePage] = {}
+# Which page shows which answer; any other is shown as tables of its fields.
 PAGES: Mapping[type[Answer], Callable[[Any], Page]] = {
     AuditResult: audit.page,
     CapacityResult: capacity.page,
@@ -58,61 +56,17 @@ PAGES: Mapping[type[Answer], Callable[[Any], Page]] = {
     ValidationResult: validation.page,
     ValidationResults: validation.page_of_files,
 }
-# By kind of document, the command that prints it.
-COMMANDS = {
-    "AuditResult": "audit",
-    "Comparison": "compare",
-    "ConfigurationDiff": "config diff",
-    "ConfigurationMigration": "config migrate",
-    "DriftResult": "drift",
-    "EffectiveConfiguration": "config show",
-    "PluginList": "plugins",
-    "ReplayResult": "replay",
-    "SnapshotResult": "snapshot",
-    "SweepPlan": "sweep --dry-run",
-    "SweepResult": "sweep",
-    "TestResult": "test",
-    "TuneResult": "tune",
-    "ValidationResult": "validate",
-    "ValidationResults": "validate",
-}
 
 
-def page_of(answer: Answer | Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
-    """The kind's own page, else one of all that the document has; what changes did comes first,
-    warnings last."""
-    if isinstance(answer, Answer):
-        page, document = _page(answer, headline), document_of(answer)
-    else:
-        document = dict(answer)
-        make = KINDS.get(document["kind"], any_kind.page)
-        if document.get("sides") and document["sides"][0].keys() & {"waiting", "differences"}:
-            # A comparison over time, or of several draws.
-            make = any_kind.page
-        page = make(document, headline, figures)
-    return replace(page, sections=(*_changes(document), *page.sections, *_warnings(document)))
-
-
-def _page(answer: Answer, headline: str) -> Page:
+def page_of(answer: Answer, headline: str = "") -> Page:
+    """The answer's own page, else one of all its fields, which begins with the headline; what
+    changes did comes first, warnings last."""
     make = PAGES.get(type(answer))
-    return make(answer) if make else any_kind.page(document_of(answer), headline, {})
-
-
-def command_of(answer: Answer | Mapping[str, Any]) -> str:
-    """The command that prints it."""
-    if isinstance(answer, Answer):
-        return answer.COMMAND
-    return COMMANDS.get(answer["kind"], "")
-
-
-def _changes(document: Mapping[str, Any]) -> list[Section]:
-    changes = document.get("changes")
-    if not changes or document["kind"] == "ConfigurationDiff":
-        return []
-    rows = [(change["text"], "; ".join(change["did"]) or "nothing to do") for change in changes]
-    return [Table("Changes to the state", ("Change", "What it did"), rows)]
-
-
-def _warnings(document: Mapping[str, Any]) -> list[Section]:
-    warnings = document.get("warnings")
-    return [Prose("Warnings", warnings, "warn")] if warnings else []
+    page = make(answer) if make else any_kind.page(answer, headline)
+    sections = [*page.sections]
+    if isinstance(answer, StateAnswer) and answer.changes:
+        rows = [(each.text, "; ".join(each.did) or "nothing to do") for each in answer.changes]
+        sections.insert(0, Table("Changes to the state", ("Change", "What it did"), rows))
+    if answer.warnings:
+        sections.append(Prose("Warnings", answer.warnings, "warn"))
+    return replace(page, sections=sections)

@@ -8,11 +8,9 @@ it.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -20,24 +18,14 @@ from markupsafe import Markup
 from ksched_cli import __version__
 from ksched_cli.answers import Answer
 from ksched_cli.report.html.columns import embedded
-from ksched_cli.report.html.kinds import command_of, page_of
+from ksched_cli.report.html.kinds import page_of
 from ksched_cli.report.table import printable
 
 
-def render_page(
-    answer: Answer | Mapping[str, Any], headline: str, figures: Mapping[str, Any]
-) -> str:
-    """The page of a result.
-
-    document: as its JSON Schema has it
-    headline: the verdict in a line or more, or ""
-    figures:  plain data that only the page shows
-    """
-    if isinstance(answer, Answer):
-        version, inferred = answer.kubernetes_version, answer.kubernetes_version_from or ""
-    else:
-        version, inferred = answer["kubernetesVersion"], answer.get("kubernetesVersionFrom", "")
-    page = page_of(answer, headline, figures)
+def render_page(answer: Answer, headline: str = "") -> str:
+    """The page of an answer. headline: the verdict in a line or more, of one that has no page of
+    its own"""
+    page = page_of(answer, headline)
     page_json = embedded(page.data())
     data = Markup(page_json)  # nosec B704  # `<` and `&` are escapes in it
     style, script = _resource("page.css"), _resource("page.js")
@@ -46,9 +34,7 @@ def render_page(
         .get_template("page.html")
         .render(
             page=page,
-            command=command_of(answer),
-            kubernetes_version=version,
-            kubernetes_version_from=inferred,
+            answer=answer,
             data=data,
             style=style,
             script=script,

@@ -2,24 +2,21 @@
 
 from ksched_cli.report.html.any_kind import page, text_of, title_of
 from ksched_cli.report.html.sections import Grid, Table
+from tests.report.anything import Anything
 from tests.report.html.pages import cells
 
 
 def test_numbers_are_tiles_lists_are_grids_and_maps_are_tables() -> None:
-    document = {
-        "apiVersion": "ksched/v1",
-        "kind": "AuditResult",
-        "warnings": [],
-        "agree": 1200,
-        "differ": [{"pod": "a", "points": 3}, {"pod": "b", "points": 4, "expected": ["x", "y"]}],
-        "names": ["a", "b"],
-        "summary": {"x": None, "y": True},
-        "nothing": [],
-    }
-    result = page(document, "12 differ\nthe rest agrees", {})
+    answer = Anything(
+        count=1200,
+        items=({"pod": "a", "points": 3}, {"pod": "b", "points": 4, "expected": ["x", "y"]}),
+        names=("a", "b"),
+        fields={"x": None, "y": True},
+    )
+    result = page(answer, "12 differ\nthe rest agrees")
     assert (result.title, list(result.lede)) == ("12 differ", ["the rest agrees"])
-    assert [(tile.label, tile.value) for tile in result.tiles] == [("agree", "1,200")]
-    differ, names, summary = result.sections
+    assert [(tile.label, tile.value) for tile in result.tiles] == [("note", ""), ("count", "1,200")]
+    names, differ, summary = result.sections
     assert isinstance(differ, Grid)
     assert [column["title"] for column in differ.columns] == ["Pod", "Points", "Expected"]
     assert [column["kind"] for column in differ.columns] == ["text", "number", "text"]
@@ -31,7 +28,7 @@ def test_numbers_are_tiles_lists_are_grids_and_maps_are_tables() -> None:
 
 
 def test_a_document_without_a_headline_is_titled_by_its_kind() -> None:
-    assert page({"kind": "PluginList"}, "", {}).title == "Plugin list"
+    assert page(Anything(), "").title == "Anything"
 
 
 def test_names_of_fields_become_words() -> None:

@@ -1,23 +1,24 @@
 """Every kind of document has a page."""
 
+from ksched_cli.answers import AppliedChange
 from ksched_cli.report.html.kinds import PAGES, page_of
 from ksched_cli.report.html.sections import Prose, Table
 from ksched_cli.schemas.generate import ANSWERS
+from tests.report.anything import Anything
 
 
 def test_changes_come_first_and_warnings_last() -> None:
-    document = {
-        "kind": "Anything",
-        "items": [{"a": 1}],
-        "changes": [{"text": "drain a", "did": ["cordoned a", "b pending"]}],
-        "warnings": ["careful"],
-    }
-    sections = page_of(document, "", {}).sections
+    answer = Anything(
+        items=({"a": 1},),
+        changes=(AppliedChange("drain a", ("cordoned a", "b pending")),),
+        warnings=("careful",),
+    )
+    sections = page_of(answer).sections
     first, last = sections[0], sections[-1]
     assert isinstance(first, Table)
     assert list(first.rows) == [("drain a", "cordoned a; b pending")]
     assert isinstance(last, Prose)
-    assert last.paragraphs == ["careful"]
+    assert last.paragraphs == ("careful",)
     assert len(sections) == 3
 
 

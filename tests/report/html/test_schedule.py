@@ -25,7 +25,7 @@ def page_of(*objects: Manifest) -> tuple[dict[str, Any], str]:
         usages=node_usages(simulated.snapshot),
         cluster_map=cluster_map(simulated, run, before),
     )
-    return document_of(answer), render_page(answer, "", {})
+    return document_of(answer), render_page(answer)
 
 
 def test_the_page_counts_as_the_record_does() -> None:
