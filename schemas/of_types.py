@@ -29,14 +29,20 @@ _LENGTHS = {"min_length": "minItems", "max_length": "maxItems"}
 
 
 def schema_of(title: str, types: Sequence[type[Struct]]) -> dict[str, Any]:
-    """The schema of a document that is of one of the types."""
+    """The schema of a document that is of one of the types. What they have in common stands at the
+    top too: a reader finds `kind` there whatever the schema."""
     definitions: dict[str, Any] = {}
     shapes = [_struct(_info(cls), definitions) for cls in types]
     root = shapes[0]
     if len(shapes) > 1:
         names = [cls.__name__ for cls in types]
         definitions |= dict(zip(names, shapes, strict=True))
-        root = {"type": "object", "oneOf": [{"$ref": f"#/$defs/{name}"} for name in names]}
+        first, *others = (shape["properties"] for shape in shapes)
+        shared = {
+            key: value for key, value in first.items() if all(value == o.get(key) for o in others)
+        }
+        references = [{"$ref": f"#/$defs/{name}"} for name in names]
+        root = {"type": "object", "properties": shared, "oneOf": references}
     schema = {"$schema": DIALECT, "title": title, **root}
     if definitions:
         schema["$defs"] = dict(sorted(definitions.items()))

@@ -1,12 +1,14 @@
 """The published schemas are those that the types make."""
 
+import json
 from typing import Annotated
 
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec import structs
 
 from ksched_cli.answers import HIDDEN, Count, Part
-from ksched_cli.schemas.generate import FOLDER, texts
+from ksched_cli.schemas.generate import ANSWERS, FOLDER, texts
 from ksched_cli.schemas.of_types import schema_of
 
 TEXTS = texts()
@@ -65,6 +67,12 @@ def test_a_schema_has_the_fields_of_the_type_with_what_its_docstring_says() -> N
     }
     assert item["required"] == ["name"]
     assert item["additionalProperties"] is False
+
+
+def test_every_schema_of_an_answer_has_its_kind_at_the_top() -> None:
+    for name, types in ANSWERS.items():
+        kind = json.loads(TEXTS[name])["properties"]["kind"]["const"]
+        assert {structs.fields(cls)[1].default for cls in types} == {kind}
 
 
 def test_a_document_of_several_types_has_the_shape_of_one_of_them() -> None:
