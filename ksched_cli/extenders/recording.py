@@ -15,7 +15,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, cast
 
 import msgspec
 
@@ -63,9 +62,7 @@ class Recording:
         self._path = path
         self.failure: UsageError | None = None
         try:
-            # Open until `close`, as long as the run.
-            file = gzip.open(path, "wb") if _is_gzip(path) else open(path, "wb")  # noqa: SIM115
-            self._file = cast(IO[bytes], file)
+            self._file = open(path, "wb")  # noqa: SIM115 - until `close`, as long as the run
         except OSError as error:
             raise self._unwritable(error) from None
 
@@ -80,7 +77,9 @@ class Recording:
     def _write(self, exchange: Exchange) -> None:
         """Raises UsageError."""
         try:
-            self._file.write(msgspec.json.encode(exchange) + b"\n")
+            line = msgspec.json.encode(exchange) + b"\n"
+            # A member of gzip for each: what is there is whole, whenever the run ends.
+            self._file.write(gzip.compress(line) if _is_gzip(self._path) else line)
             self._file.flush()
         except OSError as error:
             raise self._unwritable(error) from None

@@ -336,7 +336,10 @@ class Timeline:
         """Microseconds after the start. Raises EventError."""
         if not isinstance(at, str):
             return _microseconds(at, "at")
-        moment = _moment(at)
+        try:
+            moment = _moment(at)
+        except ValueError:
+            raise EventError(f'"{at}" is no time: {_TIME}') from None
         if self.start is None:
             raise EventError(f'at: "{at}" needs `start` in the timeline')
         moment -= self.start * SECOND
@@ -366,22 +369,22 @@ def _microseconds(seconds: float, name: str) -> int:
 
 
 def _moment(text: str) -> int:
-    """Microseconds since 1970 of an RFC 3339 time. Raises EventError."""
-    try:
-        moment = parse_time(text)
-    except ValueError:
-        raise EventError(f'"{text}" is no time: {_TIME}') from None
-    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    """Microseconds since 1970 of an RFC 3339 time. Raises ValueError."""
+    since = parse_time(text) - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds
 
 
 def _start(text: str) -> int:
-    moment = _moment(text)
+    try:
+        moment = _moment(text)
+    except ValueError:
+        moment = _LATEST * SECOND
     if moment % SECOND:
         raise EventError("start: expected a time in whole seconds")
     # What happens after it has to be in the calendar, too, which ends with the year 9999.
     if not _EARLIEST <= moment // SECOND < _LATEST:
-        raise EventError(f'start: expected a time in the years 1000 to 2999, not "{text}"')
+        problem = "expected a time in the years 1000 to 2999, as 2026-01-31T12:00:00Z"
+        raise EventError(f'start: {problem}, not "{text}"')
     return moment // SECOND
 
 

@@ -67,18 +67,27 @@ def test_a_file_that_is_wrong_is_an_error_before_the_first_run(
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"changes": ["cordon a", "drain z"]}, 'changes.1: .*no node "z" in the state'),
-        ({"patches": [{"path": "profiles.x", "values": [1]}]}, "patches.0.values.0: .*profiles"),
+        ({"changes": ["cordon a", "drain z"]}, r'changes\[1\]: .*no node "z" in the state'),
+        (
+            {"patches": [{"path": "profiles.x", "values": [1]}]},
+            r"patches\[0\]\.values\[0\]: .*profiles",
+        ),
         (
             {"patches": [{"path": STRATEGY, "values": ["MostAllocated", "Full"]}]},
-            "patches.0.values.1: .*Full",
+            r"patches\[0\]\.values\[1\]: .*Full",
         ),
-        ({"patches": [{"path": f"{WEIGHT}.x", "values": [1]}]}, "patches.0.values.0: .*weight"),
-        ({"kubernetesVersions": ["1.36", "1.20"]}, "kubernetesVersions.1: --kubernetes-version"),
-        ({"featureGates": ["", "Nothing=true"]}, "featureGates.1: .*Nothing"),
-        ({"plugins": [[], "missing.py"]}, "plugins.1: .*missing.py.*[Nn]o such file"),
-        ({"plugins": ["broken.py"]}, "plugins.0: .*broken.py: ModuleNotFoundError"),
-        ({"timelines": ["week.json"], "until": ["5s", "soon"]}, "until.1: .*soon"),
+        (
+            {"patches": [{"path": f"{WEIGHT}.x", "values": [1]}]},
+            r"patches\[0\]\.values\[0\]: .*weight",
+        ),
+        (
+            {"kubernetesVersions": ["1.36", "1.20"]},
+            r"kubernetesVersions\[1\]: --kubernetes-version",
+        ),
+        ({"featureGates": ["", "Nothing=true"]}, r"featureGates\[1\]: .*Nothing"),
+        ({"plugins": [[], "missing.py"]}, r"plugins\[1\]: .*missing.py.*[Nn]o such file"),
+        ({"plugins": ["broken.py"]}, r"plugins\[0\]: .*broken.py: ModuleNotFoundError"),
+        ({"timelines": ["week.json"], "until": ["5s", "soon"]}, r"until\[1\]: .*soon"),
         ({"noExtenders": True, "replayExtenders": "week.json"}, "noExtenders: .*leaves nothing to"),
     ],
 )

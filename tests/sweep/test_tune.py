@@ -50,7 +50,9 @@ def test_what_changes_nothing_is_not_better(tmp_path: Path) -> None:
 
 def test_a_space_that_leads_out_of_what_kube_scheduler_takes_is_refused(tmp_path: Path) -> None:
     file = tune_file(tmp_path, space=[{"path": "percentageOfNodesToScore", "between": [0, 120]}])
-    with pytest.raises(InputError, match=r"tune.yaml:1:\d+: space.0: .*percentageOfNodesToScore"):
+    with pytest.raises(
+        InputError, match=r"tune.yaml:1:\d+: space\[0\]: .*percentageOfNodesToScore"
+    ):
         problem_of(file)
 
 
