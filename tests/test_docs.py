@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,13 @@ def test_code_runs_as_it_stands(code: str) -> None:
 def test_there_is_code_of_both_kinds() -> None:
     assert FILES
     assert RUN
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda path: path.stem)
+def test_a_page_says_a_thing_under_one_heading(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    headings = Counter(re.findall(r"^##+ .+$", text, re.M))
+    assert [heading for heading, count in headings.items() if count > 1] == []
 
 
 def test_the_template_passes_its_own_tests(monkeypatch: pytest.MonkeyPatch) -> None:
