@@ -294,7 +294,7 @@ class Opener:
 
     def replay(self, run: Run, watch: Watch | None = None) -> Replay:
         """The Run over time, not begun yet. Raises KschedError."""
-        from ksched_cli.cluster.loading.state_warnings import nothing_to_schedule
+        from ksched_cli.cluster.loading.state_warnings import nothing_to_schedule, unmet_warnings
         from ksched_cli.engine.replay.mutable_cluster import MutableCluster
         from ksched_cli.engine.replay.replay import Replay, ReplayOptions
         from ksched_cli.scenario.autoscaler_file import read_autoscaler
@@ -303,17 +303,22 @@ class Opener:
         watch = watch or Watch()
         options = self.options(run, watch)
         state = self.state(run)
-        # The pods come with the timeline.
-        out_of_place = set(nothing_to_schedule(state))
-        warnings = tuple(line for line in state.warnings if line not in out_of_place)
-        state = replace(state, warnings=warnings)
-        cluster = MutableCluster(state, self.configuration(run), self.registry(run), options)
         path, name = self.inputs.path_here(run.timeline), _name_of(run.timeline)
         timeline = read_timeline(path, state, run.namespace, name, self.kinds(run))
         scaling = None
         if run.autoscaler:
             path, name = self.inputs.path_here(run.autoscaler), _name_of(run.autoscaler)
             scaling = read_autoscaler(path, state, name)
+        # Pods come with the timeline, and nodes with the autoscaler.
+        out_of_place = {*nothing_to_schedule(state), *unmet_warnings(state)}
+        joining = [group.template for group in scaling.groups] if scaling else []
+        warnings = (
+            *(line for line in state.warnings if line not in out_of_place),
+            *unmet_warnings(state, joining),
+            *unmet_warnings(state, joining, timeline.template_pods()),
+        )
+        state = replace(state, warnings=warnings)
+        cluster = MutableCluster(state, self.configuration(run), self.registry(run), options)
         return Replay(
             cluster,
             timeline.events(),

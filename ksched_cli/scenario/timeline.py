@@ -166,6 +166,10 @@ class Timeline:
         except EventError as error:
             raise InputError(self.name, str(error)) from None
 
+    def template_pods(self) -> list[Pod]:
+        """A pod of each template."""
+        return [template.pod for template in self._templates.values()]
+
     def events(self) -> Iterator[TimelineEvent]:
         """In order of time. Raises InputError, with line and index, for what is not valid."""
         if self._text:

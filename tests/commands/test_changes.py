@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched, WriteState
 from tests.report.schemas import conforms
@@ -51,6 +53,30 @@ def test_a_pod_that_is_applied_waits_behind_those_that_wait_already(
     assert json.loads(out)["count"] == 0
     _, out, _ = ksched("capacity", "-f", new, "--state", state, "-o", "json")
     assert json.loads(out)["count"] == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["schedule"],
+        ["explain", "p"],
+        ["explain", "--pending"],
+        ["preempt", "p"],
+        ["capacity", "p"],
+        ["drift"],
+        ["compare", "--vs", "--no-preemption"],
+    ],
+    ids=" ".join,
+)
+def test_a_resource_that_no_node_has_is_said_by_every_command(
+    ksched: Ksched, write_state: WriteState, command: list[str]
+) -> None:
+    state = write_state(node("n1"), pod("p", requests={"a.com/gpu": 1}))
+    options = ("--state", state, "--change", "add-nodes n2 --like n1 --count 1")
+    warning = "warning: no node has the resource a.com/gpu, and 1 pending pod requests it\n"
+    place = command.index("--vs") if "--vs" in command else len(command)
+    _, _, err = ksched(*command[:place], *options, *command[place:])
+    assert err.count(warning) == 1
 
 
 def test_the_table_says_what_changes_did_first(ksched: Ksched, write_state: WriteState) -> None:

@@ -262,6 +262,30 @@ def test_an_autoscaler_adds_nodes_and_says_what_they_cost(
     assert out.startswith("at,nodes,pods,pending,nodes:spare,")
 
 
+def test_what_templates_ask_for_and_no_node_has_is_said_first(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    timeline, autoscaler = tmp_path / "timeline.jsonl", tmp_path / "groups.json"
+    template = {"spec": pod("p", cpu=1)["spec"] | {"nodeSelector": {"gpu-model": "a"}}}
+    header = {"apiVersion": "ksched/v1", "kind": "Timeline", "templates": {"t": template}}
+    timeline.write_text(json.dumps(header) + '\n{"at": 1, "pod": "p", "template": "t"}\n')
+    state = write_state(node("n", labels={"gpu-card-model": "a"}))
+    warning = (
+        "no node has the label gpu-model, and 1 template of the timeline requires it;"
+        ' did you mean "gpu-card-model"?'
+    )
+    code, out, err = ksched("replay", timeline, "--state", state, "-o", "json")
+    assert (code, json.loads(out)["warnings"]) == (1, [warning])
+    assert f"warning: {warning}\n" in err
+    group = node("spare", cpu=1, labels={"gpu-model": "a"})
+    groups = [{"name": "spare", "template": group, "maxSize": 1}]
+    autoscaler.write_text(
+        json.dumps({"apiVersion": "ksched/v1", "kind": "Autoscaler", "nodeGroups": groups})
+    )
+    _, out, _ = ksched("replay", timeline, "--state", state, "--autoscaler", autoscaler, "-ojson")
+    assert json.loads(out)["warnings"] == []
+
+
 def test_a_checkpoint_of_another_autoscaler_is_refused(
     ksched: Ksched, write_state: WriteState, timeline: Path, autoscaler: Path, tmp_path: Path
 ) -> None:

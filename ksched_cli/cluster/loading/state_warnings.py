@@ -6,15 +6,21 @@ Each line says what is less exact without them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
 from ksched_cli.cluster.loading.defaults import SYSTEM_PRIORITIES
-from ksched_cli.cluster.objects import Pod, PodAffinity, PodAffinityTerm, PodSpec
+from ksched_cli.cluster.objects import Node, Pod, PodAffinity, PodAffinityTerm, PodSpec
 from ksched_cli.cluster.objects.pod import FINISHED_PHASES
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import shortened
+from ksched_cli.kube.near_names import nearest
 
+# What every node offers, or none where its status is not known.
+_OF_EVERY_NODE = ("cpu", "memory", "ephemeral-storage", "pods")
+_IMPLICIT_CLASS = "deviceclass.resource.kubernetes.io/"
+# Operators that no node without the label satisfies.
+_NEEDING = ("In", "Exists", "Gt", "Lt")
 _OWNER_KINDS = ("ReplicationController", "ReplicaSet", "StatefulSet")
 # How many names of nodes or namespaces a line lists.
 _MAX_LISTED = 3
@@ -40,6 +46,7 @@ def state_warnings(state: ClusterState) -> Iterator[str]:
     yield from _device_warnings(state, specs)
     yield from _selector_warnings(state, pods, specs)
     yield from _owner_warnings(state, pods)
+    yield from unmet_warnings(state)
 
 
 def nothing_to_schedule(state: ClusterState) -> Iterator[str]:
@@ -47,6 +54,64 @@ def nothing_to_schedule(state: ClusterState) -> Iterator[str]:
     if not state.pods:
         kinds = "no Pods" if state.nodes else "no Nodes and no Pods"
         yield f"{kinds} in the state: there is nothing to schedule"
+
+
+def unmet_warnings(
+    state: ClusterState, joining: Iterable[Node] = (), templates: Iterable[Pod] | None = None
+) -> Iterator[str]:
+    """Lines about resources and labels that pods without a node ask for and no node has.
+
+    joining: nodes that are not in the state yet; templates: of pods that come with a timeline, to
+    be judged in place of those of the state
+    """
+    nodes = [*state.nodes, *joining]
+    waiting = (pod for pod in state.pods if not pod.node_name and not pod.finished)
+    specs = Counter(pod.spec for pod in (waiting if templates is None else templates))
+    if not nodes or not specs:
+        return
+    resources: Counter[str] = Counter()
+    labels: Counter[str] = Counter()
+    for spec, count in specs.items():
+        resources.update(dict.fromkeys(_requested(spec), count))
+        labels.update(dict.fromkeys(_required_labels(spec), count))
+    offered = {name for node in nodes for name in node.status.allocatable}
+    for each in state.device_classes.values():
+        offered |= {each.spec.extended_resource_name or "", f"{_IMPLICIT_CLASS}{each.name}"}
+    present = {key for node in nodes for key in node.metadata.labels}
+    noun = "pending pod" if templates is None else "template of the timeline"
+    yield from _absent("resource", resources, offered, noun, "requests", "request")
+    yield from _absent("label", labels, present, noun, "requires", "require")
+
+
+def _absent(
+    kind: str, asked: Counter[str], present: set[str], noun: str, *verbs: str
+) -> Iterator[str]:
+    """noun: of those that ask; verbs: of one, and of several"""
+    for name, count in sorted(asked.items()):
+        if name not in present:
+            who = f"{_count(count, noun)} {verbs[count > 1]} it"
+            near = nearest(name, present)
+            hint = f'; did you mean "{near}"?' if near else ""
+            yield f"no node has the {kind} {shortened(name)}, and {who}{hint}"
+
+
+def _requested(spec: PodSpec) -> set[str]:
+    return {
+        name
+        for container in (*spec.containers, *spec.init_containers)
+        for name, amount in container.resources.requests.items()
+        if amount.sign() > 0 and name not in _OF_EVERY_NODE
+    }
+
+
+def _required_labels(spec: PodSpec) -> set[str]:
+    """The labels that a node must have for the pod: of a required affinity of one term, for else
+    another term may do."""
+    affinity = spec.affinity and spec.affinity.node_affinity
+    required = affinity and affinity.required_during_scheduling_ignored_during_execution
+    terms = required.node_selector_terms if required else ()
+    expressions = terms[0].match_expressions if len(terms) == 1 else ()
+    return {*spec.node_selector, *(e.key for e in expressions if e.operator in _NEEDING)}
 
 
 def _node_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
@@ -193,4 +258,6 @@ def _pods(count: int) -> str:
 
 
 def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """ "2 pods", "1 template of the timeline" """
+    word, blank, rest = noun.partition(" of ")
+    return f"{count} {word}{'' if count == 1 else 's'}{blank}{rest}"

@@ -36,6 +36,74 @@ def volume(**spec: Any) -> dict[str, Any]:
     return {"kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": spec}
 
 
+def asking(name: str = "p", node: str = "", **fields: Any) -> dict[str, Any]:
+    requests = {"resources": {"requests": fields.pop("requests", {})}}
+    where = {"nodeName": node} if node else {}
+    return manifest(name, containers=[{"name": "c", **requests}], **fields, **where)
+
+
+def required(*terms: list[dict[str, Any]]) -> dict[str, Any]:
+    selector = {"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
+
+
+def has(key: str, operator: str = "Exists") -> list[dict[str, Any]]:
+    return [{"key": key, "operator": operator, **({"values": ["1"]} if operator == "In" else {})}]
+
+
+OFFERING = {
+    "kind": "Node",
+    "metadata": {"name": "n", "labels": {"gpu-card-model": "a"}},
+    "status": {"capacity": {"cpu": "1", "nvidia.com/gpu": "8"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("objects", "warnings"),
+    [
+        (
+            [asking("a", requests={"nvidia.com/gpus": "1"}), asking("b", requests={"a.com/b": "2"})],
+            [
+                "no node has the resource a.com/b, and 1 pending pod requests it",
+                "no node has the resource nvidia.com/gpus, and 1 pending pod requests it;"
+                ' did you mean "nvidia.com/gpu"?',
+            ],
+        ),
+        (
+            [asking(name, affinity=required(has("gpu-model", "In"))) for name in "ab"],
+            [
+                "no node has the label gpu-model, and 2 pending pods require it;"
+                ' did you mean "gpu-card-model"?'
+            ],
+        ),
+        (
+            [asking(nodeSelector={"disk": "ssd"})],
+            ["no node has the label disk, and 1 pending pod requires it"],
+        ),
+        ([asking(requests={"nvidia.com/gpu": "1", "cpu": "2", "memory": "1Gi"})], []),
+        ([asking(requests={"a.com/b": "0"})], []),
+        ([asking(node="n", requests={"a.com/b": "1"})], []),
+        ([asking(nodeSelector={"gpu-card-model": "z"})], []),
+        ([asking(affinity=required(has("x", "DoesNotExist")))], []),
+        ([asking(affinity=required(has("x"), has("gpu-card-model")))], []),
+        (
+            [
+                {"kind": "DeviceClass", "metadata": {"name": "gpus"},
+                 "spec": {"extendedResourceName": "a.com/gpu"}},
+                asking("a", requests={"a.com/gpu": "1"}),
+                asking("b", requests={"deviceclass.resource.kubernetes.io/gpus": "1"}),
+            ],
+            [],
+        ),
+    ],
+)  # fmt: skip
+def test_what_pods_ask_for_and_no_node_has(
+    objects: list[dict[str, Any]], warnings: list[str]
+) -> None:
+    loaded = state(OFFERING, *objects)
+    assert [line for line in loaded.warnings if line.startswith("no node has the")] == warnings
+
+
 @pytest.mark.parametrize(
     ("objects", "begins", "names"),
     [
