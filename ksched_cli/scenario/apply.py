@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.daemon_pods import target_node
+from ksched_cli.scenario.lookup import read_selector
 from ksched_cli.scenario.manifests import on_node
 from ksched_cli.scenario.merge import (
     PatchError,
@@ -52,6 +54,7 @@ from ksched_cli.scenario.targets import (
 from ksched_cli.scenario.workloads import cron_job_run
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_QUOTE_IN_JSON = re.compile(r'[{\[,:]\s*"')
 _PATCHES = {"strategic": strategic_merge, "merge": json_merge, "json": json_patch}
 
 
@@ -77,6 +80,9 @@ class Apply(Change):
         raw, name = read_file(path if path == "-" else str(arguments.folder / path))
         documents = load_documents(decode_text(raw, name), name)
         apply = Apply.of(arguments.text, name, arguments.namespace, documents)
+        selector = read_selector(arguments.text, arguments.flags.get("--selector", ""))
+        chosen = tuple(item for item in apply.manifests if selector.matches(_labels(item)))
+        apply = replace(apply, manifests=chosen)
         return replace(apply, field_warnings=check_documents(Source(name, raw)))
 
     @staticmethod
@@ -167,6 +173,11 @@ def _run(state: ClusterState, cron_job: CronJob) -> Changed:
     return replaced(state, KINDS["Job"], [job]), effects
 
 
+def _labels(manifest: Manifest) -> dict[str, str]:
+    labels = (manifest.get("metadata") or {}).get("labels")
+    return labels if isinstance(labels, dict) else {}
+
+
 def _version_and_kind(manifest: Manifest) -> tuple[str, str]:
     return str(manifest.get("apiVersion") or ""), str(manifest.get("kind") or "")
 
@@ -238,17 +249,27 @@ class Patch(Change):
 
     @staticmethod
     def parse(arguments: Arguments) -> Patch:
+        if _QUOTE_IN_JSON.search(arguments.text) and '"' not in arguments.flags.get("--patch", '"'):
+            raise arguments.error(
+                """-p has lost its quotes, as in a shell; write -p '{"spec": …}', or -p @FILE"""
+            )
         target = read_target(arguments, tuple(KINDS))
         kind = arguments.flags.get("--type", "strategic")
         if kind not in _PATCHES:
             raise arguments.error(f'--type is "{kind}"; it takes {", ".join(_PATCHES)}')
         text = arguments.flags.get("--patch", "")
+        path = arguments.flags.get("--patch-file") or (text[1:] if text.startswith("@") else "")
+        if path:
+            raw, name = read_file(path if path == "-" else str(arguments.folder / path))
+            text = decode_text(raw, name)
         try:
             patch = next(iter(load_documents(text, "-p")), None)
         except InputError as error:
-            raise arguments.error(f"-p: {error.problem}") from None
+            raise arguments.error(f"{path or '-p'}: {error.problem}") from None
         if not isinstance(patch, list if kind == "json" else dict):
-            raise arguments.error("-p takes a patch as JSON, quoted")
+            raise arguments.error(
+                """-p takes JSON or YAML in quotes, as -p '{"spec": …}', or -p @FILE"""
+            )
         return Patch(arguments.text, target, patch, kind)
 
     def apply(self, state: ClusterState) -> Changed:

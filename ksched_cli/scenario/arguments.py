@@ -26,8 +26,36 @@ _SHORT = {
     "-p": "--patch",
     "-f": "--filename",
     "-A": "--all-namespaces",
+    "-i": "--interactive",
+    "-o": "--output",
+    "-s": "--server",
+    "-v": "--v",
 }
 _EVERY_VERB = {"--namespace": True}
+# Flags of kubectl's that only matter to a real cluster or to a terminal: whether they take a value.
+_IGNORED: Mapping[str, bool] = {
+    **dict.fromkeys(
+        (
+            "--as", "--as-group", "--as-uid", "--cache-dir", "--certificate-authority",
+            "--chunk-size", "--client-certificate", "--client-key", "--cluster", "--context",
+            "--field-manager", "--grace-period", "--kubeconfig", "--output", "--request-timeout",
+            "--server", "--skip-wait-for-delete-timeout", "--template", "--timeout",
+            "--tls-server-name", "--token", "--user", "--v",
+        ),
+        True,
+    ),
+    # Their value, if there is one, follows "=".
+    **dict.fromkeys(
+        (
+            "--allow-missing-template-keys", "--disable-compression", "--dry-run", "--force",
+            "--force-conflicts", "--ignore-errors", "--insecure-skip-tls-verify", "--interactive",
+            "--match-server-version", "--now", "--openapi-patch", "--record", "--save-config",
+            "--server-side", "--show-labels", "--show-managed-fields", "--validate", "--wait",
+            "--warnings-as-errors",
+        ),
+        False,
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +68,7 @@ class Arguments:
     values:    long name → all values, in order
     namespace: of -n, else the one that holds for all changes; "" where neither is given
     folder:    what paths in the line are relative to
+    ignored:   flags of kubectl's that change nothing here, as written
     """
 
     text: str
@@ -48,6 +77,7 @@ class Arguments:
     namespace: str = ""
     folder: Path = Path()
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
 
     def error(self, problem: str) -> ChangeError:
         return ChangeError(self.text, problem)
@@ -116,16 +146,20 @@ def read_arguments(
     names: list[str] = []
     flags: dict[str, str] = {}
     values: dict[str, list[str]] = {}
+    ignored: list[str] = []
     rest = iter(tokens)
     for word in rest:
         if word.startswith("-") and word != "-":
             flag, value = _read_flag(text, word, takes_value, rest)
-            flags[flag] = value
-            values.setdefault(flag, []).append(value)
+            if flag in takes_value:
+                flags[flag] = value
+                values.setdefault(flag, []).append(value)
+            else:
+                ignored.append(word)
         else:
             names.append(word)
     namespace = flags.pop("--namespace", namespace)
-    return Arguments(text, tuple(names), flags, namespace, folder, values)
+    return Arguments(text, tuple(names), flags, namespace, folder, values, tuple(ignored))
 
 
 def _read_flag(
@@ -137,13 +171,14 @@ def _read_flag(
         written, has_value, value = token[:2], "=", token[2:].removeprefix("=")
     flag = _SHORT.get(written, written)
     flag = "--containers" if flag == "--container" else flag
-    if flag not in takes_value:
+    known = {**_IGNORED, **takes_value}
+    if flag not in known:
         near = get_close_matches(flag, takes_value, n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; it takes {', '.join(takes_value)}"
         raise ChangeError(text, f'unknown flag "{written}"{hint}')
     if has_value:
         return flag, value
-    if not takes_value[flag]:
+    if not known[flag]:
         return flag, "true"
     value = next(rest, "")
     if not value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import ClassVar
 
@@ -13,6 +13,8 @@ from ksched_cli.cluster.loading.completeness import budget_warnings
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import UsageError, shortened
 from ksched_cli.scenario.workloads import make_pods, renewed_warnings
+
+_WITHOUT_EFFECT = "it changes nothing here"
 
 Changed = tuple[ClusterState, list[Effect]]
 """The state after a change, and what the change did."""
@@ -31,9 +33,10 @@ class ChangeError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Change(ABC):
-    """One change. text: as it was written."""
+    """One change. text: as it was written; ignored: flags of kubectl's that change nothing here."""
 
     text: str
+    ignored: tuple[str, ...] = field(default=(), kw_only=True)
     # Whether it asks budgets about evictions.
     evicts: ClassVar[bool] = False
 
@@ -83,6 +86,7 @@ def apply_changes(
     for change in changes:
         own += change.warnings_in(state)
         state, effects = change.apply(state)
+        effects = [*(Effect(flag, "ignored", _WITHOUT_EFFECT) for flag in change.ignored), *effects]
         if workloads:
             state, pod_effects = make_pods(state)
             effects += pod_effects

@@ -28,6 +28,7 @@ from ksched_cli.scenario.targets import (
     Target,
     find_object,
     find_workload,
+    named_targets,
     read_targets,
 )
 
@@ -38,11 +39,13 @@ class Delete(Change):
 
     @staticmethod
     def parse(arguments: Arguments) -> Delete:
+        if arguments.flags.get("--cascade") == "orphan":
+            raise arguments.error("--cascade=orphan cannot be taken here: what is owned goes, too")
         return Delete(arguments.text, read_targets(arguments, tuple(KINDS)))
 
     def apply(self, state: ClusterState) -> Changed:
         effects: list[Effect] = []
-        for target in self.targets:
+        for target in named_targets(self, state, self.targets):
             if target.kind in WORKLOADS:
                 state, more = self._workload(state, target)
             else:

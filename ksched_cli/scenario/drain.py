@@ -19,7 +19,8 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
-from ksched_cli.scenario.nodes import check_nodes, cordon, node_names
+from ksched_cli.scenario.lookup import read_selector
+from ksched_cli.scenario.nodes import NodeChoice, cordon
 from ksched_cli.scenario.pod_passes import select_on_nodes
 from ksched_cli.scenario.pods import (
     budget_matcher,
@@ -45,32 +46,41 @@ class Drain(Change):
     force:               pods without a controller are deleted, and nobody makes them anew
     ignore_daemonsets, delete_emptydir: kubectl's flags; the record is silent about such pods
     disable_eviction:    pods are deleted, whatever budgets allow
+    pod_selector:        the other pods stay; "" for all
     """
 
-    nodes: tuple[str, ...]
+    nodes: NodeChoice
     force: bool = False
     ignore_daemonsets: bool = False
     delete_emptydir: bool = False
     disable_eviction: bool = False
+    pod_selector: str = ""
     evicts: ClassVar[bool] = True
 
     @staticmethod
     def parse(arguments: Arguments) -> Drain:
+        pod_selector = arguments.flags.get("--pod-selector", "")
+        read_selector(arguments.text, pod_selector)
         return Drain(
             arguments.text,
-            node_names(arguments, arguments.names),
+            NodeChoice.read(arguments, arguments.names),
             arguments.has("--force"),
             arguments.has("--ignore-daemonsets"),
             arguments.has("--delete-emptydir-data"),
             arguments.has("--disable-eviction"),
+            pod_selector,
         )
 
     def apply(self, state: ClusterState) -> Changed:
-        check_nodes(self, state, self.nodes)
-        state, effects = cordon(state, self.nodes)
-        chosen = set(self.nodes)
-        pods = select_on_nodes(state.pods, chosen)
-        place = {name: index for index, name in enumerate(self.nodes)}
+        nodes = self.nodes.of(self, state)
+        state, effects = cordon(state, nodes)
+        place = {name: index for index, name in enumerate(nodes)}
+        selector = read_selector(self.text, self.pod_selector)
+        pods = [
+            pod
+            for pod in select_on_nodes(state.pods, place)
+            if selector.matches(pod.metadata.labels)
+        ]
         pods.sort(key=lambda pod: (place[pod.node_name], pod.key))
         budgets = Evictions(state)
         leaving: list[Pod] = []
@@ -92,7 +102,7 @@ class Drain(Change):
             effects += self._effects(pod)
         # Evictions counted the budgets down; pods that count as healthy are not counted twice.
         state = _with_budgets(pending_again(without_pods(state, gone), leaving), state, budgets)
-        return state, [*_verdicts(self.nodes, refused, budgets), *effects, *left]
+        return state, [*_verdicts(nodes, refused, budgets), *effects, *left]
 
     def _effects(self, pod: Pod) -> list[Effect]:
         effects = []

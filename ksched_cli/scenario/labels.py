@@ -14,7 +14,7 @@ from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.lookup import find_pods, matching_pods, read_selector
 from ksched_cli.scenario.node_evictions import remove_stray_daemons
-from ksched_cli.scenario.nodes import check_nodes, edited_raw, node_names, replace_nodes
+from ksched_cli.scenario.nodes import NodeChoice, edited_raw, node_names, replace_nodes
 from ksched_cli.scenario.pod_passes import replace_pods
 
 _KINDS = {
@@ -26,15 +26,16 @@ _Labelled = TypeVar("_Labelled", Node, Pod)
 
 @dataclass(frozen=True, slots=True)
 class Label(Change):
-    """kind: "node" or "pod". selector: of -l, "" for none. removed: keys."""
+    """kind: "node" or "pod". selector: of -l, "" for none. removed: keys. overwrites: whether a
+    label may have another value already"""
 
     kind: str
     names: tuple[str, ...]
-    everything: bool
     selector: str
     namespace: str
     labels: tuple[tuple[str, str], ...]
     removed: tuple[str, ...]
+    overwrites: bool = False
 
     @staticmethod
     def parse(arguments: Arguments) -> Label:
@@ -50,30 +51,25 @@ class Label(Change):
         if not pairs and not removed:
             raise arguments.error("expected a label: KEY=VALUE, or KEY- to remove one")
         selector = arguments.flags.get("--selector", "")
-        everything = arguments.has("--all")
-        if not names and not selector and not everything:
+        if not names and not selector and not arguments.has("--all"):
             raise arguments.error(f"expected the name of a {kind}, -l SELECTOR or --all")
         read_selector(arguments.text, selector)
         return Label(
             arguments.text,
             kind,
             node_names(arguments, names) if names and kind == "node" else names,
-            everything,
             selector,
-            arguments.namespace,
+            "" if arguments.has("--all-namespaces") else arguments.namespace,
             tuple((key, value) for key, _, value in pairs),
             removed,
+            arguments.has("--overwrite"),
         )
 
     def apply(self, state: ClusterState) -> Changed:
         return self._nodes(state) if self.kind == "node" else self._pods(state)
 
     def _nodes(self, state: ClusterState) -> Changed:
-        names = self.names
-        check_nodes(self, state, names)
-        if not names:
-            selector = read_selector(self.text, self.selector)
-            names = tuple(n.name for n in state.nodes if selector.matches(n.metadata.labels))
+        names = NodeChoice(self.names, self.selector).of(self, state)
         nodes = {node.name: node for node in state.nodes}
         effects = [effect for name in names for effect in self._effects(nodes[name])]
         state = replace_nodes(state, names, self._labelled)
@@ -85,6 +81,8 @@ class Label(Change):
             pods = find_pods(self, state, self.names, self.namespace)
         else:
             pods = matching_pods(state, read_selector(self.text, self.selector), self.namespace)
+            if not pods and self.selector:
+                raise self.error(f"no pod matches -l {self.selector}")
         effects = [effect for pod in pods for effect in self._effects(pod)]
         labelled = {id(pod): self._labelled(pod) for pod in pods}
         return replace(state, pods=replace_pods(state.pods, labelled)), effects
@@ -103,6 +101,9 @@ class Label(Change):
         labels = obj.metadata.labels
         effects = []
         for key, value in self.labels:
+            if labels.get(key, value) != value and not self.overwrites:
+                problem = f"{obj.key} has {key}={labels[key]} already"
+                raise self.error(f"{problem}; --overwrite replaces it, as kubectl's")
             detail = f"was {labels[key]}" if labels.get(key, value) != value else ""
             effects.append(Effect(obj.key, f"labelled {key}={value}", detail))
         for key in self.removed:

@@ -21,6 +21,7 @@ from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.quantity import Quantity, QuantityError
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
+from ksched_cli.scenario.lookup import read_selector
 from ksched_cli.scenario.node_evictions import evict_untolerating
 from ksched_cli.scenario.objects import load_objects, plain_object
 
@@ -38,6 +39,36 @@ def node_names(arguments: Arguments, names: Sequence[str]) -> tuple[str, ...]:
     if not names:
         raise arguments.error("expected the name of a node")
     return tuple(name.removeprefix("nodes/").removeprefix("node/") for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChoice:
+    """names: of nodes; without any the selector chooses, "" all of them."""
+
+    names: tuple[str, ...]
+    selector: str = ""
+
+    @classmethod
+    def read(cls, arguments: Arguments, names: Sequence[str]) -> NodeChoice:
+        """Of names, -l SELECTOR or --all. Raises ChangeError."""
+        selector = arguments.flags.get("--selector", "")
+        if names and selector:
+            raise arguments.error("takes names of nodes or -l SELECTOR, not both")
+        read_selector(arguments.text, selector)
+        if selector or arguments.has("--all"):
+            return cls((), selector)
+        return cls(node_names(arguments, names))
+
+    def of(self, change: Change, state: ClusterState) -> tuple[str, ...]:
+        """The names of the nodes. Raises ChangeError where one is not there, or none matches."""
+        if self.names:
+            check_nodes(change, state, self.names)
+            return self.names
+        selector = read_selector(change.text, self.selector)
+        names = tuple(node.name for node in state.nodes if selector.matches(node.metadata.labels))
+        if not names and self.selector:
+            raise change.error(f"no node matches -l {self.selector}")
+        return names
 
 
 def check_nodes(change: Change, state: ClusterState, names: Iterable[str]) -> None:
@@ -112,55 +143,54 @@ def _is_unschedulable(taint: Taint) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Cordon(Change):
-    """cordon NODE..."""
+    """cordon NODE... | -l SELECTOR"""
 
-    nodes: tuple[str, ...]
+    nodes: NodeChoice
 
     @staticmethod
     def parse(arguments: Arguments) -> Cordon:
-        return Cordon(arguments.text, node_names(arguments, arguments.names))
+        return Cordon(arguments.text, NodeChoice.read(arguments, arguments.names))
 
     def apply(self, state: ClusterState) -> Changed:
-        check_nodes(self, state, self.nodes)
-        return cordon(state, self.nodes)
+        return cordon(state, self.nodes.of(self, state))
 
 
 @dataclass(frozen=True, slots=True)
 class Uncordon(Change):
-    """uncordon NODE..."""
+    """uncordon NODE... | -l SELECTOR"""
 
-    nodes: tuple[str, ...]
+    nodes: NodeChoice
 
     @staticmethod
     def parse(arguments: Arguments) -> Uncordon:
-        return Uncordon(arguments.text, node_names(arguments, arguments.names))
+        return Uncordon(arguments.text, NodeChoice.read(arguments, arguments.names))
 
     def apply(self, state: ClusterState) -> Changed:
-        check_nodes(self, state, self.nodes)
+        names = self.nodes.of(self, state)
         nodes = {node.name: node for node in state.nodes}
         effects = [
             Effect(name, "uncordoned" if nodes[name].spec.unschedulable else "already uncordoned")
-            for name in self.nodes
+            for name in names
         ]
 
         def edit(node: Node) -> Node:
             taints = tuple(taint for taint in node.spec.taints if not _is_unschedulable(taint))
             return with_spec(node, taints, unschedulable=False)
 
-        return replace_nodes(state, self.nodes, edit), effects
+        return replace_nodes(state, names, edit), effects
 
 
 @dataclass(frozen=True, slots=True)
 class TaintNodes(Change):
     """taint nodes NODE... KEY[=VALUE]:EFFECT | KEY[:EFFECT]-
 
-    removed: key and effect, "" for every effect
+    removed: key and effect, "" for every effect; overwrites: taints of the same key and effect
     """
 
-    nodes: tuple[str, ...]
-    every_node: bool
+    nodes: NodeChoice
     added: tuple[Taint, ...]
     removed: tuple[tuple[str, str], ...]
+    overwrites: bool = False
 
     @staticmethod
     def parse(arguments: Arguments) -> TaintNodes:
@@ -170,15 +200,13 @@ class TaintNodes(Change):
         names = [name for name in arguments.names[1:] if not _is_taint(name)]
         if not specs:
             raise arguments.error("expected a taint: KEY=VALUE:EFFECT, or KEY- to remove one")
-        every_node = arguments.has("--all")
         added = tuple(_read_taint(arguments, spec) for spec in specs if not spec.endswith("-"))
         removed = tuple(_read_removal(arguments, spec[:-1]) for spec in specs if spec.endswith("-"))
-        nodes = () if every_node else node_names(arguments, names)
-        return TaintNodes(arguments.text, nodes, every_node, added, removed)
+        nodes = NodeChoice.read(arguments, names)
+        return TaintNodes(arguments.text, nodes, added, removed, arguments.has("--overwrite"))
 
     def apply(self, state: ClusterState) -> Changed:
-        check_nodes(self, state, self.nodes)
-        names = tuple(node.name for node in state.nodes) if self.every_node else self.nodes
+        names = self.nodes.of(self, state)
         effects: list[Effect] = []
         nodes = {node.name: node for node in state.nodes}
         for name in names:
@@ -213,6 +241,12 @@ class TaintNodes(Change):
             if not any(t.key == key and effect in ("", t.effect) for t in node.spec.taints):
                 suffix = f":{effect}" if effect else ""
                 raise self.error(f'node {node.name} has no taint "{key}{suffix}"')
+        present = {(taint.key, taint.effect): taint for taint in node.spec.taints}
+        for taint in self.added:
+            old = present.get((taint.key, taint.effect))
+            if old is not None and not self.overwrites:
+                problem = f"node {node.name} has the taint {_taint_text(old)} already"
+                raise self.error(f"{problem}; --overwrite replaces it, as kubectl's")
         effects = [Effect(node.name, f"tainted {_taint_text(taint)}") for taint in self.added]
         gone = [taint for taint in node.spec.taints if self._removes(taint)]
         return effects + [Effect(node.name, f"taint {_taint_text(t)} removed") for t in gone]

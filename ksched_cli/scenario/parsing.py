@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -32,30 +32,32 @@ _DRAIN_FLAGS = {
     "--ignore-daemonsets": False,
     "--delete-emptydir-data": False,
     "--disable-eviction": False,
+    "--pod-selector": True,
 }
+_SELECTING = {"--selector": True}
+_CHOOSING = {"--selector": True, "--all": False, "--all-namespaces": False}
 
 _ADD_NODES_FLAGS = dict.fromkeys(
     ("--like", "--count", "--label", "--cpu", "--memory", "--resource", "--taint"), True
 )
 
 VERBS: Mapping[str, Verb] = {
-    "drain": Verb(Drain.parse, _DRAIN_FLAGS),
-    "cordon": Verb(Cordon.parse),
-    "uncordon": Verb(Uncordon.parse),
-    "taint": Verb(TaintNodes.parse, {"--all": False, "--overwrite": False}),
-    "label": Verb(Label.parse, {"--all": False, "--overwrite": False, "--selector": True}),
-    "scale": Verb(Scale.parse, {"--replicas": True}),
+    "drain": Verb(Drain.parse, {**_DRAIN_FLAGS, **_SELECTING}),
+    "cordon": Verb(Cordon.parse, _SELECTING),
+    "uncordon": Verb(Uncordon.parse, _SELECTING),
+    "taint": Verb(TaintNodes.parse, {"--all": False, "--overwrite": False, **_SELECTING}),
+    "label": Verb(Label.parse, {"--overwrite": False, **_CHOOSING}),
+    "scale": Verb(Scale.parse, {"--replicas": True, **_CHOOSING}),
     "set resources": Verb(
-        SetResources.parse, {"--requests": True, "--limits": True, "--containers": True}
+        SetResources.parse,
+        {"--requests": True, "--limits": True, "--containers": True, **_CHOOSING},
     ),
-    "apply": Verb(Apply.parse, {"--filename": True}),
-    "delete": Verb(Delete.parse),
-    "patch": Verb(Patch.parse, {"--patch": True, "--type": True}),
-    "rollout restart": Verb(RolloutRestart.parse),
+    "apply": Verb(Apply.parse, {"--filename": True, **_SELECTING}),
+    "delete": Verb(Delete.parse, {"--cascade": False, **_CHOOSING}),
+    "patch": Verb(Patch.parse, {"--patch": True, "--patch-file": True, "--type": True}),
+    "rollout restart": Verb(RolloutRestart.parse, _CHOOSING),
     "add-nodes": Verb(AddNodes.parse, _ADD_NODES_FLAGS),
-    "reschedule": Verb(
-        Reschedule.parse, {"--all": False, "--selector": True, "--all-namespaces": False}
-    ),
+    "reschedule": Verb(Reschedule.parse, _CHOOSING),
 }
 
 
@@ -77,4 +79,4 @@ def parse_change(text: str, namespace: str = "", folder: Path | None = None) -> 
         hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(VERBS)}"
         raise ChangeError(text, f'"{name}" is no change; {hint}')
     arguments = read_arguments(text, tokens[length:], verb.flags, namespace, folder or Path())
-    return verb.parse(arguments)
+    return replace(verb.parse(arguments), ignored=arguments.ignored)

@@ -18,6 +18,7 @@ from ksched_cli.scenario.targets import (
     Workload,
     current_pods,
     find_workload,
+    named_targets,
     read_targets,
 )
 
@@ -42,7 +43,7 @@ class RolloutRestart(Change):
 
     def apply(self, state: ClusterState) -> Changed:
         effects: list[Effect] = []
-        for target in self.targets:
+        for target in named_targets(self, state, self.targets):
             state, more = restarted(state, find_workload(self, state, target))
             effects += more
         return state, effects
@@ -69,7 +70,7 @@ class SetResources(Change):
 
     def apply(self, state: ClusterState) -> Changed:
         effects: list[Effect] = []
-        for target in self.targets:
+        for target in named_targets(self, state, self.targets):
             workload = find_workload(self, state, target)
             state, more = self._apply_to(state, workload)
             effects += more

@@ -22,7 +22,13 @@ from ksched_cli.scenario.objects import plain_object, replaced
 from ksched_cli.scenario.pod_passes import names_in, newest_timestamp
 from ksched_cli.scenario.pods import without_pods
 from ksched_cli.scenario.removal_order import removal_order
-from ksched_cli.scenario.targets import Target, Workload, find_workload, read_targets
+from ksched_cli.scenario.targets import (
+    Target,
+    Workload,
+    find_workload,
+    named_targets,
+    read_targets,
+)
 
 SCALABLE = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 
@@ -39,7 +45,7 @@ class Scale(Change):
 
     def apply(self, state: ClusterState) -> Changed:
         effects: list[Effect] = []
-        for target in self.targets:
+        for target in named_targets(self, state, self.targets):
             workload = find_workload(self, state, target)
             state, more = resize(self, state, workload, self.replicas)
             effects += more

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,8 @@ from ksched_cli.cluster.loading.kinds import KINDS, Kind
 from ksched_cli.cluster.objects import KubeObject, Pod, ReplicaSet
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.arguments import Arguments
-from ksched_cli.scenario.change import Change
+from ksched_cli.scenario.change import Change, ChangeError
+from ksched_cli.scenario.lookup import read_selector
 from ksched_cli.scenario.objects import kind_of, objects_of
 from ksched_cli.scenario.owned_pods import OwnedPods
 from ksched_cli.scenario.pod_passes import select_by_name
@@ -28,11 +29,13 @@ WORKLOADS = (
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """KIND/NAME. namespace: "" to look everywhere."""
+    """KIND/NAME, or KIND -l SELECTOR. namespace: "" to look everywhere; selector: in place of a
+    name, "" for all"""
 
     kind: str
     name: str
     namespace: str
+    selector: str | None = None
 
     @property
     def text(self) -> str:
@@ -65,8 +68,12 @@ class Workload:
 
 
 def read_targets(arguments: Arguments, kinds: Iterable[str]) -> tuple[Target, ...]:
-    """Of "KIND/NAME..." or "KIND NAME...". kinds: that the change takes. Raises ChangeError."""
+    """Of "KIND/NAME...", "KIND NAME..." or "KIND -l SELECTOR". kinds: that the change takes. Raises
+    ChangeError."""
     names = arguments.names
+    selector = arguments.flags.get("--selector")
+    if selector is not None or arguments.has("--all"):
+        return _selected(arguments, selector or "", kinds)
     if names and "/" not in names[0]:
         names = tuple(f"{names[0]}/{name}" for name in names[1:])
     if not names:
@@ -74,14 +81,62 @@ def read_targets(arguments: Arguments, kinds: Iterable[str]) -> tuple[Target, ..
     targets = []
     for written in names:
         word, _, name = written.partition("/")
-        kind = kind_of(word)
-        if kind is None or kind.name not in kinds or not name:
-            raise arguments.error(
-                f'"{written}" cannot be taken here; expected KIND/NAME, with KIND one of '
-                f"{', '.join(kind.lower() for kind in kinds)}"
-            )
-        targets.append(Target(kind.name, name, arguments.namespace))
+        if not name:
+            raise _unexpected(arguments, written, kinds)
+        targets.append(Target(_kind(arguments, word, written, kinds), name, arguments.namespace))
     return tuple(targets)
+
+
+def _kind(arguments: Arguments, word: str, written: str, kinds: Iterable[str]) -> str:
+    kind = kind_of(word)
+    if kind is None or kind.name not in kinds:
+        raise _unexpected(arguments, written, kinds)
+    return kind.name
+
+
+def _unexpected(arguments: Arguments, written: str, kinds: Iterable[str]) -> ChangeError:
+    listed = ", ".join(kind.lower() for kind in kinds)
+    return arguments.error(
+        f'"{written}" cannot be taken here; expected KIND/NAME, with KIND one of {listed}'
+    )
+
+
+def _selected(arguments: Arguments, selector: str, kinds: Iterable[str]) -> tuple[Target, ...]:
+    """Of "KIND,KIND -l SELECTOR" and "KIND --all"."""
+    if len(arguments.names) != 1 or "/" in arguments.names[0]:
+        raise arguments.error("expected KIND -l SELECTOR, as deployments -l app=web")
+    read_selector(arguments.text, selector)
+    namespace = "" if arguments.has("--all-namespaces") else arguments.namespace
+    words = arguments.names[0].split(",")
+    chosen = [_kind(arguments, word, word, kinds) for word in words]
+    return tuple(Target(kind, "", namespace, selector) for kind in chosen)
+
+
+def named_targets(
+    change: Change, state: ClusterState, targets: Iterable[Target]
+) -> tuple[Target, ...]:
+    """The targets by name: those that a selector matches for one with a selector. Raises
+    ChangeError where it matches none."""
+    return tuple(each for target in targets for each in _named(change, state, target))
+
+
+def _named(change: Change, state: ClusterState, target: Target) -> Iterator[Target]:
+    if target.selector is None:
+        yield target
+        return
+    kind, selector = KINDS[target.kind], read_selector(change.text, target.selector)
+    everywhere = not kind.namespaced or not target.namespace
+    keys = [
+        key
+        for key, obj in objects_of(state, kind).items()
+        if (everywhere or key[0] == target.namespace) and selector.matches(obj.metadata.labels)
+    ]
+    if not keys:
+        which = f" matches -l {target.selector}" if target.selector else " is there"
+        where = "" if everywhere else f" in namespace {target.namespace}"
+        raise change.error(f"no {target.kind}{where}{which}")
+    for namespace, name in keys:
+        yield Target(target.kind, name, namespace)
 
 
 def read_target(arguments: Arguments, kinds: Iterable[str]) -> Target:

@@ -52,6 +52,30 @@ def test_a_pod_that_is_applied_is_created_now(tmp_path: Path, timestamp: str | N
     assert changed(after, f"apply -f {path}")[1] == ["Pod default/new: unchanged"]
 
 
+@pytest.mark.parametrize("flag", ["-p @{}", "--patch-file {}", "--patch-file=@"])
+def test_a_patch_may_be_in_a_file(tmp_path: Path, flag: str) -> None:
+    path = tmp_path / "patch.yaml"
+    path.write_text("metadata:\n  labels: {a: b}\n")
+    change = f"patch node/n1 {flag.format(path)}"
+    if flag.endswith("@"):
+        with pytest.raises(InputError, match="there is no such file"):
+            changed(cluster(node("n1")), change)
+        return
+    assert changed(cluster(node("n1")), change)[0].nodes[0].metadata.labels["a"] == "b"
+
+
+def test_apply_takes_a_selector(tmp_path: Path) -> None:
+    path = tmp_path / "pods.json"
+    pods = [pod("a", labels={"app": "web"}), pod("b"), {"kind": "Pod", "metadata": {"name": "c"}}]
+    path.write_text(json.dumps({"kind": "List", "items": pods}))
+    state, did = changed(cluster(), f"apply -f {path} -l app=web --server-side --validate=false")
+    assert [each.name for each in state.pods] == ["a"]
+    assert did[:2] == [
+        "--server-side: ignored (it changes nothing here)",
+        "--validate=false: ignored (it changes nothing here)",
+    ]
+
+
 def test_a_cron_job_is_one_run_where_it_is_applied(tmp_path: Path) -> None:
     path = tmp_path / "web.json"
     job = {"spec": {"template": template()}}
@@ -129,7 +153,7 @@ def test_patches_change_what_they_name(line: str, check: Callable[[ClusterState]
     ("line", "message"),
     [
         ("patch node n2 -p '{}'", 'no Node "n2" in the state'),
-        ("patch node n1 -p 'x'", "-p takes a patch as JSON"),
+        ("patch node n1 -p 'x'", "-p takes JSON or YAML in quotes"),
         ("patch node n1 --type=x -p '{}'", "it takes strategic, merge, json"),
         (
             """patch node n1 --type=json -p '[{"op":"remove","path":"/spec/no"}]'""",

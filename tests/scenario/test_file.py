@@ -7,7 +7,7 @@ import pytest
 from ksched_cli.errors import InputError
 from ksched_cli.scenario.change import Change
 from ksched_cli.scenario.file import read_scenario
-from ksched_cli.scenario.nodes import Cordon
+from ksched_cli.scenario.nodes import Cordon, NodeChoice
 
 HEAD = "apiVersion: ksched/v1\nkind: Scenario\n"
 
@@ -20,7 +20,10 @@ def read(tmp_path: Path, text: str) -> tuple[Change, ...]:
 
 def test_a_scenario_is_a_list_of_changes(tmp_path: Path) -> None:
     changes = read(tmp_path, HEAD + "changes:\n- cordon n1\n- cordon n2\n")
-    assert changes == (Cordon("cordon n1", ("n1",)), Cordon("cordon n2", ("n2",)))
+    assert changes == (
+        Cordon("cordon n1", NodeChoice(("n1",))),
+        Cordon("cordon n2", NodeChoice(("n2",))),
+    )
 
 
 @pytest.mark.parametrize(

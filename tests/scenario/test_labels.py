@@ -38,7 +38,11 @@ STATE = cluster(
         ("label pods x/p k=v", ["x/p"], ["x/p: labelled k=v"]),
         ("label pods -l app in (p),!b k=v", None, None),
         ("label pods -l 'app in (p),!b' k=v -nx", ["x/p"], ["x/p: labelled k=v"]),
-        ("label pods q app=z k=v", ["default/q"], ["default/q: labelled app=z (was q)"]),
+        (
+            "label pods q app=z k=v --overwrite",
+            ["default/q"],
+            ["default/q: labelled app=z (was q)"],
+        ),
         ("label pods q app- k=v", ["default/q"], ["default/q: labelled k=v"]),
     ],
 )

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.lookup import find_pods, matching_pods, read_selector
-from ksched_cli.scenario.nodes import Cordon
+from ksched_cli.scenario.nodes import Cordon, NodeChoice
 from ksched_cli.testing import cluster, pod
 
-CHANGE: Change = Cordon("the line", ())
+CHANGE: Change = Cordon("the line", NodeChoice(()))
 STATE = cluster(pod("a"), pod("b"), pod("b", "far", labels={"app": "b"}))
 LABELS = st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from(["", "x", "y"]))
 

@@ -35,7 +35,10 @@ def test_a_cordoned_node_takes_no_pod_and_an_uncordoned_one_does() -> None:
     ("line", "left"),
     [
         ("taint nodes n1 x=y:NoSchedule", ["x=y:NoSchedule", "a=b:NoSchedule", "a=:NoExecute"]),
-        ("taint node n1 a=z:NoSchedule", ["a=z:NoSchedule", "a=:NoExecute", "c=:NoSchedule"]),
+        (
+            "taint node n1 a=z:NoSchedule --overwrite",
+            ["a=z:NoSchedule", "a=:NoExecute", "c=:NoSchedule"],
+        ),
         ("taint nodes n1 a-", ["c=:NoSchedule"]),
         ("taint nodes n1 a:NoExecute-", ["a=b:NoSchedule", "c=:NoSchedule"]),
         ("taint nodes --all x:PreferNoSchedule c-", ["x=:PreferNoSchedule", "a=b:NoSchedule"]),

@@ -4,6 +4,7 @@ import pytest
 
 from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.drain import Drain
+from ksched_cli.scenario.nodes import NodeChoice
 from ksched_cli.scenario.nodes import AddNodes
 from ksched_cli.scenario.parsing import parse_change
 from ksched_cli.scenario.reschedule import Reschedule
@@ -12,8 +13,11 @@ from ksched_cli.scenario.reschedule import Reschedule
 @pytest.mark.parametrize(
     ("line", "change"),
     [
-        ("drain a b", Drain("drain a b", ("a", "b"))),
-        ("kubectl drain a --force=true", Drain("kubectl drain a --force=true", ("a",), force=True)),
+        ("drain a b", Drain("drain a b", NodeChoice(("a", "b")))),
+        (
+            "kubectl drain a --force=true",
+            Drain("kubectl drain a --force=true", NodeChoice(("a",)), force=True),
+        ),
         ("add-nodes x --like=y", AddNodes("add-nodes x --like=y", "x", "y", 1)),
         ("add-nodes x --like y --count 3", AddNodes("add-nodes x --like y --count 3", "x", "y", 3)),
         ("reschedule -l=a=b -n x", Reschedule("reschedule -l=a=b -n x", (), "a=b", "x")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from ksched_cli.scenario.nodes import Cordon
+from ksched_cli.scenario.nodes import Cordon, NodeChoice
 from ksched_cli.scenario.removal_order import removal_order
 from ksched_cli.scenario.targets import Target, find_workload
 from ksched_cli.testing import Manifest, cluster, node
@@ -13,7 +13,7 @@ from tests.scenario.build import owned, ready
 
 def order(*pods: Manifest, kind: str = "ReplicaSet") -> list[str]:
     state = cluster(node("n1"), node("n2"), *pods)
-    workload = find_workload(Cordon("the line", ()), state, Target(kind, "web", ""))
+    workload = find_workload(Cordon("the line", NodeChoice(())), state, Target(kind, "web", ""))
     return [pod.name for pod in removal_order(state, workload)]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, ChangeError
-from ksched_cli.scenario.nodes import Cordon
+from ksched_cli.scenario.nodes import Cordon, NodeChoice
 from ksched_cli.scenario.targets import (
     WORKLOADS,
     Target,
@@ -20,7 +20,7 @@ from ksched_cli.scenario.targets import (
 from ksched_cli.testing import cluster, node
 from tests.scenario.build import changed, owned, web, workload
 
-CHANGE: Change = Cordon("the line", ())
+CHANGE: Change = Cordon("the line", NodeChoice(()))
 
 
 def arguments(*names: str, namespace: str = "") -> Arguments:

@@ -13,7 +13,7 @@ import pytest
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
-from ksched_cli.scenario.nodes import Cordon
+from ksched_cli.scenario.nodes import Cordon, NodeChoice
 from ksched_cli.scenario.timeline import (
     Arrival,
     Removal,
@@ -60,7 +60,7 @@ def test_events_are_sorted_by_time_and_those_of_one_time_stay_in_order(tmp_path:
     assert isinstance(second.action, Removal)
     assert (second.action.namespace, second.action.name) == ("default", "a")
     assert second.action.grace == 1_500_000
-    assert third.action == Cordon("cordon n1", ("n1",))
+    assert third.action == Cordon("cordon n1", NodeChoice(("n1",)))
 
 
 def test_pods_of_equal_specs_share_one(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ OFFERING = {
     ("objects", "warnings"),
     [
         (
-            [asking("a", requests={"nvidia.com/gpus": "1"}), asking("b", requests={"a.com/b": "2"})],
+            [asking(requests={"nvidia.com/gpus": "1"}), asking("b", requests={"a.com/b": "2"})],
             [
                 "no node has the resource a.com/b, and 1 pending pod requests it",
                 "no node has the resource nvidia.com/gpus, and 1 pending pod requests it;"
