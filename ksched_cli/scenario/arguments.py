@@ -171,14 +171,14 @@ def _read_flag(
         written, has_value, value = token[:2], "=", token[2:].removeprefix("=")
     flag = _SHORT.get(written, written)
     flag = "--containers" if flag == "--container" else flag
-    known = {**_IGNORED, **takes_value}
-    if flag not in known:
+    every_flag = {**_IGNORED, **takes_value}
+    if flag not in every_flag:
         near = get_close_matches(flag, takes_value, n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; it takes {', '.join(takes_value)}"
         raise ChangeError(text, f'unknown flag "{written}"{hint}')
     if has_value:
         return flag, value
-    if not known[flag]:
+    if not every_flag[flag]:
         return flag, "true"
     value = next(rest, "")
     if not value:

@@ -107,8 +107,7 @@ def _selected(arguments: Arguments, selector: str, kinds: Iterable[str]) -> tupl
         raise arguments.error("expected KIND -l SELECTOR, as deployments -l app=web")
     read_selector(arguments.text, selector)
     namespace = "" if arguments.has("--all-namespaces") else arguments.namespace
-    words = arguments.names[0].split(",")
-    chosen = [_kind(arguments, word, word, kinds) for word in words]
+    chosen = [_kind(arguments, name, name, kinds) for name in arguments.names[0].split(",")]
     return tuple(Target(kind, "", namespace, selector) for kind in chosen)
 
 

@@ -38,7 +38,7 @@ def volume(**spec: Any) -> dict[str, Any]:
 
 def asking(name: str = "p", node: str = "", **fields: Any) -> dict[str, Any]:
     requests = {"resources": {"requests": fields.pop("requests", {})}}
-    where = {"nodeName": node} if node else {}
+    where: dict[str, Any] = {"nodeName": node} if node else {}
     return manifest(name, containers=[{"name": "c", **requests}], **fields, **where)
 
 
