@@ -270,7 +270,12 @@ class PodGroupCycle:
             return replace(bound, attempt=refused(bound.attempt, status).attempt)
         if not verdict.waits:
             message = f"{UNSCHEDULABLE}, {trial.permit.message}"
-            return replace(outcome, attempt=_left(record, message), row=None, nomination="")
+            return Outcome(
+                _left(record, message),
+                preemption=outcome.preemption,
+                nomination="",
+                afterwards=outcome.afterwards,
+            )
         if trial.needs_room:
             return outcome
         return Outcome(_left(record, verdict.message), nomination=record.node)

@@ -163,8 +163,9 @@ class Scheduler(ABC, Generic[Queued]):
         ]
         if not leaving:
             return
-        for other in self.engine.nominator.on_node(node):
-            if other.priority < pod.priority:
+        nominator = self.engine.nominator
+        for other in nominator.on_node(node):
+            if other.priority < pod.priority and other.uid not in nominator.stand_ins:
                 self._nominate(other, "")
         for victim in leaving:
             self._evict(victim, node, pod)

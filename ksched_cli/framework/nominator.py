@@ -5,7 +5,7 @@ Upstream: pkg/scheduler/backend/queue/nominator.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ksched_cli.cluster.pod_info import PodInfo
 
@@ -15,12 +15,14 @@ class Nominator:
 
     version: how often a nomination was made or taken back
     node_by_uid: the nominated node's name, by the pod's uid
+    stand_ins: by uid, what is known of pods that are being tried and in no queue meanwhile
     """
 
     def __init__(self) -> None:
         self.version = 0
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self.node_by_uid: dict[str, str] = {}
+        self.stand_ins: Mapping[str, PodInfo] = {}
 
     def __bool__(self) -> bool:
         return bool(self.node_by_uid)
@@ -52,7 +54,10 @@ class Nominator:
         return self.node_by_uid.get(pod.uid, "")
 
     def on_node(self, node: str) -> tuple[PodInfo, ...]:
-        return tuple(self._by_node.get(node, {}).values())
+        pods = self._by_node.get(node, {}).values()
+        if not self.stand_ins:
+            return tuple(pods)
+        return tuple(self.stand_ins.get(pod.uid, pod) for pod in pods)
 
     def nodes(self) -> Iterable[str]:
         """The names of the nodes that some pod is nominated to."""

@@ -173,7 +173,8 @@ class PodGroups:
 
     def list_members(self, pods: Iterable[Pod]) -> None:
         """These are all pods now; those on nodes are in the snapshot."""
-        self._elsewhere: dict[GroupKey, Pod] = {}
+        # By UID, those of nodes that are not there.
+        self._elsewhere: defaultdict[GroupKey, dict[str, Pod]] = defaultdict(dict)
         self._scheduled: Counter[GroupKey] = Counter()
         self._members: defaultdict[GroupKey, dict[str, str]] = defaultdict(dict)
         for pod in pods:
@@ -191,8 +192,7 @@ class PodGroups:
             return
         self._members[key][pod.metadata.uid] = pod.key
         if pod.node_name and pod.node_name not in self._snapshot.row:
-            self._scheduled[key] += 1
-            self._elsewhere[key] = pod
+            self._elsewhere[key][pod.metadata.uid] = pod
 
     def members(self, key: GroupKey) -> tuple[str, ...]:
         """The keys of the group's pods, with a node or without."""
@@ -204,13 +204,12 @@ class PodGroups:
 
     def scheduled_count(self, key: GroupKey) -> int:
         """The group's pods that are on a node, bound or assumed."""
-        return self._scheduled[key]
+        return self._scheduled[key] + len(self._elsewhere[key])
 
     def placed_pods(self, key: GroupKey) -> list[PlacedPod]:
         """The group's pods that are on a node. Raises PluginError where one is on a node that is
         not there."""
-        missing = self._elsewhere.get(key)
-        if missing is not None:
+        for missing in self._elsewhere[key].values():
             name = missing.node_name
             cause = f'nodeinfo not found for node name "{name}"'
             raise PluginError(f"getting node for pod {missing.key}: {cause}")
@@ -226,9 +225,7 @@ class PodGroups:
         key = group_key(pod.pod)
         if key is not None:
             self._members[key].pop(pod.uid, None)
-            if (stray := self._elsewhere.get(key)) is not None and stray.key == pod.key:
-                del self._elsewhere[key]
-                self._scheduled[key] -= 1
+            self._elsewhere[key].pop(pod.uid, None)
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
         self.count(pod, 1)

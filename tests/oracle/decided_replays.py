@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes random timelines with what kube-scheduler's queue does along them, for the tests.
 
-decided_replays.py SEED …    tests/engine/replay/decided/SEED.json, one per seed
+decided_replays.py MINOR FAMILY SEED …    tests/engine/replay/decided/SEED.json, one per seed; of
+                                          replay_groups, groups-SEED.json
 """
 
 import json
@@ -17,10 +18,11 @@ FOLDER = Path(__file__).parents[1] / "engine" / "replay" / "decided"
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    minor, *seeds = sys.argv[1:]
+    minor, family, *seeds = sys.argv[1:]
+    prefix = "" if family == "replay" else "groups-"
     with Oracle(minor) as oracle:
         for seed in seeds:
-            drawn = case("replay", int(seed))
+            drawn = case(family, int(seed))
             answer = oracle.replay(drawn.timeline, drawn.state, drawn.config, drawn.gates)
             decided = {
                 "minor": minor,
@@ -32,7 +34,7 @@ def main() -> None:
                 "expected": answer["result"],
             }
             text = json.dumps(decided, separators=(",", ":"))
-            (FOLDER / f"{seed}.json").write_text(text + "\n")
+            (FOLDER / f"{prefix}{seed}.json").write_text(text + "\n")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
@@ -72,6 +73,58 @@ func (s *state) admitGroups(classes map[string]*schedulingv1.PriorityClass, byDe
 
 // joinGroup tells the scheduler of a pending pod, as an informer's event does before the pod is queued.
 func joinGroup(c *cluster, pod *v1.Pod) { c.sched.Cache.AddPodGroupMember(pod) }
+
+// arrive tells the scheduler of a pod without a node, as its event handler does.
+func arrive(c *cluster, pod *v1.Pod) {
+	joinGroup(c, pod)
+	addQueued(c, pod)
+	if utilfeature.DefaultFeatureGate.Enabled(features.GangScheduling) {
+		c.sched.SchedulingQueue.MoveAllToActiveOrBackoffQueue(klog.FromContext(c.ctx), framework.EventUnscheduledPodAdd, nil, pod, nil)
+	}
+}
+
+// orderGroups has the pods of a group, which upstream takes from a map, tried in the order of the queue where
+// they have one priority and were active first at one instant.
+func orderGroups(r *replay) {
+	next := r.sched.NextPod
+	r.sched.NextPod = func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
+		popped, err := next(logger)
+		if err != nil || popped == nil || groupOf(popped.Pod) == "" {
+			return popped, err
+		}
+		state, err := r.sched.Cache.PodGroupStates().Get(popped.Pod.Namespace, *popped.Pod.Spec.SchedulingGroup.PodGroupName)
+		if err != nil {
+			return popped, nil
+		}
+		members := []*framework.QueuedPodInfo{popped}
+		for _, pod := range state.UnscheduledPods() {
+			if info, ok := r.sched.SchedulingQueue.GetPod(pod.Name, pod.Namespace); ok {
+				members = append(members, info)
+			}
+		}
+		now := r.ticks.FakeClock.Now()
+		active := func(info *framework.QueuedPodInfo) time.Time {
+			if info.InitialAttemptTimestamp == nil {
+				return now
+			}
+			return info.InitialAttemptTimestamp.Truncate(time.Microsecond)
+		}
+		slices.SortFunc(members, func(a, b *framework.QueuedPodInfo) int {
+			return cmp.Or(active(a).Compare(active(b)), a.Timestamp.Compare(b.Timestamp))
+		})
+		for i, info := range members {
+			if info.InitialAttemptTimestamp != nil || !info.Gated() {
+				at := active(info).Add(time.Duration(i))
+				info.InitialAttemptTimestamp = &at
+			}
+		}
+		return popped, nil
+	}
+}
+
+// WillWaitOnPermit keeps a pod that waits for its gang, which takes no time, from being nominated to its node
+// meanwhile.
+func (f *replayFramework) WillWaitOnPermit(context.Context, *v1.Pod) bool { return false }
 
 // preEnqueued says whether the PreEnqueue plugins let a pod of a group into the queue now.
 func preEnqueued(c *cluster, pod *v1.Pod) bool {

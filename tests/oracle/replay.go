@@ -157,7 +157,7 @@ func (r *replay) begin(pods []*v1.Pod) error {
 	})
 	for _, pod := range pending {
 		if pod.DeletionTimestamp == nil && r.sched.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName) {
-			addQueued(r.cluster, pod)
+			arrive(r.cluster, pod)
 		}
 	}
 	return nil

@@ -19,12 +19,38 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// trial is what the attempt under way has come to.
+// trial is what the attempt under way has come to, of a pod or of the pods of a group.
 type trial struct {
-	told    *replayTry
+	at      instant
+	tries   map[string]*replayTry
+	pods    []*v1.Pod                // in the order in which they were tried
+	told    *replayTry               // of the pod that is evaluated
+	turns   map[string]chan struct{} // by pod, closed when its binding may go on
 	victims []string
-	written []*v1.Pod  // versions of pods that the scheduler wrote, in order
-	over    chan error // the attempt and its binding have ended
+	evicts  map[string]bool // the pods that somebody is evicted for
+	written []written       // versions of pods that the scheduler wrote, in order
+	over    chan error      // a pod's attempt and its binding have ended
+}
+
+// written is a pod as the scheduler wrote it, while this or another one was evaluated.
+type written struct {
+	*v1.Pod
+	during *replayTry
+}
+
+func newTrial(at instant) *trial {
+	return &trial{at: at, tries: map[string]*replayTry{}, turns: map[string]chan struct{}{}, evicts: map[string]bool{}, over: make(chan error, 1000)}
+}
+
+// of is what a pod's attempt has come to.
+func (t *trial) of(pod *v1.Pod) *replayTry {
+	name := key(pod)
+	if t.tries[name] == nil {
+		t.tries[name] = &replayTry{At: t.at.seconds(), Pod: name}
+		t.turns[name] = make(chan struct{})
+		t.pods = append(t.pods, pod)
+	}
+	return t.tries[name]
 }
 
 // replayFramework is a profile's framework, whose answers are listened to and which does not draw lots.
@@ -45,6 +71,7 @@ func (r *replay) listen() {
 			if plugin, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
 				evictWith(plugin, func(victim *v1.Pod) error {
 					r.trial.victims = append(r.trial.victims, key(victim))
+					r.trial.evicts[r.trial.told.Pod] = true
 					return nil
 				})
 			}
@@ -54,10 +81,11 @@ func (r *replay) listen() {
 	wrapSchedulePod(r)
 	handler := r.sched.FailureHandler
 	r.sched.FailureHandler = func(ctx context.Context, fw framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nominating *nominatingInfo, start time.Time) {
-		r.fails(status, nominating)
+		r.fails(info.Pod, status, nominating)
 		handler(ctx, fw, info, status, nominating, start)
 		r.trial.over <- nil
 	}
+	orderGroups(r)
 	r.client.PrependReactor("patch", "pods", r.patched)
 	r.client.PrependReactor("create", "pods", r.binds)
 	r.to.bound = r.isBound
@@ -65,7 +93,7 @@ func (r *replay) listen() {
 
 // chosen notes what SchedulePod answers, and takes the first by name of equally good nodes.
 func (r *replay) chosen(pod *v1.Pod, seen *recorder, result scheduler.ScheduleResult, err error) (scheduler.ScheduleResult, error) {
-	r.trial.told.Pod = key(pod)
+	r.trial.told = r.trial.of(pod)
 	if err != nil {
 		return result, err
 	}
@@ -79,8 +107,8 @@ func (r *replay) chosen(pod *v1.Pod, seen *recorder, result scheduler.ScheduleRe
 }
 
 // fails notes why the pod was not placed.
-func (r *replay) fails(status *fwk.Status, nominating *nominatingInfo) {
-	told := r.trial.told
+func (r *replay) fails(pod *v1.Pod, status *fwk.Status, nominating *nominatingInfo) {
+	told := r.trial.of(pod)
 	told.Result, told.Node, told.Message = "error", "", status.Message()
 	if status.IsRejected() {
 		told.Result = "unschedulable"
@@ -111,8 +139,14 @@ func (f *replayFramework) RunPreBindPlugins(ctx context.Context, state fwk.Cycle
 
 func (f *replayFramework) RunPostBindPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
 	f.Framework.RunPostBindPlugins(ctx, state, pod, node)
-	f.replay.trial.told.Result = "scheduled"
+	f.replay.trial.of(pod).Result = "scheduled"
 	f.replay.trial.over <- nil
+}
+
+// WaitOnPermit has bindings go on one after the other, once the cycle that they belong to is over.
+func (f *replayFramework) WaitOnPermit(ctx context.Context, pod *v1.Pod) *fwk.Status {
+	<-f.replay.trial.turns[key(pod)]
+	return f.Framework.WaitOnPermit(ctx, pod)
 }
 
 // drain takes pods from the queue until it would have nothing to give, each to the end of its binding.
@@ -121,21 +155,42 @@ func (r *replay) drain() error {
 		if tries == 10_000 {
 			return errors.New("the queue does not come to rest")
 		}
-		r.trial = &trial{told: &replayTry{At: r.now.seconds()}, over: make(chan error, 2)}
+		r.trial = newTrial(r.now)
 		r.to.preemption = nil
 		r.sched.ScheduleOne(r.ctx)
-		if r.trial.told.Pod == "" {
+		if len(r.trial.pods) == 0 {
 			continue // skipped: it is being deleted
+		}
+		if err := r.finishBindings(); err != nil {
+			return err
+		}
+		if err := r.deliverTrial(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finishBindings has the pods that have a node bound, those first that Permit let through at once.
+func (r *replay) finishBindings() error {
+	var atOnce, waiting []*v1.Pod
+	for _, pod := range r.trial.pods {
+		if r.sched.Profiles[pod.Spec.SchedulerName].GetWaitingPod(pod.UID) != nil {
+			waiting = append(waiting, pod)
+		} else {
+			atOnce = append(atOnce, pod)
+		}
+	}
+	for _, pod := range append(atOnce, waiting...) {
+		if r.trial.of(pod).Result == "" {
+			close(r.trial.turns[key(pod)])
 		}
 		select {
 		case <-r.trial.over:
 		case <-time.After(10 * time.Second):
-			return fmt.Errorf("%s: its binding has not ended within ten seconds", r.trial.told.Pod)
+			return fmt.Errorf("%s: its binding has not ended within ten seconds", key(pod))
 		}
-		r.result.Attempts = append(r.result.Attempts, r.trial.told)
-		if err := r.deliverTrial(); err != nil {
-			return err
-		}
+		r.result.Attempts = append(r.result.Attempts, r.trial.of(pod))
 	}
 	return nil
 }

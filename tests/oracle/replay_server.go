@@ -244,7 +244,7 @@ func (r *replay) patched(action clienttesting.Action) (bool, runtime.Object, err
 	if err != nil {
 		return true, nil, err
 	}
-	r.trial.written = append(r.trial.written, obj.(*v1.Pod).DeepCopy())
+	r.trial.written = append(r.trial.written, written{obj.(*v1.Pod).DeepCopy(), r.trial.told})
 	return true, obj, nil
 }
 
@@ -263,7 +263,7 @@ func (r *replay) binds(action clienttesting.Action) (bool, runtime.Object, error
 func (r *replay) isBound(binding *v1.Binding) {
 	pod := r.pod(binding.Namespace + "/" + binding.Name).DeepCopy()
 	pod.Spec.NodeName = binding.Target.Name
-	r.trial.written = append(r.trial.written, pod)
+	r.trial.written = append(r.trial.written, written{pod, r.trial.told})
 }
 
 // deliverTrial brings what the attempt wrote to the API server back to the scheduler: first claims, then what
@@ -272,16 +272,17 @@ func (r *replay) deliverTrial() error {
 	if err := r.deliverClaims(); err != nil {
 		return err
 	}
-	tried := r.trial.told.Pod
-	slices.SortStableFunc(r.trial.written, func(a, b *v1.Pod) int {
-		return boolToInt(key(a) != tried) - boolToInt(key(b) != tried)
+	tried := r.trial.tries
+	slices.SortStableFunc(r.trial.written, func(a, b written) int {
+		return boolToInt(tried[key(a.Pod)] == nil) - boolToInt(tried[key(b.Pod)] == nil)
 	})
-	for _, pod := range r.trial.written {
+	for _, version := range r.trial.written {
+		pod := version.Pod
 		old := r.pod(key(pod))
 		if old == nil {
 			continue
 		}
-		if key(pod) != tried && len(r.trial.victims) == 0 {
+		if tried[key(pod)] == nil && !r.trial.evicts[version.during.Pod] {
 			// With asynchronous preemption, nominations are cleared only where somebody is evicted.
 			if err := r.client.Tracker().Update(podsResource, old, old.Namespace); err != nil {
 				return err

@@ -61,7 +61,7 @@ class _Queued(Struct, frozen=True, array_like=True):
     backoff_expiration: Moment | None
     message: str
     repeats: bool
-    first_active: Count
+    first_active: Moment | None
     place: Place
 
     @classmethod

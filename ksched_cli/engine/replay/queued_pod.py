@@ -37,7 +37,7 @@ class QueuedPodInfo:
     message:   of the last attempt
     repeats:   the last attempt found that it fits nowhere, and pods alike would have been told so
     is_member: of an EquivalenceClass, which stands in the queue for it
-    first_active: its number among the pods that were to be tried, when it was so first; 0 before
+    first_active: when it was to be tried for the first time
     entry:     counts its moves; what a heap has of an earlier one is void
     """
 
@@ -55,7 +55,7 @@ class QueuedPodInfo:
     message: str = ""
     repeats: bool = False
     is_member: bool = False
-    first_active: int = 0
+    first_active: int | None = None
     place: Place = Place.NOWHERE
     entry: int = 0
 

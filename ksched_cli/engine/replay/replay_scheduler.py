@@ -13,6 +13,8 @@ from functools import lru_cache
 
 from msgspec import structs
 
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects.base import ObjectMeta
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.records import Attempt
@@ -101,19 +103,27 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         groups, key = self.engine.pod_groups, group_key(first.pod.pod)
         assert groups is not None
         assert key is not None
-        others = [queued for member in groups.members(key) if (queued := self.queue.get(member))]
-        members = [first]
-        for other in sorted(others, key=lambda queued: queued.sequence):
-            queued = self.queue.pop_pod(other.pod.key)
-            if queued is not None:
-                members.append(queued)
+        popped = (self.queue.pop_pod(member) for member in groups.members(key))
+        members = [first, *(queued for queued in popped if queued is not None)]
         for queued in members:
             if queued.pod.pod.deleting:
                 self.queue.done(queued.pod.uid)
         members = [queued for queued in members if not queued.pod.pod.deleting]
-        members.sort(key=lambda queued: (-queued.pod.priority, queued.first_active))
+        members.sort(key=_group_order)
+        if not self.makes_room_at_once:
+            self.engine.nominator.stand_ins = {
+                queued.pod.uid: self._name_of(queued.pod)
+                for queued in members
+                if self.engine.nominator.node_of(queued.pod)
+            }
         if members:
             self.schedule_group(members)
+        self.engine.nominator.stand_ins = {}
+
+    def _name_of(self, pod: PodInfo) -> PodInfo:
+        """What the queue tells of a nominated pod that is not in it. Upstream:
+        nominatedPodToInfo."""
+        return self.cluster.info(Pod(ObjectMeta(pod.name, pod.namespace, pod.uid)))
 
     # -- what follows from an attempt -------------------------------------------------------------
 
@@ -128,12 +138,21 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         self.queue.activate(keys)
 
     def _hold(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
+        """Upstream: the Permit of GangScheduling activates the other pods of the gang."""
         self._trace(outcome, "waiting")
+        groups, key = self.engine.pod_groups, group_key(queued.pod.pod)
+        if groups is not None and key is not None:
+            self.queue.activate(groups.members(key))
 
     def _bind(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
         pod, now = queued.pod, self.clock.now
         before, record = pod.pod, self.log.live[pod.key]
         self.cluster.place(pod, outcome.attempt.node)
+        if self.is_grouped(pod) or outcome.attempt.waited is not None:
+            # The news of a bound pod makes it the last of its node. Upstream: Cache.AddPod.
+            snapshot = self.cluster.snapshot
+            snapshot.remove(pod, snapshot.row[outcome.attempt.node])
+            snapshot.add(pod, snapshot.row[outcome.attempt.node])
         self.log.place(record, outcome.attempt.node, now)
         if record.runs_for is not None:
             end = End(now + record.runs_for, pod.key, PodOutcome.ENDED)
@@ -274,6 +293,12 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
                 tuple(sorted(unschedulable | pending)),
             )
         )
+
+
+def _group_order(queued: QueuedPodInfo) -> tuple[int, int, int]:
+    """Upstream: podGroupInfoForPod. Of those that were active first at one instant, in the order of
+    the queue."""
+    return -queued.pod.priority, queued.first_active or 0, queued.sequence
 
 
 def rejectors(outcome: Outcome) -> tuple[frozenset[str], frozenset[str]]:

@@ -54,7 +54,6 @@ class SchedulingQueue:
         self.sequence = 0
         self._in_flight = InFlight()
         self._has_groups = has_groups
-        self._activations = 0
         first = next(iter(frameworks.values()))
         self._places = SubQueues(first, backoff, clock, on_rejections)
         self.use(frameworks)
@@ -113,7 +112,6 @@ class SchedulingQueue:
             name = queued.pod.spec.scheduler_name
             queued.gating_events = self._hints.events_of(name, queued.gating_plugin)
         self._pods[queued.pod.key] = queued
-        self._activations = max(self._activations, queued.first_active)
         self._places.put(queued, place)
 
     def pop(self) -> QueuedPodInfo | None:
@@ -283,10 +281,7 @@ class SchedulingQueue:
         if len(self._places.unschedulable):
             subject = new if new is not None else old
             uid = subject.uid if isinstance(subject, PodInfo) else ""
-            unschedulable = self._places.unschedulable
-            # Pods of a group are tried in the order in which they became active.
-            alike = unschedulable.singles() if self._has_groups else unschedulable.groups()
-            for group in alike:
+            for group in self._places.unschedulable.groups():
                 own = group.pop(uid, None)
                 if own is not None and not skips_subject:
                     self._move_alike([own], event, old, new, most_important)
@@ -370,9 +365,8 @@ class SchedulingQueue:
         if asks_plugins:
             self._run_pre_enqueue(queued)
         if not queued.gated:
-            if not queued.first_active:
-                self._activations += 1
-                queued.first_active = self._activations
+            if queued.first_active is None:
+                queued.first_active = self._clock.now
             self._places.put(queued, Place.ACTIVE)
         elif queued.place is Place.NOWHERE or queued.place is Place.UNSCHEDULABLE:
             self._places.put(queued, Place.UNSCHEDULABLE)

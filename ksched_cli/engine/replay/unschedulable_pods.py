@@ -68,11 +68,6 @@ class UnschedulablePods:
         """Copies: pods may leave meanwhile."""
         return [dict(group) for group in self._groups.values()]
 
-    def singles(self) -> Iterable[Group]:
-        """Groups of one, in the order in which the pods came."""
-        items = [item for group in self._groups.values() for item in group.items()]
-        return [{key: queued} for key, queued in sorted(items, key=lambda item: item[1].sequence)]
-
     def add(self, queued: QueuedPodInfo) -> None:
         group_key = _group_key(queued)
         group = self._groups.setdefault(group_key, {})

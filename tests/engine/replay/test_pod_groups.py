@@ -32,8 +32,8 @@ def replayed(folder: Path, objects: list[Plain], events: list[Plain], **header: 
 def test_a_gang_is_held_back_until_enough_of_its_pods_are_there(tmp_path: Path) -> None:
     events = [{"at": at, "pod": member(f"p{at}")} for at in range(3)]
     run = replayed(tmp_path, [node("a", "9"), gang(3)], events)
-    # The last one is active first. The first two wait until the third is assumed.
-    assert tries(run) == [(2, name, "a") for name in ("p2", "p0", "p1", "p2", "p0")]
+    # The first two wait until the third is assumed.
+    assert tries(run) == [(2, name, "a") for name in ("p0", "p1", "p2", "p0", "p1")]
 
 
 def test_a_deleted_pod_counts_no_longer(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_gang_that_fits_in_part_takes_no_room_and_backs_off(tmp_path: Path) ->
     ends = {"at": 5, "delete": {"kind": "Pod", "name": "old"}, "gracePeriod": 0}
     run = replayed(tmp_path, [node("a", "2"), gang(2), running], [*events, ends])
     # The backoffs are one and two seconds, and end in the second after.
-    times = [at for at, name, _ in tries(run) if name == "p"]
+    times = [at for at, name, _ in tries(run) if name == "q"]
     assert times == [0, 2, 5]
     assert {name: node for _, name, node in tries(run)[-2:]} == {"p": "a", "q": "a"}
 

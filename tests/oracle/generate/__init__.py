@@ -57,6 +57,7 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "gates": gates.generate,
     "podgroups": podgroups.generate,
     "replay": replay.generate,
+    "replay_groups": replay.generate_groups,
     "replay_extenders": extenders.generate_replay,
 }
 # Of which cases call tests/conformance/extender.py.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
+from generate import podgroups
 from generate.claims import add_devices, claiming
 from generate.device_events import DEVICE_EVENTS
 from generate.inter_pod import label_selector
@@ -226,6 +227,30 @@ def generate(draw: Draw) -> Draft:
     draft.timeline = {"start": START, "until": until, "events": story.events}
     if draw.maybe(0.3):
         draft.gates = "SchedulerPopFromBackoffQ=false"
+    return draft
+
+
+def generate_groups(draw: Draw) -> Draft:
+    """With pods of groups, in queues that take none from backoff: kube-scheduler would try a group
+    again and again while it is idle."""
+    world = World(draw)
+    world.add_nodes(1, 4)
+    full_nodes(world)
+    add_classes(world)
+    podgroups.add_groups(world)
+    features = (amounts, sometimes(0.7, podgroups.member), *draw.some(FEATURES, 0, 5))
+    world.add_pods(draw.randint(0, 6), draw.randint(0, 6), *features)
+    podgroups.begin_apart(world)
+    nodes = {node["metadata"]["name"]: copy.deepcopy(node) for node in world.nodes}
+    story = Story(world, features, nodes)
+    for _ in range(draw.randint(5, 40)):
+        if draw.maybe(0.6):
+            story.at = round(story.at + draw.pick((0.5, 1, 1, 2.25, 5, 10, 30)), 6)
+        draw.pick(EVENTS)(story)
+    draft = world.draft(backoff(draw))
+    until = story.at + draw.pick((0, 10, 100))
+    draft.timeline = {"start": START, "until": until, "events": story.events}
+    draft.gates = f"{podgroups.GANGS},SchedulerPopFromBackoffQ=false"
     return draft
 
 
