@@ -84,10 +84,10 @@ def unmet_warnings(
 
 
 def _absent(
-    kind: str, wanted_by: Counter[str], present: set[str], noun: str, *verbs: str
+    kind: str, askers: Counter[str], present: set[str], noun: str, *verbs: str
 ) -> Iterator[str]:
     """noun: of those that ask; verbs: of one, and of several"""
-    for name, count in sorted(wanted_by.items()):
+    for name, count in sorted(askers.items()):
         if name not in present:
             who = f"{_count(count, noun)} {verbs[count > 1]} it"
             near = nearest(name, present)
