@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -15,7 +14,12 @@ from ksched_cli.cluster.redaction.renamer import Renamer
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import note, set_release, warn
-from ksched_cli.commands.snapshot_origin import Origin, show_written, write_snapshot
+from ksched_cli.commands.snapshot_origin import (
+    Origin,
+    show_written,
+    warn_of_absences,
+    write_snapshot,
+)
 from ksched_cli.framework.registry import Registry
 from ksched_cli.live.snapshot import ClusterSnapshot
 from ksched_cli.live.snapshot_file import written_aside
@@ -24,7 +28,6 @@ from ksched_cli.run.open import Opener
 from ksched_cli.run.run import Run
 
 _MAX_LISTED = 3
-_REASON = re.compile(r" \([^()]*\)$")
 
 
 def write_redacted(
@@ -34,8 +37,7 @@ def write_redacted(
     codebook = read_key(key_path)
     with origin.objects(registry.reads) as read:
         objects = list(read.items)
-    for line in read.about().warnings:
-        warn(line)
+    warn_of_absences(read.about())
     original = _opener(options, objects)
     original.base_state(original.runs[0])  # what is not valid is an error before it is renamed
     renamed, renamer = redacted(objects, codebook)
@@ -57,8 +59,8 @@ def write_redacted(
 
 
 def _redacted_about(about: ClusterSnapshot, renamer: Renamer) -> ClusterSnapshot:
-    """Without the server, reasons, which name users, and namespaces."""
-    warnings = [_REASON.sub("", line) for line in about.warnings]
+    """Without the server and namespaces."""
+    warnings = list(about.warnings)
     for namespace in {entry.namespace for entry in about.lists if entry.namespace}:
         code = renamer.namespace(namespace)
         warnings = [

@@ -107,10 +107,10 @@ def snapshot(
     """What the plugins read, from a live cluster to one file.
 
     Nodes, pods, and whatever else scheduling depends on, without environment, commands,
-    configuration and annotations that nobody reads. A kind that may not be listed is a warning that
+    configuration and annotations that nobody reads. Kinds that may not be listed are a warning that
     says what comes out less exact. `ksched schedule --state FILE` and all other commands read the
     file. Exit code 0 when it is written, 1 when pods of the redacted state end up elsewhere, 2 when
-    the cluster does not answer; then there is no file.
+    the cluster does not answer, or nodes or pods may not be listed; a file of before stays then.
     """
     from ksched_cli.commands import runs
     from ksched_cli.commands.redaction import write_redacted
@@ -157,14 +157,16 @@ def _is_stdout(file: str, form: Form) -> bool:
 
 
 def _write_plain(options: CommonOptions, origin: Origin, registry: Registry, path: str) -> ExitCode:
-    from ksched_cli.commands.output import warn
-    from ksched_cli.commands.snapshot_origin import show_written, write_snapshot
+    from ksched_cli.commands.snapshot_origin import (
+        show_written,
+        warn_of_absences,
+        write_snapshot,
+    )
     from ksched_cli.plugins import kinds_read
 
     with origin.objects(kinds_read(registry, options.feature_gates)) as objects:
         size = write_snapshot(objects.items, objects.about, path)
-    for line in objects.about().warnings:
-        warn(line)
+    warn_of_absences(objects.about())
     if path:
         show_written(options.output, path, size, objects.source, objects.about())
     return ExitCode.YES

@@ -13,7 +13,7 @@ import msgspec
 from ksched_cli.cluster.loading.plain_objects import plain_objects
 from ksched_cli.cluster.trimming import trimmed
 from ksched_cli.commands import progress
-from ksched_cli.commands.output import limit, print_text, show
+from ksched_cli.commands.output import limit, print_text, show, warn
 from ksched_cli.errors import UsageError
 from ksched_cli.live.kubeconfig import ClusterOptions, connect
 from ksched_cli.live.snapshot import ClusterReader, ClusterSnapshot, ListedKind, SnapshotResult
@@ -86,7 +86,7 @@ class Origin:
 
         def about() -> ClusterSnapshot:
             lists = (ListedKind(*kind, "", count, "") for kind, count in counts.items())
-            return ClusterSnapshot("", "", "", tuple(lists), ())
+            return ClusterSnapshot("", "", "", tuple(lists))
 
         return Objects(items(), about, ", ".join(self.state))
 
@@ -101,6 +101,12 @@ def write_snapshot(items: Iterable[bytes], about: Callable[[], ClusterSnapshot],
     with written_aside(path) as file:
         size = sum(map(file.write, parts))
     return os.path.getsize(path) if os.path.isfile(path) else size
+
+
+def warn_of_absences(about: ClusterSnapshot) -> None:
+    """Of what could not be read."""
+    for line in (*about.absences, *about.warnings):
+        warn(line)
 
 
 def show_written(form: Form, path: str, size: int, source: str, about: ClusterSnapshot) -> None:

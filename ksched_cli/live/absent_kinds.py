@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from ksched_cli.live.resources import kinds_to_read
 
 _CONSEQUENCES = {
-    "Node": "no pod finds a node",
-    "Pod": "nodes look empty, and nothing is there to schedule",
     "Namespace": "affinity that selects namespaces by label matches none",
     "PriorityClass": "whether a class forbids its pods to preempt is not known",
     "PodDisruptionBudget": "victims are chosen as if nothing protected them",
@@ -33,9 +31,14 @@ _NEW = ("DeviceTaintRule",)
 _WORKLOADS = "pods that it has yet to make are not counted, and changes cannot name it"
 
 
-def forbidden_warning(kind: str, reason: str) -> str:
-    """A kind that may not be listed. reason: the API server's"""
-    return f"{kind}: not listed: {_consequence(kind)} ({reason})"
+# How many consequences a line lists.
+_MAX_LISTED = 3
+
+
+def forbidden_warning(kinds: Iterable[str]) -> str:
+    """The kinds that may not be listed, in no namespace either."""
+    kinds = list(kinds)
+    return f"no right to list {', '.join(kinds)}: {_joined(kinds)}"
 
 
 def unserved_warnings(kinds: Iterable[str]) -> list[str]:
@@ -66,7 +69,10 @@ def namespace_warning(kinds: Sequence[str], namespace: str) -> str:
 
 
 def _joined(kinds: Iterable[str]) -> str:
-    return "; ".join(dict.fromkeys(map(_consequence, kinds)))
+    """What comes out less exact without them."""
+    consequences = list(dict.fromkeys(map(_consequence, kinds)))
+    more = ("…",) if len(consequences) > _MAX_LISTED else ()
+    return "; ".join((*consequences[:_MAX_LISTED], *more))
 
 
 def _consequence(kind: str) -> str:

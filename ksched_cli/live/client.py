@@ -6,6 +6,7 @@ The Kubernetes client is imported when a connection is made, and not before.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -13,17 +14,24 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct
 
+from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.live.errors import UNREADABLE, ClusterError, KubeconfigError, StatusError
 
 if TYPE_CHECKING:
     from kubernetes.client.configuration import Configuration
+    from urllib3 import BaseHTTPResponse
 
 # Of an API server that answers, the first byte of a page of objects comes within seconds.
 _CONNECT_SECONDS = 10.0
-_READ_SECONDS = 60.0
-# How often a request is sent again that the server puts off (429, 503 with Retry-After).
-_RETRIES = 3
+READ_SECONDS = 60.0
+# How often a request is sent again after an answer that may pass (429, 5xx) or a connection that
+# was closed before the answer was complete, and how long before: twice as long each time.
+RETRIES = 3
+BACKOFF_SECONDS = 0.5
+_MOST_BACKOFF_SECONDS = 10.0
 _OK = 200
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERRORS = 500
 # What urllib3's messages begin with.
 _CONNECTION = re.compile(
     r"^(<[^>]*>|HTTPS?Connection(Pool)?\([^)]*\)): (Failed to [^:]*: )?(\[Errno -?\d+\] )?"
@@ -49,24 +57,12 @@ class ApiServer:
         from kubernetes.client.rest import RESTClientObject
         from urllib3 import disable_warnings
         from urllib3.exceptions import InsecureRequestWarning
-        from urllib3.util import Retry
 
         # Where certificates are not checked, the kubeconfig says so.
         disable_warnings(InsecureRequestWarning)
         self.identity = identity
         self.url: str = configuration.host
         self._configuration = configuration
-        self._retries = Retry(
-            connect=0,
-            read=0,
-            redirect=0,
-            other=0,
-            status=_RETRIES,
-            status_forcelist=(429, 503),
-            backoff_factor=0.2,
-            respect_retry_after_header=True,
-            raise_on_status=False,
-        )
         try:
             self._rest = RESTClientObject(configuration)
         except Exception as error:  # unreadable certificates, a proxy's scheme that it cannot
@@ -81,13 +77,7 @@ class ApiServer:
 
         url = f"{self.url}{path}" + (f"?{urlencode(parameters)}" if parameters else "")
         try:
-            response = self._rest.pool_manager.request(
-                "GET",
-                url,
-                headers=self._headers(),
-                retries=self._retries,
-                timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
-            )
+            response = self._answer(url)
             body: bytes = response.data
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             reading = f" while {what} were read" if what else ""
@@ -98,6 +88,30 @@ class ApiServer:
         if response.status != _OK:
             raise self._status_error(path, response.status, body)
         return body
+
+    def _answer(self, url: str) -> BaseHTTPResponse:
+        """The first answer that is not likely to be another a moment later, else the last one.
+        Raises errors of urllib3."""
+        import urllib3
+
+        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=READ_SECONDS)
+        backoff = BACKOFF_SECONDS
+        for remaining in range(RETRIES, -1, -1):
+            asked_for = 0.0
+            try:
+                response = self._rest.pool_manager.request(
+                    "GET", url, headers=self._headers(), retries=False, timeout=timeout
+                )
+            except urllib3.exceptions.ProtocolError:
+                if not remaining:
+                    raise
+            else:
+                if not (remaining and _may_pass(response.status)):
+                    break
+                asked_for = float(parse_int64(response.headers.get("Retry-After")) or 0)
+            time.sleep(min(max(backoff, asked_for), _MOST_BACKOFF_SECONDS))
+            backoff *= 2
+        return response
 
     def _headers(self) -> dict[str, str]:
         """With a token as fresh as the kubeconfig's plugin makes it."""
@@ -116,6 +130,10 @@ class ApiServer:
                 f"{self.identity.source}: {status} {reason}"
             )
         return StatusError(self.url, path, status, reason)
+
+
+def _may_pass(status: int) -> bool:
+    return status == _TOO_MANY_REQUESTS or status >= _SERVER_ERRORS
 
 
 def _cause(error: BaseException) -> str:

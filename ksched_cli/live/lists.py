@@ -37,8 +37,8 @@ class _ListMeta(Struct, rename="camel"):
 
 
 class _Page(Struct):
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-    items: list[Raw] | None = None
+    metadata: _ListMeta
+    items: list[Raw] | None
 
 
 _page = msgspec.json.Decoder(_Page)

@@ -16,7 +16,8 @@ from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.live.client import ApiServer
 from ksched_cli.live.errors import UNREADABLE, ClusterError, StatusError
 
-_ABSENT = 404
+ABSENT = 404
+"""The status of what there is not."""
 
 Answer = TypeVar("Answer")
 
@@ -47,7 +48,7 @@ class _Group(Struct, rename="camel"):
 
 
 class _Groups(Struct):
-    groups: list[_Group] = []
+    groups: list[_Group]
 
 
 class _Entry(Struct):
@@ -58,7 +59,7 @@ class _Entry(Struct):
 
 
 class _Entries(Struct):
-    resources: list[_Entry] = []
+    resources: list[_Entry]
 
 
 def kinds_to_read(reads: Iterable[str] = ()) -> dict[str, str]:
@@ -73,7 +74,7 @@ def kinds_to_read(reads: Iterable[str] = ()) -> dict[str, str]:
 
 def discover(server: ApiServer, kinds: dict[str, str]) -> dict[str, Resource | None]:
     """Kind → its resource in the version that the server prefers, of those that ksched knows; None
-    where the server has none. Raises ClusterError."""
+    where the server has none. Raises ClusterError, also where it cannot tell."""
     groups = _decoded(server.get("/apis", what="its API groups"), _Groups).groups
     versions = {"": ["v1"], **{group.name: list(_versions(group)) for group in groups}}
     entries: dict[str, dict[str, _Entry]] = {}
@@ -112,8 +113,8 @@ def _read_entries(server: ApiServer, version: str) -> dict[str, _Entry]:
     try:
         body = server.get(path, what=f"the resources of {version}")
     except StatusError as error:
-        # A server behind the API server that is down still has its group listed.
-        if error.status == _ABSENT or error.status >= 500:
+        # A group stays listed while the server behind it is down: what that has is not known.
+        if error.status == ABSENT:
             return {}
         raise
     resources = _decoded(body, _Entries).resources

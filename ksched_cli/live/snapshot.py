@@ -20,10 +20,11 @@ from ksched_cli.live.absent_kinds import (
 from ksched_cli.live.client import ApiServer
 from ksched_cli.live.errors import UNREADABLE, ClusterError, StatusError
 from ksched_cli.live.lists import ObjectList, read_list
-from ksched_cli.live.resources import Resource, discover, kinds_to_read
+from ksched_cli.live.resources import ABSENT, Resource, discover, kinds_to_read
 
 _FORBIDDEN = 403
-_ABSENT = 404
+# Without these there is no state to ask about.
+_REQUIRED = ("Node", "Pod")
 
 EVENT = "Event"
 # Of the events that schedulers write of pods; others may say anything.
@@ -111,13 +112,16 @@ class ClusterSnapshot(Struct, frozen=True, rename="camel"):
     server:        the API server's URL; "" where it is not told
     serverVersion: as v1.34.1
     taken:         when reading began, as 2026-01-31T12:00:00Z
+    absences:      lines about kinds that could not be listed, for whoever takes the snapshot
+    warnings:      lines for whoever reads its file
     """
 
     server: str
     server_version: str
     taken: str
     lists: tuple[ListedKind, ...]
-    warnings: tuple[str, ...]
+    absences: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def revisions_apart(self) -> int | None:
@@ -161,34 +165,49 @@ class ClusterReader:
         self._taken = ""
 
     def lists(self) -> Iterator[ObjectList]:
-        """The objects of each kind. Raises ClusterError, also where nothing may be read at all."""
+        """The objects of each kind. Raises ClusterError, also where nodes or pods cannot be read,
+        or where a server's error leaves open whether there are objects of a kind."""
         self._taken = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._version = self._read_version()
         for kind, resource in discover(self._server, kinds_to_read(self._reads)).items():
             if resource is None:
-                self._unserved.append(kind)
+                self._note_unserved(kind)
                 continue
             objects = self._list(resource)
             if objects is not None:
                 self._lists.append(_listed(objects))
                 yield objects
-        if not self._lists:
-            reasons = "; ".join(self._forbidden[:1]) or "the API server has none of their kinds"
-            raise ClusterError(f"nothing could be read of {self._server.url}: {reasons}")
 
     @property
     def snapshot(self) -> ClusterSnapshot:
-        warnings = [*self._forbidden, *unserved_warnings(self._unserved)]
+        absences = unserved_warnings(self._unserved)
+        if self._forbidden:
+            absences.insert(0, forbidden_warning(self._forbidden))
+        warnings = []
         if self._of_namespace:
             warnings.append(namespace_warning(self._of_namespace, self._namespace))
         return ClusterSnapshot(
-            self._server.url, self._version, self._taken, tuple(self._lists), tuple(warnings)
+            self._server.url,
+            self._version,
+            self._taken,
+            tuple(self._lists),
+            tuple(absences),
+            tuple(warnings),
         )
+
+    def _note_unserved(self, kind: str) -> None:
+        if kind in _REQUIRED:
+            raise ClusterError(f"the API server at {self._server.url} has no {kind}")
+        self._unserved.append(kind)
 
     def _read_version(self) -> str:
         try:
             return str(msgspec.json.decode(self._server.get("/version"))["gitVersion"])
-        except (StatusError, *UNREADABLE, KeyError, TypeError):
+        except StatusError as error:
+            if error.status not in (_FORBIDDEN, ABSENT):
+                raise
+            return ""
+        except (*UNREADABLE, KeyError, TypeError):
             return ""
 
     def _list(self, resource: Resource) -> ObjectList | None:
@@ -196,21 +215,23 @@ class ClusterReader:
         try:
             return self._read(resource, "")
         except StatusError as error:
-            if error.status == _ABSENT:
-                self._unserved.append(resource.kind)
+            if error.status == ABSENT:
+                self._note_unserved(resource.kind)
                 return None
             if error.status != _FORBIDDEN:
                 raise
-            reason = error.reason
+            refusal = error
         if resource.namespaced:
             try:
                 objects = self._read(resource, self._namespace)
                 self._of_namespace.append(resource.kind)
                 return objects
             except StatusError as error:
-                if error.status not in (_FORBIDDEN, _ABSENT):
+                if error.status not in (_FORBIDDEN, ABSENT):
                     raise
-        self._forbidden.append(forbidden_warning(resource.kind, reason))
+        if resource.kind in _REQUIRED:
+            raise refusal
+        self._forbidden.append(resource.kind)
         return None
 
     def _read(self, resource: Resource, namespace: str) -> ObjectList:

@@ -17,7 +17,9 @@ def live_state(reader: ClusterReader, reads: Iterable[str], name: str) -> Cluste
     """reads: kinds to keep for plugins, besides those that ksched knows. name: of the cluster, for
     errors. Raises KschedError."""
     return load_sources(
-        _sources(reader.lists(), name), frozenset(reads), lambda: reader.snapshot.warnings
+        _sources(reader.lists(), name),
+        frozenset(reads),
+        lambda: (*reader.snapshot.absences, *reader.snapshot.warnings),
     )
 
 

@@ -9,9 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from ksched_cli.live import client
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched, WriteState
-from tests.live.fake_api_server import SERVED, ApiServer, write_kubeconfig
+from tests.live.fake_api_server import (
+    CLOSED,
+    CUT,
+    HALF,
+    HANGS,
+    SERVED,
+    ApiServer,
+    Fault,
+    write_kubeconfig,
+)
 from tests.report.schemas import conforms
 
 OBJECTS = (node("n"), pod("p", namespace="web"))
@@ -22,6 +32,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServ
     """A cluster that the kubeconfig names; it ends with the test."""
     server = ApiServer(OBJECTS)
     monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path / "kubeconfig", server.url)))
+    monkeypatch.setattr(client, "BACKOFF_SECONDS", 0.0)
     monkeypatch.chdir(tmp_path)
     yield server
     server.close()
@@ -110,14 +121,92 @@ def test_a_context_that_is_not_there_is_an_error(ksched: Ksched, cluster: ApiSer
     assert (code, err.endswith('no context "prod"; there are: here\n')) == (2, True)
 
 
-def test_warnings_are_printed_and_in_the_file(
-    ksched: Ksched, cluster: ApiServer, tmp_path: Path
+def test_missing_rights_are_told_once_and_not_to_readers_of_the_file(
+    ksched: Ksched, cluster: ApiServer
 ) -> None:
-    cluster.faults.refused = {"/apis/storage.k8s.io/v1/csinodes": 403}
+    paths = ("csinodes", "csidrivers", "storageclasses")
+    cluster.faults.refused = {f"/apis/storage.k8s.io/v1/{path}": 403 for path in paths}
     code, _, err = ksched("snapshot", "a.json")
-    assert (code, err.startswith("warning: CSINode: not listed: ")) == (0, True)
-    _, _, err = ksched("schedule", "--state", "a.json")
-    assert "warning: CSINode: not listed: " in err
+    assert (code, err.count("\n")) == (0, 1)
+    assert err.startswith("warning: no right to list StorageClass, CSINode, CSIDriver: ")
+    assert ksched("schedule", "--live")[2] == err
+    assert ksched("schedule", "--state", "a.json")[2] == ""
+
+
+def test_readers_of_the_file_are_told_that_it_has_one_namespace(
+    ksched: Ksched, cluster: ApiServer
+) -> None:
+    cluster.faults.refused = {"/api/v1/pods": 403}
+    _, _, err = ksched("snapshot", "a.json", "-n", "web")
+    assert err.startswith("warning: only of namespace web could be listed: Pod: ")
+    assert ksched("schedule", "--state", "a.json")[2] == err
+
+
+# What is wrong, and the end of the message.
+LASTING: dict[str, tuple[Fault, str]] = {
+    "401": (401, "401 no access to {path}"),
+    "429": (429, "{path}: 429 no access to {path}"),
+    "500": (500, "{path}: 500 no access to {path}"),
+    "503": (503, "{path}: 503 no access to {path}"),
+    "closed": (CLOSED, "(context here of {kubeconfig})"),
+    "cut": (CUT, "(context here of {kubeconfig})"),
+    "hangs": (HANGS, "Read timed out. (read timeout=0.3) (context here of {kubeconfig})"),
+    "half": (HALF, "Input data was truncated"),
+}
+PLACES = [
+    "/apis",
+    "/api/v1",
+    "/apis/policy/v1",
+    "/api/v1/nodes",
+    "/api/v1/pods",
+    "/apis/policy/v1/poddisruptionbudgets",
+    "/apis/resource.k8s.io/v1/resourceclaims",
+]
+
+
+@pytest.mark.parametrize("path", PLACES)
+@pytest.mark.parametrize("name", LASTING)
+def test_a_fault_that_lasts_is_one_message_and_leaves_the_old_file(
+    name: str,
+    path: str,
+    ksched: Ksched,
+    cluster: ApiServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fault, message = LASTING[name]
+    monkeypatch.setattr(client, "READ_SECONDS", 0.3 if fault == HANGS else client.READ_SECONDS)
+    old = tmp_path / "a.json.gz"
+    old.write_bytes(b"old")
+    cluster.faults.refused = {path: fault}
+    code, out, err = ksched("snapshot", old.name)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.endswith(message.format(path=path, kubeconfig=tmp_path / "kubeconfig") + "\n")
+    assert old.read_bytes() == b"old"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.json.gz", "kubeconfig"]
+
+
+@pytest.mark.parametrize("path", ["/version", *PLACES])
+@pytest.mark.parametrize("fault", [429, 500, CLOSED, CUT])
+def test_a_fault_that_passes_changes_nothing(
+    path: str, fault: Fault, ksched: Ksched, cluster: ApiServer, tmp_path: Path
+) -> None:
+    cluster.faults.passing = {path: [fault, fault]}
+    assert ksched("snapshot", "a.json")[0] == 0
+    items = json.loads((tmp_path / "a.json").read_text())["items"]
+    assert [item["kind"] for item in items] == ["Node", "Pod"]
+
+
+@pytest.mark.parametrize("fault", [CUT, 410, 500])
+def test_a_list_that_breaks_in_its_middle_leaves_no_file(
+    fault: Fault, ksched: Ksched, cluster: ApiServer, tmp_path: Path
+) -> None:
+    cluster.page = 1
+    cluster.objects += [pod(f"q{number}") for number in range(3)]
+    cluster.faults.passing = {"/api/v1/pods": [None, *[fault] * 9]}
+    code, out, _ = ksched("snapshot", "a.json")
+    assert (code, out) == (2, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
 
 
 def test_a_state_in_a_file_loads_nothing_of_the_client(write_state: WriteState) -> None:

@@ -8,10 +8,17 @@ from typing import Any
 
 import pytest
 
+from ksched_cli.live import client
 from ksched_cli.live.client import ApiServer as Client
 from ksched_cli.live.kubeconfig import ClusterOptions, connect
 from tests.live.fake_api_server import ApiServer, Manifest, write_kubeconfig
 from tests.live.fixtures import Connect, Serve
+
+
+@pytest.fixture(autouse=True)
+def retries_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is waited for before a request is sent again."""
+    monkeypatch.setattr(client, "BACKOFF_SECONDS", 0.0)
 
 
 @pytest.fixture

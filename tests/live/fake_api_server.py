@@ -53,20 +53,33 @@ SERVED: dict[str, dict[str, tuple[str, bool]]] = {
 }
 
 
+# A status in place of an answer, or what becomes of the answer: CLOSED without a byte, CUT in its
+# middle, HALF of its JSON (as if whole), or it HANGS until the server ends. None: nothing is wrong.
+CLOSED, CUT, HALF, HANGS = "closed", "cut", "half", "hangs"
+Fault = int | str | None
+
+
 @dataclass
 class Faults:
     """What goes wrong.
 
-    refused:   path → status of its lists, as 403
+    refused:   path → what is wrong with every answer, as 403
+    passing:   path → what is wrong with its next answers
     expired:   how many requests with a continue token are answered with 410
     dies_after: the requests that are answered; then connections are closed without an answer
     token:     what is needed to be let in; "" for nothing
     """
 
-    refused: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, Fault] = field(default_factory=dict)
+    passing: dict[str, list[Fault]] = field(default_factory=dict)
     expired: int = 0
     dies_after: int | None = None
     token: str = ""
+
+    def of(self, path: str) -> Fault:
+        """What is wrong with the next answer."""
+        passing = self.passing.get(path)
+        return passing.pop(0) if passing else self.refused.get(path)
 
 
 class ApiServer:
@@ -91,11 +104,13 @@ class ApiServer:
             self._http.socket = tls.wrap_socket(
                 self._http.socket, server_side=True, do_handshake_on_connect=False
             )
+        self.ends = threading.Event()
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
         self.url = f"http{'s' if tls else ''}://127.0.0.1:{self._http.server_address[1]}"
 
     def close(self) -> None:
+        self.ends.set()
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
@@ -107,8 +122,6 @@ class ApiServer:
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
         if self.faults.token and token != f"Bearer {self.faults.token}":
             return failure(401, "Unauthorized")
-        if url.path in self.faults.refused:
-            return failure(self.faults.refused[url.path], f"no access to {url.path}")
         if url.path == "/version":
             return 200, {"gitVersion": "v1.34.1"}
         if url.path == "/apis":
@@ -176,13 +189,24 @@ class ApiServer:
                 if after is not None and len(server.requests) >= after:
                     self.close_connection = True
                     return
+                path = urlsplit(self.path).path
+                fault = server.faults.of(path)
                 status, body = server.answer(self.path, self.headers.get("Authorization", ""))
+                if isinstance(fault, int):
+                    status, body = failure(fault, f"no access to {path}")
                 data = json.dumps(body).encode()
+                half = data[: len(data) // 2]
+                if fault == HANGS:
+                    server.ends.wait()
+                self.close_connection = fault in (CLOSED, CUT, HANGS)
+                if fault in (CLOSED, HANGS):
+                    return
+                data = half if fault == HALF else data
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
-                self.wfile.write(data)
+                self.wfile.write(half if fault == CUT else data)
 
             def log_message(self, *_: object) -> None:
                 pass

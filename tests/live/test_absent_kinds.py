@@ -12,7 +12,15 @@ from ksched_cli.live.absent_kinds import (
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_a_consequence(kind: str) -> None:
-    assert forbidden_warning(kind, "no access").startswith(f"{kind}: not listed: ")
+    assert forbidden_warning([kind]).startswith(f"no right to list {kind}: ")
+
+
+def test_kinds_that_may_not_be_listed_are_one_short_line() -> None:
+    assert forbidden_warning(["PodDisruptionBudget", "CSINode", "CSIDriver", "Service"]) == (
+        "no right to list PodDisruptionBudget, CSINode, CSIDriver, Service: victims are chosen as "
+        "if nothing protected them; nodes have no limit of volumes; the capacity of storage is not "
+        "looked at; …"
+    )
 
 
 def test_kinds_of_a_group_that_the_server_does_not_have_are_one_line() -> None:

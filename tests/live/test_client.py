@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 import trustme
 
+from ksched_cli.live import client
+from ksched_cli.live.client import RETRIES
 from ksched_cli.live.errors import ClusterError, StatusError
+from tests.live.fake_api_server import CLOSED, CUT, HANGS, Fault
 from tests.live.fixtures import Connect, Serve
 
 
@@ -42,23 +45,23 @@ def test_a_refusal_has_the_status_and_the_reason_of_the_server(
 
 def test_a_server_that_is_not_there_does_not_answer(serve: Serve, connected: Connect) -> None:
     server = serve()
-    client = connected(server)
+    connection = connected(server)
     server.close()
     with pytest.raises(ClusterError, match=r"does not answer: Connection refused \(context here"):
-        client.get("/version")
+        connection.get("/version")
 
 
 def test_a_host_that_there_is_not_does_not_answer(
     serve: Serve, connected: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = connected(serve())
+    connection = connected(serve())
 
     def unresolved(*_: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unresolved)
     with pytest.raises(ClusterError, match=r"does not answer: .*Name or service not known"):
-        client.get("/version")
+        connection.get("/version")
 
 
 def test_a_server_that_goes_away_names_what_was_read(serve: Serve, connected: Connect) -> None:
@@ -66,6 +69,40 @@ def test_a_server_that_goes_away_names_what_was_read(serve: Serve, connected: Co
     server.faults.dies_after = 0
     with pytest.raises(ClusterError, match=r"does not answer while pods were read: Remote end"):
         connected(server).get("/version", what="pods")
+
+
+@pytest.mark.parametrize("fault", [429, 500, 502, 503, 504, CLOSED, CUT])
+def test_what_may_pass_is_asked_for_again_a_few_times(
+    fault: Fault, serve: Serve, connected: Connect
+) -> None:
+    server = serve()
+    server.faults.passing["/version"] = [fault] * RETRIES
+    assert b"v1.34.1" in connected(server).get("/version")
+    server.faults.refused["/version"] = fault
+    with pytest.raises(ClusterError):
+        connected(server).get("/version")
+    assert len(server.requests) == 2 * (RETRIES + 1)
+
+
+@pytest.mark.parametrize("fault", [400, 403, 404, 410])
+def test_what_does_not_pass_is_asked_for_once(
+    fault: Fault, serve: Serve, connected: Connect
+) -> None:
+    server = serve()
+    server.faults.refused["/version"] = fault
+    with pytest.raises(StatusError):
+        connected(server).get("/version")
+    assert len(server.requests) == 1
+
+
+def test_a_server_that_hangs_does_not_answer(
+    serve: Serve, connected: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "READ_SECONDS", 0.05)
+    server = serve()
+    server.faults.refused["/version"] = HANGS
+    with pytest.raises(ClusterError, match="does not answer: Read timed out"):
+        connected(server).get("/version")
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from ksched_cli.live.errors import ClusterError, StatusError
 from ksched_cli.live.lists import ObjectList, read_list
 from ksched_cli.live.resources import Resource
 from ksched_cli.testing import pod
-from tests.live.fake_api_server import ApiServer
+from tests.live.fake_api_server import CLOSED, CUT, ApiServer, Fault
 from tests.live.fixtures import Connect, Serve
 
 PODS = Resource("Pod", "v1", "pods", True)
@@ -68,6 +68,24 @@ def test_a_server_that_dies_between_pages_is_an_error(
     server.faults.dies_after = 2
     with pytest.raises(ClusterError, match="while objects of kind Pod were read"):
         read(connected(server))
+
+
+@pytest.mark.parametrize("fault", [429, 500, CLOSED, CUT])
+def test_a_page_that_breaks_once_is_read_again(
+    fault: Fault, server: ApiServer, connected: Connect
+) -> None:
+    server.faults.passing = {"/api/v1/pods": [None, fault]}
+    assert names(read(connected(server))) == ["p0", "p1", "p2", "p3", "p4"]
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"kind":"Status"}', b"[]", b'{"metadata":{}}'])
+def test_what_is_no_list_is_no_empty_list(body: bytes) -> None:
+    class Server:
+        def get(self, *_: object) -> bytes:
+            return body
+
+    with pytest.raises(ClusterError, match="the list of pods is no list"):
+        read(Server())
 
 
 def test_no_objects_are_an_empty_list(serve: Serve, connected: Connect) -> None:

@@ -1,8 +1,11 @@
 """Which resources a server has, in which version."""
 
+import pytest
+
 from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.live.errors import ClusterError
 from ksched_cli.live.resources import discover, kinds_to_read
-from tests.live.fake_api_server import SERVED
+from tests.live.fake_api_server import CLOSED, CUT, HALF, SERVED, Fault
 from tests.live.fixtures import Connect, Serve
 
 
@@ -34,9 +37,19 @@ def test_the_version_is_the_preferred_of_those_that_can_be_read(
     assert resources["DeviceClass"] is None
 
 
-def test_a_group_whose_server_is_down_has_nothing(serve: Serve, connected: Connect) -> None:
+@pytest.mark.parametrize("path", ["/apis", "/api/v1", "/apis/resource.k8s.io/v1"])
+@pytest.mark.parametrize("fault", [429, 500, 503, CLOSED, CUT, HALF])
+def test_a_server_that_cannot_tell_what_it_has_is_an_error(
+    path: str, fault: Fault, serve: Serve, connected: Connect
+) -> None:
     server = serve()
-    server.faults.refused = {"/apis/resource.k8s.io/v1": 500}
-    assert discover(connected(server), {"ResourceClaim": "resource.k8s.io"}) == {
-        "ResourceClaim": None
-    }
+    server.faults.refused = {path: fault}
+    with pytest.raises(ClusterError):
+        discover(connected(server), kinds_to_read())
+
+
+def test_a_version_that_is_gone_has_nothing(serve: Serve, connected: Connect) -> None:
+    server = serve()
+    server.faults.refused = {"/apis/resource.k8s.io/v1": 404}
+    kinds = {"ResourceClaim": "resource.k8s.io"}
+    assert discover(connected(server), kinds) == {"ResourceClaim": None}

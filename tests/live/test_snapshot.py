@@ -12,6 +12,7 @@ from ksched_cli.testing import node, pod
 from tests.live.fake_api_server import SERVED, ApiServer
 from tests.live.fixtures import Connect, Serve
 
+NODE_LIST = "/api/v1/nodes"
 POD_LIST = "/api/v1/pods"
 WEB_LIST = "/api/v1/namespaces/web/pods"
 
@@ -68,14 +69,15 @@ def test_the_lists_tell_how_far_they_are_apart(server: ApiServer, connected: Con
     assert reader.snapshot.revisions_apart == versions[-1] - versions[0] > 0
 
 
-def test_a_forbidden_kind_is_a_warning_and_the_rest_is_read(
+def test_forbidden_kinds_are_a_line_and_the_rest_is_read(
     server: ApiServer, connected: Connect
 ) -> None:
-    server.faults.refused = {"/apis/storage.k8s.io/v1/csinodes": 403}
+    storage = "/apis/storage.k8s.io/v1"
+    server.faults.refused = {f"{storage}/csinodes": 403, f"{storage}/storageclasses": 403}
     objects, reader = read(connected(server))
     assert len(objects) == 3
-    (line,) = reader.snapshot.warnings
-    assert line.startswith("CSINode: not listed: nodes have no limit of volumes (no access to ")
+    (line,) = reader.snapshot.absences
+    assert line.startswith("no right to list StorageClass, CSINode: where volumes would be made ")
 
 
 def test_rights_in_one_namespace_are_enough_for_it(server: ApiServer, connected: Connect) -> None:
@@ -88,11 +90,20 @@ def test_rights_in_one_namespace_are_enough_for_it(server: ApiServer, connected:
     assert names(objects) == ["n", "q"]
 
 
-def test_rights_in_no_namespace_are_a_warning(server: ApiServer, connected: Connect) -> None:
-    server.faults.refused = {POD_LIST: 403, WEB_LIST: 403}
-    objects, reader = read(connected(server), namespace="web")
-    assert names(objects) == ["n"]
-    assert reader.snapshot.warnings[0].startswith("Pod: not listed: ")
+@pytest.mark.parametrize("status", [403, 404, 500])
+@pytest.mark.parametrize("paths", [[POD_LIST, WEB_LIST], [NODE_LIST]])
+def test_there_is_no_state_without_nodes_or_pods(
+    status: int, paths: list[str], server: ApiServer, connected: Connect
+) -> None:
+    server.faults.refused = dict.fromkeys(paths, status)
+    with pytest.raises(ClusterError, match=rf"has no (Node|Pod)|{status} no access to {paths[0]}"):
+        read(connected(server), namespace="web")
+
+
+def test_a_core_group_without_nodes_is_no_state(serve: Serve, connected: Connect) -> None:
+    core = {kind: entry for kind, entry in SERVED["v1"].items() if kind != "Node"}
+    with pytest.raises(ClusterError, match=r"the API server at http.* has no Node$"):
+        read(connected(serve(served={**SERVED, "v1": core})))
 
 
 def test_kinds_that_the_server_does_not_have_are_a_warning(
@@ -100,18 +111,17 @@ def test_kinds_that_the_server_does_not_have_are_a_warning(
 ) -> None:
     served = {version: kinds for version, kinds in SERVED.items() if "resource" not in version}
     _, reader = read(connected(serve(node("n"), served=served)))
-    (line,) = reader.snapshot.warnings
+    (line,) = reader.snapshot.absences
     assert line.startswith("the API server has no ResourceClaim, ResourceClaimTemplate, ")
 
 
-def test_no_rights_at_all_are_an_error(serve: Serve, connected: Connect) -> None:
-    server = serve(served={"v1": {"Node": ("nodes", False)}})
-    server.faults.refused = {"/api/v1/nodes": 403}
-    with pytest.raises(ClusterError, match=r"nothing could be read of http.*: Node: not listed"):
-        read(connected(server))
-
-
-def test_a_server_that_breaks_is_an_error(server: ApiServer, connected: Connect) -> None:
-    server.faults.refused = {POD_LIST: 500}
+@pytest.mark.parametrize("path", ["/version", "/apis/policy/v1/poddisruptionbudgets"])
+def test_a_server_that_breaks_is_an_error(path: str, server: ApiServer, connected: Connect) -> None:
+    server.faults.refused = {path: 500}
     with pytest.raises(ClusterError, match="500 no access"):
         read(connected(server))
+
+
+def test_a_server_need_not_tell_its_version(server: ApiServer, connected: Connect) -> None:
+    server.faults.refused = {"/version": 403}
+    assert read(connected(server))[1].snapshot.server_version == ""

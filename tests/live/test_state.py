@@ -11,7 +11,7 @@ def test_a_state_has_the_objects_and_the_warnings(serve: Serve, connected: Conne
     server.faults.refused = {"/apis/storage.k8s.io/v1/csinodes": 403}
     state = live_state(ClusterReader(connected(server), whole=True), (), "the cluster")
     assert [obj.name for obj in (*state.nodes, *state.pods)] == ["n", "p"]
-    assert state.warnings[0].startswith("CSINode: not listed: ")
+    assert state.warnings[0].startswith("no right to list CSINode: ")
 
 
 def test_extenders_get_the_json_of_the_server(serve: Serve, connected: Connect) -> None:

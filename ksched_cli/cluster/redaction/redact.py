@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ksched_cli.cluster.loading.kinds import KINDS, find_kind
-from ksched_cli.cluster.objects import Device, KubeObject, PodSpec, ResourceAmount
+from ksched_cli.cluster.objects import Device, KubeObject, ObjectMeta, PodSpec, ResourceAmount
 from ksched_cli.cluster.objects.devices import CELDeviceSelector
 from ksched_cli.cluster.redaction.codebook import Codebook
 from ksched_cli.cluster.redaction.fields import (
@@ -28,6 +28,7 @@ Plain = dict[str, Any]
 Change = Callable[[Renamer, Any], Any]
 
 _STATEFUL_SET = "StatefulSet"
+_NAMESPACE = "Namespace"
 
 
 def redacted(objects: Iterable[bytes], codebook: Codebook) -> tuple[list[bytes], Renamer]:
@@ -54,7 +55,8 @@ def object_names(objects: Iterable[bytes], renamer: Renamer) -> Iterator[tuple[s
         if _kind(obj):
             metadata = obj.get("metadata") or {}
             name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
-            after, before = renamer.name(name), name
+            is_namespace = obj["kind"] == _NAMESPACE
+            after, before = (renamer.namespace if is_namespace else renamer.name)(name), name
             if namespace:
                 after, before = f"{renamer.namespace(namespace)}/{after}", f"{namespace}/{name}"
             yield obj["kind"], after, before
@@ -84,6 +86,8 @@ def _of_struct(struct: type[Struct]) -> Change:
     }
     if struct is PodSpec:
         changes["nodeName"] = _text(Renamer.name)
+    if struct is KINDS[_NAMESPACE].decoder.type:
+        changes["metadata"] = _metadata_of_namespace
     values = KEYED_TYPES.get(struct, "")
 
     def change(renamer: Renamer, value: Any) -> Any:
@@ -100,6 +104,14 @@ def _of_struct(struct: type[Struct]) -> Change:
         }
 
     return change
+
+
+def _metadata_of_namespace(renamer: Renamer, value: Any) -> Any:
+    """Its name is a namespace, as in the objects that are in it."""
+    changed = _of_struct(ObjectMeta)(renamer, value)
+    if isinstance(changed, dict) and isinstance(name := value.get("name"), str):
+        return {**changed, "name": renamer.namespace(name)}
+    return changed
 
 
 def _of_field(struct: type[Struct], field: msgspec.structs.FieldInfo) -> Change:

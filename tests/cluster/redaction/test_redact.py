@@ -80,6 +80,30 @@ def test_names_labels_images_and_hosts_are_gone() -> None:
     assert selector in changed[0]["metadata"]["labels"].items()
 
 
+@pytest.mark.parametrize("name", ["default", "kube-system", "kube-public", "acme"])
+def test_a_namespace_is_called_alike_wherever_it_is_named(name: str) -> None:
+    labels = {"kubernetes.io/metadata.name": name}
+    namespace = {
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}
+    }  # fmt: skip
+    selecting = pod("p", namespace=name)
+    term = {"topologyKey": "zone", "namespaces": [name], "labelSelector": {}}
+    selecting["spec"]["affinity"] = {
+        "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    }
+    (changed, inside), renamer = redact(namespace, selecting)
+    code = changed["metadata"]["name"]
+    assert (code == name) is (name != "acme")
+    assert changed["metadata"]["labels"] == {"kubernetes.io/metadata.name": code}
+    assert inside["metadata"]["namespace"] == code
+    (term,) = inside["spec"]["affinity"]["podAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]
+    assert term["namespaces"] == [code]
+    names = object_names([json.dumps(namespace).encode()], renamer)
+    assert list(names) == [("Namespace", code, name)]
+
+
 def test_what_is_compared_as_a_number_stays_one() -> None:
     requirement = {"key": "acme/cores", "operator": "Gt", "values": ["8"]}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
