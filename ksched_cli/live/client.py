@@ -97,7 +97,7 @@ class ApiServer:
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=READ_SECONDS)
         backoff = BACKOFF_SECONDS
         for remaining in range(RETRIES, -1, -1):
-            asked_for = 0.0
+            retry_after = 0.0
             try:
                 response = self._rest.pool_manager.request(
                     "GET", url, headers=self._headers(), retries=False, timeout=timeout
@@ -108,8 +108,8 @@ class ApiServer:
             else:
                 if not (remaining and _may_pass(response.status)):
                     break
-                asked_for = float(parse_int64(response.headers.get("Retry-After")) or 0)
-            time.sleep(min(max(backoff, asked_for), _MOST_BACKOFF_SECONDS))
+                retry_after = float(parse_int64(response.headers.get("Retry-After")) or 0)
+            time.sleep(min(max(backoff, retry_after), _MOST_BACKOFF_SECONDS))
             backoff *= 2
         return response
 

@@ -19,7 +19,7 @@ from tests.live.fake_api_server import (
     HANGS,
     SERVED,
     ApiServer,
-    Fault,
+    Outage,
     write_kubeconfig,
 )
 from tests.report.schemas import conforms
@@ -143,7 +143,7 @@ def test_readers_of_the_file_are_told_that_it_has_one_namespace(
 
 
 # What is wrong, and the end of the message.
-LASTING: dict[str, tuple[Fault, str]] = {
+LASTING: dict[str, tuple[Outage, str]] = {
     "401": (401, "401 no access to {path}"),
     "429": (429, "{path}: 429 no access to {path}"),
     "500": (500, "{path}: 500 no access to {path}"),
@@ -174,11 +174,11 @@ def test_a_fault_that_lasts_is_one_message_and_leaves_the_old_file(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fault, message = LASTING[name]
-    monkeypatch.setattr(client, "READ_SECONDS", 0.3 if fault == HANGS else client.READ_SECONDS)
+    outage, message = LASTING[name]
+    monkeypatch.setattr(client, "READ_SECONDS", 0.3 if outage == HANGS else client.READ_SECONDS)
     old = tmp_path / "a.json.gz"
     old.write_bytes(b"old")
-    cluster.faults.refused = {path: fault}
+    cluster.faults.refused = {path: outage}
     code, out, err = ksched("snapshot", old.name)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.endswith(message.format(path=path, kubeconfig=tmp_path / "kubeconfig") + "\n")
@@ -187,23 +187,23 @@ def test_a_fault_that_lasts_is_one_message_and_leaves_the_old_file(
 
 
 @pytest.mark.parametrize("path", ["/version", *PLACES])
-@pytest.mark.parametrize("fault", [429, 500, CLOSED, CUT])
+@pytest.mark.parametrize("outage", [429, 500, CLOSED, CUT])
 def test_a_fault_that_passes_changes_nothing(
-    path: str, fault: Fault, ksched: Ksched, cluster: ApiServer, tmp_path: Path
+    path: str, outage: Outage, ksched: Ksched, cluster: ApiServer, tmp_path: Path
 ) -> None:
-    cluster.faults.passing = {path: [fault, fault]}
+    cluster.faults.passing = {path: [outage, outage]}
     assert ksched("snapshot", "a.json")[0] == 0
     items = json.loads((tmp_path / "a.json").read_text())["items"]
     assert [item["kind"] for item in items] == ["Node", "Pod"]
 
 
-@pytest.mark.parametrize("fault", [CUT, 410, 500])
+@pytest.mark.parametrize("outage", [CUT, 410, 500])
 def test_a_list_that_breaks_in_its_middle_leaves_no_file(
-    fault: Fault, ksched: Ksched, cluster: ApiServer, tmp_path: Path
+    outage: Outage, ksched: Ksched, cluster: ApiServer, tmp_path: Path
 ) -> None:
     cluster.page = 1
     cluster.objects += [pod(f"q{number}") for number in range(3)]
-    cluster.faults.passing = {"/api/v1/pods": [None, *[fault] * 9]}
+    cluster.faults.passing = {"/api/v1/pods": [None, *[outage] * 9]}
     code, out, _ = ksched("snapshot", "a.json")
     assert (code, out) == (2, "")
     assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]

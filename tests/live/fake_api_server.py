@@ -56,7 +56,7 @@ SERVED: dict[str, dict[str, tuple[str, bool]]] = {
 # A status in place of an answer, or what becomes of the answer: CLOSED without a byte, CUT in its
 # middle, HALF of its JSON (as if whole), or it HANGS until the server ends. None: nothing is wrong.
 CLOSED, CUT, HALF, HANGS = "closed", "cut", "half", "hangs"
-Fault = int | str | None
+Outage = int | str | None
 
 
 @dataclass
@@ -70,13 +70,13 @@ class Faults:
     token:     what is needed to be let in; "" for nothing
     """
 
-    refused: dict[str, Fault] = field(default_factory=dict)
-    passing: dict[str, list[Fault]] = field(default_factory=dict)
+    refused: dict[str, Outage] = field(default_factory=dict)
+    passing: dict[str, list[Outage]] = field(default_factory=dict)
     expired: int = 0
     dies_after: int | None = None
     token: str = ""
 
-    def of(self, path: str) -> Fault:
+    def of(self, path: str) -> Outage:
         """What is wrong with the next answer."""
         passing = self.passing.get(path)
         return passing.pop(0) if passing else self.refused.get(path)
@@ -190,23 +190,23 @@ class ApiServer:
                     self.close_connection = True
                     return
                 path = urlsplit(self.path).path
-                fault = server.faults.of(path)
+                outage = server.faults.of(path)
                 status, body = server.answer(self.path, self.headers.get("Authorization", ""))
-                if isinstance(fault, int):
-                    status, body = failure(fault, f"no access to {path}")
+                if isinstance(outage, int):
+                    status, body = failure(outage, f"no access to {path}")
                 data = json.dumps(body).encode()
                 half = data[: len(data) // 2]
-                if fault == HANGS:
+                if outage == HANGS:
                     server.ends.wait()
-                self.close_connection = fault in (CLOSED, CUT, HANGS)
-                if fault in (CLOSED, HANGS):
+                self.close_connection = outage in (CLOSED, CUT, HANGS)
+                if outage in (CLOSED, HANGS):
                     return
-                data = half if fault == HALF else data
+                data = half if outage == HALF else data
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
-                self.wfile.write(half if fault == CUT else data)
+                self.wfile.write(half if outage == CUT else data)
 
             def log_message(self, *_: object) -> None:
                 pass

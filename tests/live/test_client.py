@@ -10,7 +10,7 @@ import trustme
 from ksched_cli.live import client
 from ksched_cli.live.client import RETRIES
 from ksched_cli.live.errors import ClusterError, StatusError
-from tests.live.fake_api_server import CLOSED, CUT, HANGS, Fault
+from tests.live.fake_api_server import CLOSED, CUT, HANGS, Outage
 from tests.live.fixtures import Connect, Serve
 
 
@@ -71,25 +71,25 @@ def test_a_server_that_goes_away_names_what_was_read(serve: Serve, connected: Co
         connected(server).get("/version", what="pods")
 
 
-@pytest.mark.parametrize("fault", [429, 500, 502, 503, 504, CLOSED, CUT])
+@pytest.mark.parametrize("outage", [429, 500, 502, 503, 504, CLOSED, CUT])
 def test_what_may_pass_is_asked_for_again_a_few_times(
-    fault: Fault, serve: Serve, connected: Connect
+    outage: Outage, serve: Serve, connected: Connect
 ) -> None:
     server = serve()
-    server.faults.passing["/version"] = [fault] * RETRIES
+    server.faults.passing["/version"] = [outage] * RETRIES
     assert b"v1.34.1" in connected(server).get("/version")
-    server.faults.refused["/version"] = fault
+    server.faults.refused["/version"] = outage
     with pytest.raises(ClusterError):
         connected(server).get("/version")
     assert len(server.requests) == 2 * (RETRIES + 1)
 
 
-@pytest.mark.parametrize("fault", [400, 403, 404, 410])
+@pytest.mark.parametrize("outage", [400, 403, 404, 410])
 def test_what_does_not_pass_is_asked_for_once(
-    fault: Fault, serve: Serve, connected: Connect
+    outage: Outage, serve: Serve, connected: Connect
 ) -> None:
     server = serve()
-    server.faults.refused["/version"] = fault
+    server.faults.refused["/version"] = outage
     with pytest.raises(StatusError):
         connected(server).get("/version")
     assert len(server.requests) == 1

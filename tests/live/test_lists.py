@@ -9,7 +9,7 @@ from ksched_cli.live.errors import ClusterError, StatusError
 from ksched_cli.live.lists import ObjectList, read_list
 from ksched_cli.live.resources import Resource
 from ksched_cli.testing import pod
-from tests.live.fake_api_server import CLOSED, CUT, ApiServer, Fault
+from tests.live.fake_api_server import CLOSED, CUT, ApiServer, Outage
 from tests.live.fixtures import Connect, Serve
 
 PODS = Resource("Pod", "v1", "pods", True)
@@ -70,11 +70,11 @@ def test_a_server_that_dies_between_pages_is_an_error(
         read(connected(server))
 
 
-@pytest.mark.parametrize("fault", [429, 500, CLOSED, CUT])
+@pytest.mark.parametrize("outage", [429, 500, CLOSED, CUT])
 def test_a_page_that_breaks_once_is_read_again(
-    fault: Fault, server: ApiServer, connected: Connect
+    outage: Outage, server: ApiServer, connected: Connect
 ) -> None:
-    server.faults.passing = {"/api/v1/pods": [None, fault]}
+    server.faults.passing = {"/api/v1/pods": [None, outage]}
     assert names(read(connected(server))) == ["p0", "p1", "p2", "p3", "p4"]
 
 

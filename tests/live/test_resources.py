@@ -5,7 +5,7 @@ import pytest
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.live.errors import ClusterError
 from ksched_cli.live.resources import discover, kinds_to_read
-from tests.live.fake_api_server import CLOSED, CUT, HALF, SERVED, Fault
+from tests.live.fake_api_server import CLOSED, CUT, HALF, SERVED, Outage
 from tests.live.fixtures import Connect, Serve
 
 
@@ -38,12 +38,12 @@ def test_the_version_is_the_preferred_of_those_that_can_be_read(
 
 
 @pytest.mark.parametrize("path", ["/apis", "/api/v1", "/apis/resource.k8s.io/v1"])
-@pytest.mark.parametrize("fault", [429, 500, 503, CLOSED, CUT, HALF])
+@pytest.mark.parametrize("outage", [429, 500, 503, CLOSED, CUT, HALF])
 def test_a_server_that_cannot_tell_what_it_has_is_an_error(
-    path: str, fault: Fault, serve: Serve, connected: Connect
+    path: str, outage: Outage, serve: Serve, connected: Connect
 ) -> None:
     server = serve()
-    server.faults.refused = {path: fault}
+    server.faults.refused = {path: outage}
     with pytest.raises(ClusterError):
         discover(connected(server), kinds_to_read())
 
