@@ -32,9 +32,9 @@ from ksched_cli.config.answers import (
     ValidationResult,
     ValidationResults,
 )
+from ksched_cli.config.checks.json_schema import configuration_schema
 from ksched_cli.config.project import FILE as PROJECT_FILE
 from ksched_cli.config.project import project_type
-from ksched_cli.config.schema import configuration_schema
 from ksched_cli.framework.plugin_list import PluginList
 from ksched_cli.kube.versions import release_of
 from ksched_cli.live.snapshot import SnapshotResult

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from ksched_cli.commands.browser import show_page
 from ksched_cli.errors import OutputError, ReaderGoneError, shortened_lines
 from ksched_cli.kube.versions import Release, release_of
 from ksched_cli.report.forms import Form, Report, render, safe_in_job
@@ -194,3 +194,29 @@ def command_output() -> Iterator[None]:
 def results() -> TextIO:
     """Where results are printed to."""
     return _results.get() or sys.stdout
+
+
+_PAGE = "page.html"
+
+
+def show_page(text: str) -> None:
+    """Writes the page to a folder of its own, which stays, and has the browser show it; says where
+    it is. Raises OutputError."""
+    import tempfile
+    import webbrowser
+
+    try:
+        path = _write(Path(tempfile.mkdtemp(prefix="ksched-")), text)
+    except OSError as error:
+        raise OutputError(error) from None
+    if webbrowser.open(path.as_uri()):
+        print(f"the page is {path}", file=sys.stderr)
+    else:
+        print(f"warning: there is no browser to show it; the page is {path}", file=sys.stderr)
+
+
+def _write(folder: Path, text: str) -> Path:
+    """Whole, or not at all: a browser never sees half of it."""
+    part = folder / f"{_PAGE}.part"
+    part.write_text(text + "\n", encoding="ascii")
+    return part.rename(folder / _PAGE)

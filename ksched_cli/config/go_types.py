@@ -1,7 +1,7 @@
 """The Go type behind each field of a configuration type: how it reads and prints as JSON.
 
 The dataclasses of config/types.py and of the plugins' args carry it as field metadata. decoder.py
-decodes by it, schema.py makes the JSON Schema of it, `to_wire` prints by it.
+decodes by it, checks/json_schema.py makes the JSON Schema of it, `to_wire` prints by it.
 """
 
 from __future__ import annotations

@@ -6,23 +6,25 @@ one that a reference names.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
+import subprocess  # nosec B404  # runs git
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin
-from ksched_cli.config.checks.findings import Severity
+from ksched_cli.config.checks.findings import Finding, Severity, in_order
+from ksched_cli.config.checks.ignores import LATER_RULE, ignores
 from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.embedded import ConfigurationText, configurations_in
-from ksched_cli.config.later_minors import with_later_refusals
 from ksched_cli.config.review import Review, review_bytes
 from ksched_cli.config.types import KIND
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import read_file, yaml_failure
 from ksched_cli.kube.file_paths import expand_paths, split_reference
-from ksched_cli.kube.git_objects import names_git_object, read_git_object
 from ksched_cli.kube.near_names import did_you_mean
 from ksched_cli.kube.yaml_errors import YamlError
 
@@ -218,3 +220,66 @@ def _embedded(raw: bytes, name: str) -> list[ConfigurationText] | None:
     except (InputError, YamlError, RecursionError):
         return None
     return [text for text in texts if not text.object] or texts
+
+
+# No option, no path from the root, and no drive.
+_REFERENCE = re.compile(r"[\w@^~{}./+-]+:[^\0\n]+")
+
+
+def names_git_object(reference: str) -> bool:
+    """Whether it is REV:PATH, and neither a file nor a name in one."""
+    return (
+        not os.path.exists(split_reference(reference)[0])
+        and not reference.startswith("-")
+        and _REFERENCE.fullmatch(reference) is not None
+    )
+
+
+def read_git_object(reference: str) -> bytes:
+    """The content of REV:PATH in the repository of the current folder. Raises InputError."""
+    git = shutil.which("git")
+    if git is None:
+        raise InputError(reference, "there is no such file, and no git that knows it")
+    # Plumbing: no pager, hook, filter or alias is run, and nothing is fetched.
+    environment = {**os.environ, "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+    answer = subprocess.run(  # nosec B603  # without a shell, and never an option
+        [git, "cat-file", "blob", reference], env=environment, capture_output=True, check=False
+    )
+    if answer.returncode:
+        reason = answer.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ")
+        hint = "REV:PATH has the path from the repository's root, or ./PATH from here."
+        raise InputError(reference, f"there is no such file, and git says: {reason}", hint=hint)
+    return answer.stdout
+
+
+def with_later_refusals(
+    review: Review,
+    raw: bytes,
+    source_name: str,
+    later: Iterable[KnownPlugins],
+    allowed: Sequence[AllowedPlugin] = (),
+) -> Review:
+    """The review with a warning for each error that only a later minor finds in the same file.
+
+    later: the plugins of the later minors, oldest first; the first that refuses is named
+    """
+    errors = {(f.rule, f.path) for f in review.findings if f.refused}
+    warnings: list[Finding] = []
+    for registry in later:
+        for finding in review_bytes(raw, source_name, registry, allowed).findings:
+            if finding.refused and (finding.rule, finding.path) not in errors:
+                errors.add((finding.rule, finding.path))
+                message = f"Kubernetes {registry.release.minor} refuses this: {finding.message}"
+                warning = replace(finding, severity=Severity.WARNING, refused=False)
+                warnings.append(replace(warning, rule=LATER_RULE, message=message))
+    if not warnings:
+        return review
+    text = raw.decode("utf-8", "replace")
+    lines = {item.line for item in ignores(text) if item.rule == LATER_RULE}
+    ignored = [finding for finding in warnings if finding.line in lines]
+    remaining = [finding for finding in warnings if finding.line not in lines]
+    return replace(
+        review,
+        findings=in_order((*review.findings, *remaining)),
+        ignored=(*review.ignored, *ignored),
+    )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from time import perf_counter
+from pathlib import Path
+from time import monotonic, perf_counter
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -14,14 +18,61 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from ksched_cli.analysis.replay_figures import Durations, ReplayRecord, replay_figures
 from ksched_cli.analysis.usage import nodes_used, utilization
 from ksched_cli.engine.engine import Engine
+from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
-from ksched_cli.errors import KschedError, PluginDefectError
+from ksched_cli.engine.replay.replay import Replay
+from ksched_cli.errors import InputError, KschedError, PluginDefectError, UsageError
+from ksched_cli.live.snapshot_file import written_aside
 from ksched_cli.run.inputs import DIGEST_LENGTH
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
-from ksched_cli.sweep.checkpoints import RunCheckpoint
 from ksched_cli.sweep.metrics import Metric, plugin_figures
 from ksched_cli.sweep.preparation import Shared
+
+CHECKPOINT_INTERVAL = 60.0  # seconds from one checkpoint to the next
+
+
+@dataclass(slots=True)
+class RunCheckpoint:
+    """The checkpoint of one run.
+
+    path:     of the file; "" for none
+    identity: of the run; a checkpoint of another one is passed over
+    departed: where the replay puts the records of the pods that have left
+    """
+
+    path: str
+    identity: str
+    departed: list[PodRecord]
+    _written: float = field(default_factory=monotonic)
+
+    def resume(self, replay: Replay) -> None:
+        """Makes a replay that has not begun the one of the file, where there is one that can be
+        read. Raises InputError where its parts contradict each other."""
+        try:
+            data = Path(self.path).read_bytes() if self.path else b""
+            checkpoint = read_checkpoint(data, self.path, self.identity)
+        except (OSError, InputError):
+            return
+        resume(replay, checkpoint, self.path)
+        self.departed += checkpoint.records
+
+    def after_instant(self, replay: Replay) -> None:
+        """Writes the replay every minute, where all of it can be written; a file that cannot be
+        written, as on another machine, is none. Raises PluginDefectError."""
+        is_due = monotonic() - self._written >= CHECKPOINT_INTERVAL
+        if not is_due or not replay.is_resumable or replay.cluster.unsaved():
+            return
+        self._written = monotonic()
+        with suppress(UsageError), written_aside(self.path, private=True) as file:
+            file.write(take_checkpoint(replay, self.identity, self.departed))
+
+    def remove(self) -> None:
+        """The run has ended."""
+        if self.path:
+            with suppress(OSError):
+                os.unlink(self.path)
+
 
 OK: Final = "ok"
 ERROR: Final = "error"

@@ -21,7 +21,7 @@ from ksched_cli.api import SUCCESS, FilterPlugin, Status
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.run.differences import NamedRun
 from ksched_cli.scenario.change import apply_changes
-from ksched_cli.scenario.parsing import parse_change
+from ksched_cli.scenario.file import parse_change
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.clusters import crowded_states, states
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ksched_cli.config.checks.findings import Severity
-from ksched_cli.config.later_minors import RULE, with_later_refusals
+from ksched_cli.config.checks.ignores import LATER_RULE
 from ksched_cli.config.review import Review, review_bytes
+from ksched_cli.config.sources import with_later_refusals
 from ksched_cli.kube.versions import MINORS, release_of
 from ksched_cli.plugins import registry_of
 
@@ -37,7 +38,7 @@ def reviewed(text: str, minor: str) -> Review:
 def test_what_the_next_minor_refuses_is_a_warning_at_its_place(minor: str) -> None:
     review = reviewed(FORBIDDEN, minor)
     assert review.valid
-    (warning,) = [finding for finding in review.findings if finding.rule == RULE]
+    (warning,) = [finding for finding in review.findings if finding.rule == LATER_RULE]
     assert warning.severity is Severity.WARNING
     assert warning.message.startswith("Kubernetes 1.36 refuses this: requestedToCapacityRatio")
     assert warning.line == 10
@@ -50,18 +51,18 @@ def test_what_is_refused_already_is_no_warning_besides() -> None:
 
 def test_the_newest_minor_has_no_later_ones() -> None:
     review = reviewed(FORBIDDEN, "1.36")
-    assert RULE not in [finding.rule for finding in review.findings]
+    assert LATER_RULE not in [finding.rule for finding in review.findings]
     assert not review.valid
 
 
 def test_a_comment_on_its_line_silences_what_a_later_minor_refuses() -> None:
     lines = FORBIDDEN.splitlines()
-    silenced = "\n".join([*lines[:9], f"{lines[9]}  # ksched: ignore[{RULE}]", ""])
+    silenced = "\n".join([*lines[:9], f"{lines[9]}  # ksched: ignore[{LATER_RULE}]", ""])
     review = reviewed(silenced, "1.35")
-    assert RULE not in [finding.rule for finding in review.findings]
-    assert [finding.rule for finding in review.ignored] == [RULE]
+    assert LATER_RULE not in [finding.rule for finding in review.findings]
+    assert [finding.rule for finding in review.ignored] == [LATER_RULE]
 
 
 def test_such_a_comment_on_another_line_silences_nothing() -> None:
-    elsewhere = FORBIDDEN.replace("profiles:", f"profiles:  # ksched: ignore[{RULE}]")
-    assert RULE in [finding.rule for finding in reviewed(elsewhere, "1.35").findings]
+    elsewhere = FORBIDDEN.replace("profiles:", f"profiles:  # ksched: ignore[{LATER_RULE}]")
+    assert LATER_RULE in [finding.rule for finding in reviewed(elsewhere, "1.35").findings]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from ksched_cli.config.schema import configuration_schema
+from ksched_cli.config.checks.json_schema import configuration_schema
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 

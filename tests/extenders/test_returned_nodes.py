@@ -13,7 +13,7 @@ from ksched_cli.cluster.node_columns import NodeColumns
 from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.topology.label_columns import MISSING
-from ksched_cli.extenders.returned_nodes import ReturnedNodes
+from ksched_cli.extenders.http_extender import ReturnedNodes
 from ksched_cli.testing import cluster, node, pod, simulation
 
 LABELS = st.dictionaries(st.sampled_from(["zone", "rack"]), st.sampled_from("abc"))

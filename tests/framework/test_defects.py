@@ -1,7 +1,7 @@
 """Failures are kept once each, with the pods that they touched."""
 
 from ksched_cli.cluster.pod_info import PodCatalog
-from ksched_cli.framework.defects import DefectLog
+from ksched_cli.framework.caller import DefectLog
 from ksched_cli.framework.status import MalformedError, PluginError
 from ksched_cli.testing import cluster, pod
 

@@ -37,7 +37,7 @@ from ksched_cli.kube.selectors import SelectorError, label_selector
 from ksched_cli.kube.versions import MINORS, release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.scenario.change import ChangeError
-from ksched_cli.scenario.parsing import parse_change
+from ksched_cli.scenario.file import parse_change
 
 TESTS = Path(__file__).parent.parent
 SMALL = 8000  # bytes

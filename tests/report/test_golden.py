@@ -35,7 +35,7 @@ from ksched_cli.report import explanation, pending, preemption, schedule
 from ksched_cli.report.table import Limit
 from ksched_cli.run.differences import NamedRun
 from ksched_cli.scenario.change import apply_changes
-from ksched_cli.scenario.parsing import parse_change
+from ksched_cli.scenario.file import parse_change
 from ksched_cli.testing import find
 from ksched_cli.testing import simulation as detailed_simulation
 from tests.analysis.aftermath import after_run

@@ -5,7 +5,7 @@ from typing import Any
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.change import apply_changes
-from ksched_cli.scenario.parsing import parse_change
+from ksched_cli.scenario.file import parse_change
 from ksched_cli.testing import Manifest, cluster, node, pod
 
 

@@ -4,7 +4,7 @@ import sys
 from types import FrameType
 
 from ksched_cli.scenario.change import apply_changes
-from ksched_cli.scenario.parsing import parse_change
+from ksched_cli.scenario.file import parse_change
 from ksched_cli.testing import cluster, node, pod
 from tests.scenario.build import changed, nodes_of
 

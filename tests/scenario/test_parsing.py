@@ -4,8 +4,8 @@ import pytest
 
 from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.drain import Drain
+from ksched_cli.scenario.file import parse_change
 from ksched_cli.scenario.nodes import AddNodes, NodeChoice
-from ksched_cli.scenario.parsing import parse_change
 from ksched_cli.scenario.reschedule import Reschedule
 
 

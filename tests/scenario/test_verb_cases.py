@@ -26,8 +26,8 @@ from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.apply import Apply
 from ksched_cli.scenario.change import Change, ChangeError, apply_changes
+from ksched_cli.scenario.file import VERBS, parse_change
 from ksched_cli.scenario.objects import kind_of, objects_of
-from ksched_cli.scenario.parsing import VERBS, parse_change
 from ksched_cli.testing import Manifest, cluster, node, pod
 from tests.narrowing import present
 from tests.scenario.build import nodes_of, owned, ready

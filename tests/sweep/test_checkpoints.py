@@ -10,8 +10,7 @@ import pytest
 from msgspec import structs
 
 from ksched_cli.engine.replay.replay import Replay
-from ksched_cli.sweep import checkpoints
-from ksched_cli.sweep.outcome import Ended, Outcome, Performer, Task
+from ksched_cli.sweep.outcome import Ended, Outcome, Performer, RunCheckpoint, Task
 from ksched_cli.sweep.preparation import Shared
 from ksched_cli.testing import node
 from tests.run.runs import TIMELINE
@@ -38,7 +37,7 @@ def perform(
     """The outcome, and the instants of the replay. kill_after: how many there are"""
     instants: list[int] = []
 
-    class Observed(checkpoints.RunCheckpoint):
+    class Observed(RunCheckpoint):
         def after_instant(self, replay: Replay) -> None:
             super().after_instant(replay)
             instants.append(replay.clock.now)
@@ -58,7 +57,7 @@ def test_a_replay_goes_on_where_it_was_to_the_same_outcome(
     undisturbed, instants = perform(shared, task, monkeypatch)
     assert isinstance(undisturbed, Ended)
     assert not file.exists()
-    monkeypatch.setattr(checkpoints, "INTERVAL", 0.0)
+    monkeypatch.setattr("ksched_cli.sweep.outcome.CHECKPOINT_INTERVAL", 0.0)
     for count in range(1, len(instants)):
         with pytest.raises(Killed):
             perform(shared, task, monkeypatch, kill_after=count)
@@ -82,6 +81,6 @@ def test_where_no_file_can_be_written_the_run_is_made(
     replayed: tuple[Shared, Task], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared, task = replayed
-    monkeypatch.setattr(checkpoints, "INTERVAL", 0.0)
+    monkeypatch.setattr("ksched_cli.sweep.outcome.CHECKPOINT_INTERVAL", 0.0)
     elsewhere = replace(shared, rows="/no/such/folder/rows.jsonl")
     assert perform(elsewhere, task, monkeypatch)[0].status == "ok"

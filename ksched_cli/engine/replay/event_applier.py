@@ -1,22 +1,23 @@
 """A timeline's events, applied to the cluster and told to the queue.
 
-Upstream: pkg/scheduler/eventhandlers.go.
+Upstream: pkg/scheduler/eventhandlers.go (addAllEventHandlers).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
+from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.loading.kinds import KINDS
-from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects import KubeObject, Node, Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import why_ignored
-from ksched_cli.engine.replay.changes import changes_objects, object_events, pod_changes
 from ksched_cli.engine.replay.ends import End
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.pod_log import PodLog
@@ -24,10 +25,14 @@ from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.errors import UsageError
+from ksched_cli.framework import cluster_events as events
 from ksched_cli.framework.cluster_events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     UNSCHEDULABLE_POD_ADD,
+    Action,
+    ClusterEvent,
+    EventObject,
     pod_events,
 )
 from ksched_cli.scenario.change import Change, apply_changes
@@ -296,3 +301,103 @@ class EventApplier:
         self.cluster.renominate(before, {pod.uid: pod for pod in pending})
         for pod in pending:
             self.cluster.expect(pod)
+
+
+# By attribute of ClusterState, the resource of events.
+_RESOURCES = {
+    "persistent_volumes": events.PERSISTENT_VOLUME,
+    "persistent_volume_claims": events.PERSISTENT_VOLUME_CLAIM,
+    "storage_classes": events.STORAGE_CLASS,
+    "csi_nodes": events.CSI_NODE,
+    "csi_drivers": events.CSI_DRIVER,
+    "csi_storage_capacities": events.CSI_STORAGE_CAPACITY,
+    "volume_attachments": events.VOLUME_ATTACHMENT,
+    "resource_claims": events.RESOURCE_CLAIM,
+    "resource_slices": events.RESOURCE_SLICE,
+    "device_classes": events.DEVICE_CLASS,
+}
+
+
+class ObjectEvent(NamedTuple):
+    """An event with its object before and after."""
+
+    event: ClusterEvent
+    old: EventObject
+    new: EventObject
+
+
+class PodChanges(NamedTuple):
+    """By key. updated: before and after."""
+
+    removed: dict[str, Pod]
+    updated: dict[str, tuple[Pod, Pod]]
+    added: dict[str, Pod]
+
+
+def object_events(before: ClusterState, after: ClusterState) -> Iterator[ObjectEvent]:
+    """Of nodes, then of the other kinds that kube-scheduler and plugins watch, without pods."""
+    if before.nodes is not after.nodes:
+        old = {node.name: node for node in before.nodes}
+        new = {node.name: node for node in after.nodes}
+        yield from _node_events(old, new)
+    for attribute, resource in _RESOURCES.items():
+        yield from _events_of(getattr(before, attribute), getattr(after, attribute), resource)
+    if before.others is not after.others:
+        for kind in dict.fromkeys((*before.others, *after.others)):
+            yield from _events_of(
+                custom_objects_of(before, kind), custom_objects_of(after, kind), kind
+            )
+
+
+def _node_events(old: Mapping[str, Node], new: Mapping[str, Node]) -> Iterator[ObjectEvent]:
+    for name, node in old.items():
+        if name not in new:
+            yield ObjectEvent(ClusterEvent(events.NODE, Action.DELETE), node, None)
+    for name, node in new.items():
+        if name not in old:
+            yield ObjectEvent(ClusterEvent(events.NODE, Action.ADD), None, node)
+        elif node is not old[name]:
+            for event in events.node_events(old[name], node):
+                yield ObjectEvent(event, old[name], node)
+
+
+def _events_of(
+    old: Mapping[Any, KubeObject | Plain], new: Mapping[Any, KubeObject | Plain], resource: str
+) -> Iterator[ObjectEvent]:
+    if old is new:
+        return
+    for key, item in old.items():
+        if key not in new:
+            yield ObjectEvent(ClusterEvent(resource, Action.DELETE), item, None)
+    for key, item in new.items():
+        if key not in old:
+            yield ObjectEvent(ClusterEvent(resource, Action.ADD), None, item)
+        elif item is not old[key]:
+            yield ObjectEvent(ClusterEvent(resource, Action.UPDATE), old[key], item)
+
+
+def changes_objects(before: ClusterState, after: ClusterState) -> bool:
+    """Whether anything but pods differs that plugins read."""
+    names = ("nodes", *_RESOURCES, "services", "replica_sets", "stateful_sets")
+    names = (*names, "replication_controllers", "pod_disruption_budgets", "namespaces")
+    names = (*names, "priority_classes", "resource_claim_templates", "others")
+    return any(getattr(before, name) is not getattr(after, name) for name in names)
+
+
+def pod_changes(before: ClusterState, after: ClusterState) -> PodChanges:
+    """A pod that lost its node was deleted, and another of its name was created."""
+    old = {pod.key: pod for pod in before.pods}
+    new = {pod.key: pod for pod in after.pods}
+    changes = PodChanges({}, {}, {})
+    for key, pod in old.items():
+        current = new.get(key)
+        if current is pod:
+            continue
+        if current is None or (pod.node_name and not current.node_name):
+            changes.removed[key] = pod
+        if current is not None and key not in changes.removed:
+            changes.updated[key] = (pod, current)
+    for key, pod in new.items():
+        if key not in old or key in changes.removed:
+            changes.added[key] = pod
+    return changes

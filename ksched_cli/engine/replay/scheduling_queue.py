@@ -1,34 +1,151 @@
 """kube-scheduler's queue: pods to try, pods that back off, pods that wait for an event.
 
-Upstream: pkg/scheduler/backend/queue/scheduling_queue.go (PriorityQueue) and active_queue.go, with
-queueing hints, which later minors cannot switch off. There is one attempt at a time, so that there
-are no locks.
+Upstream: pkg/scheduler/backend/queue/scheduling_queue.go (PriorityQueue, isPodWorthRequeuing,
+isEventOfInterest) and active_queue.go (inFlightPods, inFlightEvents), with queueing hints, which
+later minors cannot switch off, as pkg/scheduler/scheduler.go (buildQueueingHintMap) collects them.
+There is one attempt at a time, so that there are no locks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
 from operator import attrgetter
+from typing import NamedTuple
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.evaluation import EXTENDER
 from ksched_cli.engine.replay.backoff import Backoff
 from ksched_cli.engine.replay.equivalence_class import EquivalenceClass, OnRejections
-from ksched_cli.engine.replay.hint_table import HintTable, Strategy
-from ksched_cli.engine.replay.in_flight import InFlight
 from ksched_cli.engine.replay.queue_order import Time, sort_key
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
 from ksched_cli.engine.replay.sub_queues import RETRIES, IsRejected, SubQueues
 from ksched_cli.framework.cluster_events import (
+    BY_DEFAULT,
     EVERYTHING,
     UNSCHEDULABLE_POD_UPDATE,
     ClusterEvent,
     EventObject,
+    QueueingHint,
+    Registration,
     pod_events,
+    registrations_of,
 )
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS
 from ksched_cli.kube.time import SECOND
+
+
+class Strategy(IntEnum):
+    """What becomes of an unschedulable pod after an event."""
+
+    SKIP = 0
+    AFTER_BACKOFF = 1
+    IMMEDIATELY = 2
+
+
+class RegisteredHint(NamedTuple):
+    """hint: None where every such event may let the pod fit."""
+
+    plugin: str
+    hint: QueueingHint | None
+
+
+class HintTable:
+    """Of all profiles."""
+
+    def __init__(self, frameworks: Mapping[str, Framework]) -> None:
+        self._registered: dict[str, dict[str, Sequence[Registration]]] = {}
+        for name, framework in frameworks.items():
+            registered = {plugin.name: registrations_of(plugin) for plugin in framework.plugins}
+            self._registered[name] = {**registered, EXTENDER: BY_DEFAULT}
+        self._matching: dict[tuple[str, ClusterEvent], tuple[RegisteredHint, ...]] = {}
+
+    def events_of(self, scheduler_name: str, plugin: str) -> tuple[ClusterEvent, ...]:
+        """What a plugin of a profile registered for."""
+        return tuple(event for event, _ in self._registered[scheduler_name].get(plugin, ()))
+
+    def _hints(self, scheduler_name: str, event: ClusterEvent) -> tuple[RegisteredHint, ...]:
+        key = (scheduler_name, event)
+        hints = self._matching.get(key)
+        if hints is None:
+            hints = self._matching[key] = tuple(
+                RegisteredHint(plugin, hint)
+                for plugin, registrations in self._registered[scheduler_name].items()
+                for registered, hint in registrations
+                if registered.matches(event)
+            )
+        return hints
+
+    def strategy(
+        self, queued: QueuedPodInfo, event: ClusterEvent, old: EventObject, new: EventObject
+    ) -> Strategy:
+        """What the plugins that rejected the pod say of an event. A hint that fails says yes."""
+        rejectors = queued.rejectors
+        if not rejectors or event == EVERYTHING:
+            return Strategy.AFTER_BACKOFF
+        strategy = Strategy.SKIP
+        pending = queued.pending_plugins
+        for plugin, hint in self._hints(queued.pod.spec.scheduler_name, event):
+            if plugin not in rejectors or not _says_queue(hint, queued, old, new):
+                continue
+            if plugin in pending:
+                return Strategy.IMMEDIATELY
+            strategy = Strategy.AFTER_BACKOFF
+            if not pending:
+                break
+        return strategy
+
+
+def _says_queue(
+    hint: QueueingHint | None, queued: QueuedPodInfo, old: EventObject, new: EventObject
+) -> bool:
+    if hint is None:
+        return True
+    try:
+        return hint(queued.pod, old, new)
+    except Exception:
+        # Upstream: a pod must not be stuck because a hint failed.
+        return True
+
+
+class InFlightEvent(NamedTuple):
+    """An event with its object before and after."""
+
+    event: ClusterEvent
+    old: EventObject
+    new: EventObject
+
+
+class InFlight:
+    """The pods that are being tried, by uid, and the events since the first of them was begun
+    with."""
+
+    def __init__(self) -> None:
+        # By uid, how many events there were when the attempt began.
+        self._begins: dict[str, int] = {}
+        self._events: list[InFlightEvent] = []
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._begins
+
+    def begin(self, uid: str) -> None:
+        self._begins[uid] = len(self._events)
+
+    def end(self, uid: str) -> None:
+        """The attempt is over, or what comes after it needs no events any more."""
+        self._begins.pop(uid, None)
+        if not self._begins:
+            self._events.clear()
+
+    def note(self, event: ClusterEvent, old: EventObject, new: EventObject) -> None:
+        if self._begins:
+            self._events.append(InFlightEvent(event, old, new))
+
+    def since(self, uid: str) -> Iterable[InFlightEvent]:
+        """The events since the pod's attempt began."""
+        return self._events[self._begins.get(uid, 0) :]
 
 
 class SchedulingQueue:

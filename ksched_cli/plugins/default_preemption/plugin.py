@@ -1,21 +1,22 @@
 """Evicts pods of lower priority from a node, for a pod that fits on none.
 
-Upstream: plugins/defaultpreemption/default_preemption.go and pkg/scheduler/framework/preemption.
+Upstream: plugins/defaultpreemption/default_preemption.go and pkg/scheduler/framework/preemption
+(preemption.go: callExtenders).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Rows
+from ksched_cli.cluster.snapshot import Column, Rows, Snapshot
 from ksched_cli.framework.cluster_events import Registration
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.framework.extender import ExtenderError, PreemptionExtender
 from ksched_cli.framework.fit_error import counts_message
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import PodGroupPostFilterPlugin
@@ -36,6 +37,7 @@ from ksched_cli.framework.preemption import (
     Victims,
 )
 from ksched_cli.framework.status import SUCCESS, Code, Rejection, Status
+from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.default_preemption.args import DefaultPreemptionArgs
 from ksched_cli.plugins.default_preemption.candidate_search import CandidateSearch
 from ksched_cli.plugins.default_preemption.choice import (
@@ -48,11 +50,35 @@ from ksched_cli.plugins.default_preemption.choice import (
 from ksched_cli.plugins.default_preemption.column_dry_run import ColumnDryRun
 from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions, budgets_of
 from ksched_cli.plugins.default_preemption.dry_run_columns import DryRunColumns
-from ksched_cli.plugins.default_preemption.extenders import call_extenders
 from ksched_cli.plugins.default_preemption.lower_pods import pod_columns
-from ksched_cli.plugins.default_preemption.lowest_priorities import LowestPriorities
 from ksched_cli.plugins.default_preemption.pod_groups import GroupPreemption
 from ksched_cli.plugins.default_preemption.victims import DryRun
+
+NO_PODS = np.iinfo(np.int64).max
+
+
+class LowestPriorities:
+    """A column of the snapshot, brought up to date when it is read."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._column: Column | None = None
+        self._version = 0
+
+    def column(self) -> Column:
+        """Per row, the lowest priority of its pods; NO_PODS where there are none. Read-only."""
+        snapshot = self._snapshot
+        if self._column is None:
+            self._column = np.full(len(snapshot), NO_PODS, dtype=np.int64)
+            stale = {row for row, pods in enumerate(snapshot.pods) if pods}
+        else:
+            stale = set(snapshot.log[self._version :])
+        self._version = len(snapshot.log)
+        for row in stale:
+            priorities = [pod.priority for pod in snapshot.pods[row]]
+            self._column[row] = min(priorities, default=NO_PODS)
+        return self._column
+
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
@@ -305,3 +331,30 @@ def _is_terminating_by_preemption(pod: PodInfo) -> bool:
         if condition.type == DISRUPTION_TARGET:
             return condition.status == "True" and condition.reason == BY_SCHEDULER
     return False
+
+
+def call_extenders(
+    extenders: Sequence[PreemptionExtender],
+    pod: PodInfo,
+    candidates: Mapping[str, Victims],
+    snapshot: Snapshot,
+) -> Mapping[str, Victims]:
+    """The candidates after all extenders, one after the other. Raises ExtenderError."""
+    for extender in extenders:
+        if not candidates:
+            break
+        if not extender.supports_preemption or not extender.is_interested(pod):
+            continue
+        try:
+            victims_by_node = extender.process_preemption(pod, candidates, snapshot)
+        except ExtenderError:
+            if extender.ignorable:
+                continue
+            raise
+        without_victims = [node for node, victims in victims_by_node.items() if not victims.pods]
+        if without_victims and not extender.ignorable:
+            # Upstream names any of them: it iterates over a map.
+            name = quote(without_victims[0])
+            raise ExtenderError(f"expected at least one victim pod on node {name}")
+        candidates = {node: victims for node, victims in victims_by_node.items() if victims.pods}
+    return candidates

@@ -1,22 +1,31 @@
 """Allocates a pod's claims and the devices that back its extended resources, on every node: the
 claim for the latter differs by which resources a node's device plugins offer.
 
-Upstream: plugins/dynamicresources/extendeddynamicresources.go (filterExtendedResources).
+One request stands for each container and resource; init containers use the devices of the
+containers that come later.
+
+Upstream: plugins/dynamicresources/extendeddynamicresources.go (filterExtendedResources,
+createRequestsAndMappings).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import (
     AllocationResult,
+    Container,
     DeviceClaim,
+    DeviceRequest,
+    ExactDeviceRequest,
     ObjectMeta,
     OwnerReference,
+    PodSpec,
     ResourceClaim,
     ResourceClaimSpec,
 )
@@ -27,8 +36,80 @@ from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.resource_claims import EXTENDED_RESOURCES, ClaimStore
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
-from ksched_cli.plugins.dynamic_resources.extended_requests import device_requests, has_mappings
 from ksched_cli.plugins.dynamic_resources.search import DeviceSearch
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    name: str
+    count: int
+
+
+def device_requests(
+    spec: PodSpec, resources: Collection[str], classes: BackingClasses
+) -> tuple[DeviceRequest, ...]:
+    """In order of their names. resources: those that devices are to stand for."""
+    containers = (*spec.init_containers, *spec.containers)
+    init_count = len(spec.init_containers)
+    requests: list[DeviceRequest] = []
+    for resource in sorted(resources):
+        device_class = classes.of(resource)
+        if device_class is None:
+            continue
+        for request in _requests_of(containers, init_count, resource):
+            exactly = ExactDeviceRequest(device_class_name=device_class.name, count=request.count)
+            requests.append(DeviceRequest(name=request.name, exactly=exactly))
+    return tuple(sorted(requests, key=lambda request: request.name))
+
+
+def has_mappings(spec: PodSpec, resources: Collection[str]) -> bool:
+    """Whether a container requests any of the resources."""
+    return any(
+        _amount(container, resource)
+        for container in (*spec.init_containers, *spec.containers)
+        for resource in resources
+    )
+
+
+def _requests_of(containers: Sequence[Container], init_count: int, resource: str) -> list[_Request]:
+    """Of one resource. Init containers that end run one after another: the greatest of their
+    requests does for all of them."""
+    long_lived: list[_Request | None] = [
+        None
+        if index < init_count and not container.is_sidecar
+        else _request(index, container, resource, ())
+        for index, container in enumerate(containers)
+    ]
+    greatest: _Request | None = None
+    for index, container in enumerate(containers[:init_count]):
+        if container.is_sidecar:
+            continue
+        request = _request(index, container, resource, long_lived[index:])
+        if request is not None and (greatest is None or greatest.count < request.count):
+            greatest = request
+    return [request for request in (greatest, *long_lived) if request is not None]
+
+
+def _request(
+    index: int, container: Container, resource: str, reusable: Sequence[_Request | None]
+) -> _Request | None:
+    """What a container requests beyond the devices of others that it may use; None: nothing.
+
+    Upstream: createResourceRequestAndMappings.
+    """
+    amount = _amount(container, resource)
+    if not amount:
+        return None
+    position = sorted(container.resources.requests).index(resource)
+    request = _Request(f"container-{index}-request-{position}", amount)
+    available = sum(each.count for each in reusable if each is not None)
+    return None if available >= amount else replace(request, count=amount - available)
+
+
+def _amount(container: Container, resource: str) -> int:
+    quantity = container.resources.requests.get(resource)
+    return 0 if quantity is None else quantity.value()
+
 
 STALE_CLAIM = Status.unresolvable("cannot schedule extended resource claim")
 NO_SUCH_RESOURCE = Status.unresolvable("cannot fit resource")
@@ -144,7 +225,9 @@ class ExtendedSearch(DeviceSearch):
 
     def _claim_with(self, resources: _Resources) -> ResourceClaim:
         requests = device_requests(self._pod.spec, resources, self._backing)
-        return replace(self.claim, spec=ResourceClaimSpec(devices=DeviceClaim(requests=requests)))
+        return structs.replace(
+            self.claim, spec=ResourceClaimSpec(devices=DeviceClaim(requests=requests))
+        )
 
     def claim_on(self, row: int) -> ResourceClaim:
         """The claim for the extended resources as a node needs it."""

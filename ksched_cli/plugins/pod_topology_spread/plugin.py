@@ -3,7 +3,8 @@ nodes in domains with few matching pods.
 
 A pod without constraints of its own gets default ones, with the selector of its services and owner.
 
-Upstream: plugins/podtopologyspread (plugin.go, filtering.go, scoring.go, common.go).
+Upstream: plugins/podtopologyspread (plugin.go, filtering.go, scoring.go, common.go),
+plugins/helper/spread.go (DefaultSelector, GetPodServices).
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ksched_cli.cluster.objects import Node
+from ksched_cli.cluster.objects import LabelSelector, Node, TopologySpreadConstraint
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import COMPARISON_GATE
 from ksched_cli.cluster.topology.domain_counts import Codes, Domains, Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import PodIndex
+from ksched_cli.cluster.topology.pod_selection import combined
 from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
@@ -44,8 +47,9 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.int64 import MAX_INT64, divide
-from ksched_cli.kube.selectors import SelectorError
+from ksched_cli.kube.selectors import Selector, SelectorError, label_selector, selector_of_map
 from ksched_cli.plugins.helper.signatures import Fragments
+from ksched_cli.plugins.pod_topology_spread import args as args_types
 from ksched_cli.plugins.pod_topology_spread import explain as explained
 from ksched_cli.plugins.pod_topology_spread.args import PodTopologySpreadArgs
 from ksched_cli.plugins.pod_topology_spread.constraints import (
@@ -55,11 +59,6 @@ from ksched_cli.plugins.pod_topology_spread.constraints import (
     CountedConstraint,
     domains_with_empty,
     filter_constraints,
-)
-from ksched_cli.plugins.pod_topology_spread.defaults import (
-    SOFT,
-    default_constraints,
-    default_selector,
 )
 
 PRE_FILTER_KEY = "PreFilterPodTopologySpread"
@@ -451,3 +450,66 @@ def _is_involved(other: PodInfo, pod: PodInfo) -> bool:
 
 def _has_keys(labels: Labels, constraints: Sequence[Constraint]) -> bool:
     return all(constraint.topology_key in labels for constraint in constraints)
+
+
+REPLICATION_CONTROLLER = ("v1", "ReplicationController")
+REPLICA_SET = ("apps/v1", "ReplicaSet")
+STATEFUL_SET = ("apps/v1", "StatefulSet")
+
+SOFT = "ScheduleAnyway"
+SYSTEM_DEFAULTS = (
+    TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable=SOFT),
+    TopologySpreadConstraint(
+        max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable=SOFT
+    ),
+)
+
+
+def default_constraints(
+    args: args_types.PodTopologySpreadArgs,
+) -> tuple[TopologySpreadConstraint, ...]:
+    """Of pods without constraints of their own. Validation rejects label selectors in them."""
+    if args.defaulting_type == "System":
+        return SYSTEM_DEFAULTS
+    return tuple(
+        TopologySpreadConstraint(
+            max_skew=configured.max_skew,
+            topology_key=configured.topology_key,
+            when_unsatisfiable=configured.when_unsatisfiable,
+            min_domains=configured.min_domains,
+            node_affinity_policy=configured.node_affinity_policy,
+            node_taints_policy=configured.node_taints_policy,
+            match_label_keys=configured.match_label_keys or (),
+        )
+        for configured in args.default_constraints or ()
+    )
+
+
+def default_selector(pod: PodInfo, cluster: ClusterState) -> Selector:
+    """Without requirements where the pod has no service and no owner with a selector."""
+    labels: dict[str, str] = {}
+    for (namespace, _), service in cluster.services.items():
+        selector = service.spec.selector
+        if namespace == pod.namespace and selector.items() <= pod.labels.items():
+            labels |= selector
+    owner = pod.pod.metadata.controller
+    if owner is None:
+        return selector_of_map(labels)
+    kind, key = (owner.api_version, owner.kind), (pod.namespace, owner.name)
+    if kind == REPLICATION_CONTROLLER and key in cluster.replication_controllers:
+        return selector_of_map(labels | cluster.replication_controllers[key].spec.selector)
+    services = selector_of_map(labels)
+    if kind == REPLICA_SET and key in cluster.replica_sets:
+        return _narrowed(services, cluster.replica_sets[key].spec.selector)
+    if kind == STATEFUL_SET and key in cluster.stateful_sets:
+        return _narrowed(services, cluster.stateful_sets[key].spec.selector)
+    return services
+
+
+def _narrowed(services: Selector, owner: LabelSelector | None) -> Selector:
+    """Both selectors; the services' alone where the owner's is missing or does not parse."""
+    try:
+        owner_selector = label_selector(owner)
+    except SelectorError:
+        return services
+    return combined(services, owner_selector) if owner_selector.selectable else services

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ksched_cli.cluster.loading.device_versions import upgrade_claim, upgrade_slice
+from ksched_cli.cluster.loading.kinds import upgrade_claim, upgrade_slice
 from tests.cluster.build import state
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from ksched_cli.engine.replay.changes import changes_objects, object_events, pod_changes
+from ksched_cli.engine.replay.event_applier import changes_objects, object_events, pod_changes
 from ksched_cli.framework.cluster_events import NODE, PERSISTENT_VOLUME, Action, ClusterEvent
 from ksched_cli.scenario.objects import load_objects, with_objects
 from tests.replays import node, pod, state_of

@@ -10,8 +10,8 @@ import pytest
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
-from ksched_cli.engine.replay.hint_table import HintTable, Strategy
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
+from ksched_cli.engine.replay.scheduling_queue import HintTable, Strategy
 from ksched_cli.framework.cluster_events import (
     ASSIGNED_POD_DELETE,
     DEVICE_CLASS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksched_cli.engine.replay.in_flight import InFlight
+from ksched_cli.engine.replay.scheduling_queue import InFlight
 from ksched_cli.framework.cluster_events import ASSIGNED_POD_ADD, EVERYTHING
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.pod_info import PodCatalog
-from ksched_cli.engine.replay.pod_heaps import PodHeaps
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
+from ksched_cli.engine.replay.sub_queues import PodHeaps
 
 CATALOG = PodCatalog()
 SPEC = PodSpec()

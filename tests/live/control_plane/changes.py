@@ -33,7 +33,7 @@ from ksched_cli.engine.simulation import Simulation
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.scenario.change import apply_changes
-from ksched_cli.scenario.parsing import parse_change
+from ksched_cli.scenario.file import parse_change
 from tests.live.control_plane.api import wait
 from tests.live.control_plane.build import MINORS, binaries
 from tests.live.control_plane.cluster import ControlPlane

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.scenario.parsing import parse_change
+from ksched_cli.scenario.file import parse_change
 from tests.live.control_plane.build import NoGoError, binaries
 from tests.live.control_plane.changes import CHANGES, compare_all, objects
 from tests.live.control_plane.test_scenarios import is_live

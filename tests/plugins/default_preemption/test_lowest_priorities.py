@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodCatalog
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.plugins.default_preemption.lowest_priorities import NO_PODS, LowestPriorities
+from ksched_cli.plugins.default_preemption.plugin import NO_PODS, LowestPriorities
 from ksched_cli.testing import cluster, node, pod
 
 PRIORITIES = (-5, 0, 7)

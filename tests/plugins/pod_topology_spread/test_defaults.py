@@ -9,7 +9,7 @@ from ksched_cli.plugins.pod_topology_spread.args import (
     PodTopologySpreadArgs,
     TopologySpreadConstraint,
 )
-from ksched_cli.plugins.pod_topology_spread.defaults import default_constraints, default_selector
+from ksched_cli.plugins.pod_topology_spread.plugin import default_constraints, default_selector
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 WEB = {"app": "web"}

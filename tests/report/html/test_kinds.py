@@ -1,7 +1,7 @@
 """Every kind of document has a page."""
 
 from ksched_cli.answers import AppliedChange
-from ksched_cli.report.html.kinds import PAGES, page_of
+from ksched_cli.report.html.page import PAGES, page_of
 from ksched_cli.report.html.sections import Prose, Table
 from ksched_cli.schemas.generate import ANSWERS
 from tests.report.anything import Anything
