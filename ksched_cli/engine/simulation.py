@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from msgspec import structs
@@ -14,6 +14,8 @@ from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.passes import PassScheduler
 from ksched_cli.engine.queue import Backlog, Entry, Queue, fill, in_order_of_creation
 from ksched_cli.engine.records import Attempt, RunRecord
+from ksched_cli.framework.device_classes import BackingClasses
+from ksched_cli.framework.resource_claims import ClaimStore
 
 MAX_PASSES = 10
 
@@ -32,7 +34,7 @@ class Simulation(Engine):
     @contextmanager
     def without_pod(self, pod: PodInfo) -> Iterator[tuple[PodInfo, str]]:
         """The pod as if it were still to be placed, and the node that it is taken off meanwhile,
-        or ""."""
+        or "". The claim that kube-scheduler made for its extended resources goes with it."""
         node = pod.pod.node_name
         unplaced = self.catalog.info(structs.replace(pod.pod, node_name="")) if node else pod
         row = self.snapshot.row.get(node) if node else None
@@ -42,10 +44,17 @@ class Simulation(Engine):
         before = list(self.snapshot.pods[row])
         self.snapshot.remove(pod, row)
         try:
-            yield unplaced, node
+            with self._without_extended_claim(unplaced):
+                yield unplaced, node
         finally:
             self.snapshot.add(pod, row)
             self.snapshot.pods[row][:] = before
+
+    def _without_extended_claim(self, pod: PodInfo) -> AbstractContextManager[None]:
+        handle = next(iter(self.frameworks.values())).handle  # its services are all profiles'
+        if not handle.service(BackingClasses).requested(pod):
+            return nullcontext()
+        return handle.service(ClaimStore).without_extended_claim(pod)
 
     def queue(self) -> Queue:
         """Who waits for a node; the nominations that the state tells of are made."""

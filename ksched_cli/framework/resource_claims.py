@@ -8,6 +8,7 @@ dynamic-resource-allocation/resourceclaim (resourceclaim.go, pod.go).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain, count
 
 from msgspec import Struct
@@ -24,6 +25,8 @@ from ksched_cli.framework.shared_devices import DeviceID, SharedDevices, device_
 
 # The name, in this pod's scheduling, of the claim for its extended resources.
 EXTENDED_RESOURCES = "<extended-resources>"
+# On a claim that kube-scheduler made for a pod's extended resources.
+CLAIM_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 
 
 class ClaimError(Exception):
@@ -121,6 +124,37 @@ class ClaimStore:
     def extended_of(self, pod: PodInfo) -> ResourceClaim | None:
         """The claim that was made for a pod's extended resources."""
         return self._claims.get(self.extended.get(pod.uid, ("", "")))
+
+    def extended_claim(self, pod: PodInfo) -> ResourceClaim | None:
+        """The claim for a pod's extended resources that an attempt made, this run's or an earlier
+        one. Upstream: findExtendedResourceClaim."""
+        for claim in self._claims.values():
+            owner = claim.metadata.controller
+            if (
+                owner is not None
+                and (owner.name, owner.uid) == (pod.name, pod.uid)
+                and claim.metadata.annotations.get(CLAIM_ANNOTATION) == "true"
+            ):
+                return claim
+        return None
+
+    @contextmanager
+    def without_extended_claim(self, pod: PodInfo) -> Iterator[None]:
+        """As if the pod had not been scheduled yet: the claim for its extended resources is not
+        there meanwhile, and its devices are free."""
+        claim = self.extended_claim(pod)
+        if claim is None:
+            yield
+            return
+        key = claim.namespace, claim.name
+        del self._claims[key]
+        self._remove(claim)
+        try:
+            yield
+        finally:
+            self._claims[key] = claim
+            self._add(claim)
+            self.log += allocated_devices(claim)
 
     def delete(self, claim: ResourceClaim) -> None:
         """Frees its devices. Does nothing if the claim is not there."""

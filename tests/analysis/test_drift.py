@@ -16,8 +16,10 @@ from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.testing import check, cluster, node, pod, simulation
 from tests.clusters import COMPANY, HOST, ZONE, modest_pods, roomy_nodes, states
+from tests.devices import thing
 from tests.draws import drawn
 from tests.narrowing import present
+from tests.plugins.dynamic_resources.test_shared_and_tainted_devices import claim, resource_slice
 
 
 def drift_of(*objects: dict[str, Any], config: dict[str, Any] | None = None) -> dict[str, PodDrift]:
@@ -197,4 +199,66 @@ def test_it_agrees_with_explain_about_a_plugin_that_fails() -> None:
     agree_with_explain(
         cluster(node("a"), node("b"), node("c"), *(pod(f"on-{n}", node=n) for n in "abc")),
         plugins=[Fragile],
+    )
+
+
+GPU = "example.com/gpu"
+
+
+def with_gpu(name: str, device: str) -> list[dict[str, Any]]:
+    """A pod that runs on `a`, and the claim that kube-scheduler made for its GPU."""
+    running = pod(name, node="a")
+    running["metadata"]["uid"] = name
+    running["spec"]["containers"][0]["resources"] = {"requests": {GPU: "1"}}
+    held = claim(f"{name}-extended-resources-x7k2p", {"requests": {"container-0-request-0": {}}})
+    held["metadata"] |= {
+        "namespace": "default",
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": True}
+        ],
+    }
+    result = {
+        "request": "container-0-request-0", "driver": "d", "pool": "p", "device": device
+    }  # fmt: skip
+    held["status"] = {
+        "allocation": {"devices": {"results": [result]}},
+        "reservedFor": [{"resource": "pods", "name": name, "uid": name}],
+    }
+    return [running, held]
+
+
+def test_the_devices_that_a_pod_got_for_its_extended_resources_are_its_own() -> None:
+    objects = [
+        node("a"),
+        node("b"),
+        thing("DeviceClass", "any", {"extendedResourceName": GPU}),
+        resource_slice(0, {"nodeName": "a", "devices": [{"name": "x"}, {"name": "y"}]}),
+        *with_gpu("p", "x"),
+        *with_gpu("q", "y"),
+    ]
+    for drifted in drift_of(*objects).values():
+        assert (drifted.verdict, drifted.best_node) == (Verdict.BEST, "a")
+    run = simulation(cluster(*objects))
+    explanation = explain(run, run.catalog.info(run.state.pods[0]))
+    assert (explanation.node, explanation.running_on) == ("a", "a")
+    check(run)
+
+
+def test_devices_of_another_pod_are_not_free_for_a_running_one() -> None:
+    """`q` asks for two of the devices by a change, and has one of the two itself."""
+    running, held = with_gpu("q", "y")
+    running["spec"]["containers"][0]["resources"]["requests"][GPU] = "2"
+    drifted = drift_of(
+        node("a"),
+        thing("DeviceClass", "any", {"extendedResourceName": GPU}),
+        resource_slice(0, {"nodeName": "a", "devices": [{"name": "x"}, {"name": "y"}]}),
+        *with_gpu("p", "x"),
+        running,
+        held,
+    )
+    assert drifted["p"].verdict == Verdict.BEST
+    assert (drifted["q"].verdict, drifted["q"].rejected_by) == (
+        Verdict.NOT_ALLOWED,
+        "DynamicResources",
     )

@@ -44,11 +44,10 @@ class ExtendedDynamicResources(ScoringDynamicResources):
         from ksched_cli.plugins.dynamic_resources.extended_search import (
             ExtendedSearch,
             claim_for,
-            earlier_claim,
         )
 
         claims_state = read_state(state)
-        claim = earlier_claim(pod, self._store) or claim_for(pod)
+        claim = self._store.extended_claim(pod) or claim_for(pod)
         pending = [each for _, each in claims_state.to_allocate()]
         claims_state.search = claims_state.extended = ExtendedSearch(
             self._handle, pod, pending, claim, self._seconds, bool(claims_state.claims)

@@ -33,7 +33,11 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.device_classes import BackingClasses, is_dra_resource_name
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.resource_claims import EXTENDED_RESOURCES, ClaimStore
+from ksched_cli.framework.resource_claims import (
+    CLAIM_ANNOTATION,
+    EXTENDED_RESOURCES,
+    ClaimStore,
+)
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins.dynamic_resources.search import DeviceSearch
@@ -113,7 +117,6 @@ def _amount(container: Container, resource: str) -> int:
 
 STALE_CLAIM = Status.unresolvable("cannot schedule extended resource claim")
 NO_SUCH_RESOURCE = Status.unresolvable("cannot fit resource")
-CLAIM_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 
 _Resources = frozenset[str]
 
@@ -129,22 +132,6 @@ def claim_for(pod: PodInfo) -> ResourceClaim:
         owner_references=(owner,),
     )
     return ResourceClaim(metadata=metadata)
-
-
-def earlier_claim(pod: PodInfo, store: ClaimStore) -> ResourceClaim | None:
-    """The claim for a pod's extended resources that an earlier attempt left behind.
-
-    Upstream: findExtendedResourceClaim.
-    """
-    for claim in store.all():
-        owner = claim.metadata.controller
-        if (
-            owner is not None
-            and (owner.name, owner.uid) == (pod.name, pod.uid)
-            and claim.metadata.annotations.get(CLAIM_ANNOTATION) == "true"
-        ):
-            return claim
-    return None
 
 
 class ExtendedSearch(DeviceSearch):

@@ -7,11 +7,7 @@ from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
-from ksched_cli.plugins.dynamic_resources.extended_search import (
-    ExtendedSearch,
-    claim_for,
-    earlier_claim,
-)
+from ksched_cli.plugins.dynamic_resources.extended_search import ExtendedSearch, claim_for
 from ksched_cli.testing import cluster, find, node
 from tests.narrowing import present
 from tests.plugins.dynamic_resources.test_extended import BACKING, GPU, TWO_DEVICES, requesting
@@ -23,7 +19,7 @@ def test_nodes_without_the_resource_need_devices_and_others_do_not() -> None:
     state = cluster(*nodes, BACKING, TWO_DEVICES, requesting("p", {GPU: "1"}))
     run = Simulation(state, load_configuration(None, "", registry), registry, Options())
     handle, pod = run.frameworks["default-scheduler"].handle, find(run, "p")
-    assert earlier_claim(pod, handle.service(ClaimStore)) is None
+    assert handle.service(ClaimStore).extended_claim(pod) is None
     search = ExtendedSearch(handle, pod, [], claim_for(pod), 0.0, False)
     verdicts = search.verdicts(Nodes(run.snapshot))
     fits = [verdicts.statuses[status].is_success for status in verdicts.ids]
