@@ -46,6 +46,17 @@ LACKS_NOTICES = (
     " it does"
 )
 
+# Why so many decisions that differ may all expect one node.
+LEAST_GROUPED = 3
+NOT_TAKEN = (
+    "no pod went to {} in between: likely kube-scheduler could not take it, because of a cordon,"
+    " a taint or a failure that is over"
+)
+HELD_ROOM = (
+    "pods went to {} too: likely something that neither state shows held its room, such as pods"
+    " that came and went"
+)
+
 # How many names a reason lists.
 MAX_LISTED = 3
 
@@ -66,6 +77,18 @@ class Difference(Part, frozen=True):
     expected: tuple[str, ...]
     because: str
     scores: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+class DifferenceGroup(Part, frozen=True):
+    """Decisions that differ and would all have taken one node, which is likely to have one cause.
+
+    node: the one that each of them is expected on
+    because: the likely cause
+    """
+
+    node: str
+    pods: tuple[str, ...]
+    because: str
 
 
 class AuditSummary(Part, frozen=True):
@@ -104,6 +127,7 @@ class AuditResult(Answer, frozen=True, kw_only=True):
              bound side by side
     differ: decisions that ksched would not have made
     unexplained: what the two states do not suffice to judge
+    groups: of the decisions that differ, those that all expect one node
     """
 
     COMMAND: ClassVar = "audit"
@@ -117,6 +141,7 @@ class AuditResult(Answer, frozen=True, kw_only=True):
     shifted: Count
     differ: tuple[Difference, ...]
     unexplained: tuple[Unexplained, ...]
+    groups: tuple[DifferenceGroup, ...] = ()
 
 
 def audit(
@@ -233,8 +258,21 @@ class _Auditor:
             refinement=self.refinement,
             shifted=self.cluster.shifted,
             differ=tuple(self.differences),
+            groups=tuple(self._groups()),
             unexplained=(*self.decision_log.unexplained, *self.unexplained),
         )
+
+    def _groups(self) -> Iterator[DifferenceGroup]:
+        """The largest first."""
+        pods: dict[str, list[str]] = {}
+        for difference in self.differences:
+            if len(difference.expected) == 1:
+                pods.setdefault(difference.expected[0], []).append(difference.pod)
+        taken = {each.node for each in self.decisions if isinstance(each, Placement)}
+        for node, keys in sorted(pods.items(), key=lambda item: (-len(item[1]), item[0])):
+            if len(keys) >= LEAST_GROUPED:
+                cause = HELD_ROOM if node in taken else NOT_TAKEN
+                yield DifferenceGroup(node, tuple(keys), cause.format(node))
 
     def _agree(self, verdict: DecisionVerdict) -> None:
         assert verdict.grade is not None

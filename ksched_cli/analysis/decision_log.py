@@ -39,6 +39,7 @@ from ksched_cli.cluster.objects.pod import PodStatus
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.scenario.workloads import renewed_warnings
 
 
 class Unexplained(Part, frozen=True):
@@ -88,6 +89,28 @@ def read_decision_log(
 ) -> DecisionLog:
     """scheduler_names: of the profiles that are judged. log: the scheduler's"""
     return _Reader(before, after, scheduler_names).read(log)
+
+
+def why_swapped(before: ClusterState, after: ClusterState) -> str:
+    """Why the first state must be the later one, or "": a pod keeps its node, and an object's
+    resourceVersion only rises."""
+    if after.taken and before.taken > after.taken:
+        return f"it was taken at {before.taken}, the other at {after.taken}"
+    pods = {pod.uid: pod for pod in after.pods}
+    risen, fallen = 0, []
+    for pod in before.pods:
+        now = pods.get(pod.uid)
+        if now is None:
+            continue
+        if pod.node_name and not now.node_name:
+            return f"{pod.key} has a node in it, and none in the other"
+        versions = [parse_int64(each.metadata.resource_version) or 0 for each in (pod, now)]
+        risen += versions[0] < versions[1]
+        if versions[0] > versions[1] > 0:
+            fallen.append(pod.key)
+    if fallen and not risen:
+        return f"the resourceVersion of {fallen[0]} is higher in it than in the other"
+    return ""
 
 
 class _Reader:
@@ -293,7 +316,8 @@ class _Reader:
             for key, claim in merged["resource_claims"].items()
         }
         merged["resource_claims"] = claims
-        return replace(self.before, **merged, pods=tuple(pods.values())), newcomers
+        state = replace(self.before, **merged, pods=tuple(pods.values()))
+        return replace(state, warnings=renewed_warnings(self.before, state)), newcomers
 
 
 def _with_preemptions(

@@ -8,10 +8,14 @@ pkg/scheduler/eventhandlers.go (deletePodFromCache) and pkg/scheduler/framework/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
+import msgspec
+
+from ksched_cli.kube.gzipped import unpacked
 from ksched_cli.kube.selectors import parse_int64
 
 
@@ -68,13 +72,21 @@ _EVENTS = {
 # The field that names the pod, where it is not "pod".
 _SUBJECTS = {LogEvent.EVICTION: "preemptor", LogEvent.LEAVING: "victim", LogEvent.VICTIM: "victim"}
 
-# As text, then as JSON (--logging-format=json), whose fields come in no fixed order.
-_EVENT = re.compile(r'(?:\] |"msg":)"(?P<event>[^"]+)"')
+_EVENT = re.compile(r'\] "(?P<event>[^"]+)"')
 _FIELD = re.compile(
-    r'\b(?P<field>pod|victim|preemptor|node|err|numVictims)"?[=:]'
-    r'(?:"(?P<text>(?:[^"\\]|\\.)*)"'
-    r'|\{"name":"(?P<name>[^"]+)","namespace":"(?P<namespace>[^"]+)"\}|(?P<number>\d+))'
+    r"\b(?P<field>pod|victim|preemptor|node|err|numVictims)="
+    r'(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<number>\d+))'
 )
+# What a container runtime, or kubectl logs --timestamps, writes before a line. P: the line goes on
+# in the next one.
+_PREFIX = re.compile(
+    r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) (?P<tag>[PF])(?::\w+)* )?"
+)
+_DOCKER = '{"log":'
+_JSON = "{"
+# The month, day and time of a line; in January a file of December is the older one.
+_TIME = re.compile(r"[IWEF](?P<time>\d{4} \d\d:\d\d:\d\d\.\d+)")
+_DECEMBER, _JANUARY = "12", "01"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +103,53 @@ class LogLine:
     victim_count: int = 0
 
 
+def read_logs(files: Iterable[tuple[bytes, str]]) -> list[LogLine]:
+    """Files that a log was rotated into, in any order, gzipped or not: bytes and name. Raises
+    InputError for gzip that is not whole."""
+    logs = []
+    for data, name in files:
+        text = unpacked(data, name).decode(errors="replace")
+        lines = list(_payloads(text.splitlines()))
+        logs.append((_first_time(lines), lines))
+    turns_year = {_DECEMBER, _JANUARY} <= {time[:2] for time, _ in logs}
+    logs.sort(key=lambda log: (turns_year and log[0].startswith(_JANUARY), log[0]))
+    return read_log(line for _, lines in logs for line in lines)
+
+
+def _payloads(lines: Iterable[str]) -> Iterator[str]:
+    """What the scheduler wrote, without what a container runtime wraps its lines in."""
+    part = ""
+    for line in lines:
+        if line.startswith(_DOCKER):
+            line = str(_json_object(line).get("log", "")).rstrip("\n")
+        prefix = _PREFIX.match(line)
+        part += line[prefix.end() :] if prefix else line
+        if prefix is None or prefix["tag"] != "P":
+            yield part
+            part = ""
+    if part:
+        yield part
+
+
+def _first_time(lines: Iterable[str]) -> str:
+    """Sorts as the files do that begin so; "" where no line has one."""
+    for line in lines:
+        if line.startswith(_JSON) and isinstance(ts := _json_object(line).get("ts"), int | float):
+            return f"{ts:024.6f}"
+        if match := _TIME.match(line):
+            return match["time"]
+    return ""
+
+
 def read_log(lines: Iterable[str]) -> list[LogLine]:
-    """In their order; other lines are passed over."""
+    """In their order, written as text or as JSON (--logging-format=json); other lines are passed
+    over."""
     answer = []
     for line in lines:
-        match = _EVENT.search(line)
-        event = _EVENTS.get(match["event"]) if match else None
-        if match is None or event is None:
+        name, fields = _json_line(line) if line.startswith(_JSON) else _text_line(line)
+        event = _EVENTS.get(name)
+        if event is None:
             continue
-        fields = _fields(line)
         pod = fields.get(_SUBJECTS.get(event, "pod")) or fields.get("pod", "")
         if pod or event is LogEvent.NODE:
             answer.append(
@@ -108,22 +158,39 @@ def read_log(lines: Iterable[str]) -> list[LogLine]:
                     pod,
                     fields.get("node", ""),
                     fields.get("preemptor", "") if event is not LogEvent.EVICTION else "",
-                    _message(fields) if event is LogEvent.REFUSAL else "",
+                    fields.get("err", "") if event is LogEvent.REFUSAL else "",
                     parse_int64(fields.get("numVictims")) or 0,
                 )
             )
     return answer
 
 
-def _message(fields: Mapping[str, str]) -> str:
-    return fields.get("err", "").replace('\\"', '"')
-
-
-def _fields(line: str) -> dict[str, str]:
-    """By name; of objects their keys."""
-    return {
-        match["field"]: f"{match['namespace']}/{match['name']}"
-        if match["name"]
-        else match["text"] or match["number"] or ""
-        for match in _FIELD.finditer(line)
+def _text_line(line: str) -> tuple[str, dict[str, str]]:
+    """The message and the fields that matter, by name."""
+    match = _EVENT.search(line)
+    if match is None or match["event"] not in _EVENTS:
+        return "", {}
+    return match["event"], {
+        field["field"]: (field["text"] or field["number"] or "").replace('\\"', '"')
+        for field in _FIELD.finditer(line)
     }
+
+
+def _json_line(line: str) -> tuple[str, dict[str, str]]:
+    """As _text_line; of objects their keys."""
+    values = _json_object(line)
+    return str(values.get("msg", "")), {name: _shown(value) for name, value in values.items()}
+
+
+def _json_object(line: str) -> Mapping[str, Any]:
+    try:
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return "/".join(str(value[part]) for part in ("namespace", "name") if part in value)
+    return str(value)

@@ -55,19 +55,19 @@ After = Annotated[
 
 
 Log = Annotated[
-    str,
+    list[str] | None,
     typer.Option(
         "--scheduler-log",
         metavar="FILE",
         help="kube-scheduler's log of that time, at -v=3 or more: the exact order of the "
-        "decisions, and when pods left; at -v=4 also when it noticed nominations.",
-        show_default=False,
+        "decisions, and when pods left; at -v=4 also when it noticed nominations. Repeatable, for "
+        "the files of a log that was rotated.",
     ),
 ]
 
 
 def audit(
-    options: AuditOptions, before: Before = None, after: After = None, scheduler_log: Log = ""
+    options: AuditOptions, before: Before = None, after: After = None, scheduler_log: Log = None
 ) -> ExitCode:
     """Did a real scheduler decide as this configuration says?
 
@@ -85,7 +85,7 @@ def audit(
 
     if not before or not after:
         raise UsageError("audit needs two states: --before PATH and --after PATH")
-    open_simulation, decision_log = _open(options, before, after, scheduler_log)
+    open_simulation, decision_log = _open(options, before, after, scheduler_log or [])
     simulations = [open_simulation()]
     runs.introduce(simulations[0])
 
@@ -112,12 +112,12 @@ def audit(
 
 
 def _open(
-    options: AuditOptions, before: list[str], after: list[str], scheduler_log: str
+    options: AuditOptions, before: list[str], after: list[str], logs: list[str]
 ) -> tuple[Callable[[], Simulation], DecisionLog]:
     """What makes a simulation to replay the decisions. Raises KschedError."""
     from msgspec.structs import replace
 
-    from ksched_cli.analysis.decision_log import read_decision_log
+    from ksched_cli.analysis.decision_log import read_decision_log, why_swapped
     from ksched_cli.analysis.decision_order import OrderSource
     from ksched_cli.analysis.scheduler_events import EVENT_KINDS
     from ksched_cli.cluster.loading.load import load_state
@@ -125,7 +125,14 @@ def _open(
     from ksched_cli.commands.output import warn
     from ksched_cli.kube.file_paths import check_standard_input
 
-    check_standard_input({"--before": before, "--after": after, "--config": [options.config]})
+    check_standard_input(
+        {
+            "--before": before,
+            "--after": after,
+            "--config": [options.config],
+            "--scheduler-log": logs,
+        }
+    )
     run = replace(
         runs.configured_run(options, options.config),
         states=tuple(before),
@@ -137,15 +144,18 @@ def _open(
     run.check()
     opener = runs.opener(run, reads=frozenset(EVENT_KINDS))
     state, later = opener.base_state(run), load_state(after, reads=opener.kinds(run))
+    reason = why_swapped(state, later)
+    if reason:
+        raise UsageError(f"--before is later than --after: {reason}; swap them")
     for line in later.warnings:
         if line not in state.warnings:
             warn(line)
     configuration = opener.configuration(run)
     names = {profile.scheduler_name for profile in configuration.profiles}
-    log = _log(scheduler_log) if scheduler_log else []
+    log = _log(logs) if logs else []
     decision_log = read_decision_log(state, later, names, log)
     if log and decision_log.order is not OrderSource.LOG:
-        warn(f"{scheduler_log} lacks attempts of pods that were placed; it is not used")
+        warn(f"{', '.join(logs)} lacks attempts of pods that were placed; it is not used")
 
     def open_simulation() -> Simulation:
         simulation = opener.simulation(run, state=decision_log.state)
@@ -155,13 +165,13 @@ def _open(
     return open_simulation, decision_log
 
 
-def _log(path: str) -> list[LogLine]:
+def _log(paths: list[str]) -> list[LogLine]:
     """Warns of one without what is read of it. Raises InputError."""
-    from ksched_cli.analysis.scheduler_log import read_log
+    from ksched_cli.analysis.scheduler_log import read_logs
     from ksched_cli.commands.output import warn
     from ksched_cli.kube.documents import read_file
 
-    lines = read_log(read_file(path)[0].decode(errors="replace").splitlines())
+    lines = read_logs(map(read_file, paths))
     if not lines:
-        warn(f"{path} has no attempts to schedule pods: they are written at -v=3")
+        warn(f"{', '.join(paths)} has no attempts to schedule pods: they are written at -v=3")
     return lines

@@ -55,6 +55,7 @@ def table(answer: AuditResult, limit: Limit) -> str:
     parts = [
         headline(answer, limit),
         _counts(answer, limit),
+        _groups(answer, limit),
         _differences(answer, limit),
         _unexplained(answer, limit),
     ]
@@ -91,10 +92,22 @@ def _counts(answer: AuditResult, limit: Limit) -> str:
     return "\n\n".join(part for part in (agree, paragraph(order, limit)) if part)
 
 
+def _groups(answer: AuditResult, limit: Limit) -> str:
+    rows = [
+        (listed(group.pods, limit), f"{len(group.pods):,}", group.node, group.because)
+        for group in answer.groups
+    ]
+    headers = ("DIFFER ALIKE", "PODS", "EXPECTED", "LIKELY BECAUSE")
+    return cut_columns(headers, rows, limit) if rows else ""
+
+
 def _differences(answer: AuditResult, limit: Limit) -> str:
+    """Those in groups show with all alone."""
+    grouped = {group.node for group in answer.groups if limit.rows is not None}
     rows = [
         (item.pod, item.node or "none", listed(item.expected, limit) or "none", item.because)
         for item in answer.differ
+        if not (len(item.expected) == 1 and item.expected[0] in grouped)
     ]
     headers = ("DIFFERS", "ON", "EXPECTED", "BECAUSE")
     return cut_columns(headers, rows, limit.first(SHOWN_DIFFERENCES)) if rows else ""

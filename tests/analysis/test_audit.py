@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from msgspec.structs import asdict
 
-from ksched_cli.analysis.audit import LACKS_NOTICES, AuditResult, audit
+from ksched_cli.analysis.audit import HELD_ROOM, LACKS_NOTICES, NOT_TAKEN, AuditResult, audit
 from ksched_cli.analysis.decision_log import read_decision_log
 from ksched_cli.analysis.decision_order import OrderSource
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
@@ -274,6 +274,18 @@ def test_pods_of_other_schedulers_take_their_room_unjudged() -> None:
     after = replace(before, pods=(bound(other, "a", 3), bound(p, "b", 9)))
     answer = audited(before, after)
     assert (answer.decisions, answer.differ) == (1, ())
+
+
+@pytest.mark.parametrize(("used", "cause"), [(False, NOT_TAKEN), (True, HELD_ROOM)])
+def test_differences_that_all_expect_one_node_are_a_group(used: bool, cause: str) -> None:
+    pods = [pod(name, cpu=1) for name in "pqrs"]
+    before = cluster(node("a", cpu=8), node("b", cpu=64), *pods)
+    on = ["b" if used else "a", "a", "a", "a"]
+    after = replace(before, pods=tuple(bound(p, on[n], n + 1) for n, p in enumerate(before.pods)))
+    answer = audited(before, after)
+    (group,) = answer.groups
+    keys = tuple(f"default/{name}" for name in "pqrs"[used:])
+    assert (group.node, group.pods, group.because) == ("b", keys, cause.format("b"))
 
 
 def test_nothing_decided_is_no_decision() -> None:

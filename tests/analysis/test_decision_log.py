@@ -8,6 +8,7 @@ from msgspec import structs
 from ksched_cli.analysis.decision_log import (
     DecisionLog,
     read_decision_log,
+    why_swapped,
 )
 from ksched_cli.analysis.decision_order import (
     Departure,
@@ -234,3 +235,26 @@ def test_a_log_without_an_attempt_of_a_placed_pod_is_not_used() -> None:
     after = replace(before, pods=(bound(before.pods[0], "a", 3),))
     log = [LogLine(LogEvent.ATTEMPT, "default/other")]
     assert read_decision_log(before, after, PROFILES, log).order is OrderSource.RESOURCE_VERSIONS
+
+
+def test_the_later_of_two_states_is_told_by_what_only_rises() -> None:
+    before = cluster(node("a"), pod("p"), pod("q", node="a"))
+    p, q = before.pods
+    first = replace(before, pods=(p, bound(q, "a", 5)), taken="2026-01-01T00:00:00Z")
+    second = replace(before, pods=(bound(p, "a", 9), bound(q, "a", 7)))
+    for later in (
+        second,
+        replace(second, pods=(p, bound(q, "a", 7))),
+        replace(first, taken="2026-01-01T00:00:01Z"),
+    ):
+        assert not why_swapped(first, later)
+        assert why_swapped(later, first)
+    assert not why_swapped(first, first)
+    assert why_swapped(second, first) == "default/p has a node in it, and none in the other"
+
+
+def test_the_state_to_begin_with_is_warned_of_as_it_is_with_what_came() -> None:
+    nodes = cluster(node("a"))
+    after = cluster(node("a"), pod("p", node="a"))
+    assert nodes.warnings == ("no Pods in the state: there is nothing to schedule",)
+    assert read_decision_log(nodes, after, PROFILES).state.warnings == ()

@@ -1,8 +1,13 @@
 """Reading kube-scheduler's log."""
 
+import gzip
+import json
+from collections.abc import Callable
+
 import pytest
 
-from ksched_cli.analysis.scheduler_log import LogEvent, LogLine, read_log
+from ksched_cli.analysis.scheduler_log import LogEvent, LogLine, read_log, read_logs
+from ksched_cli.errors import InputError
 
 TEXT = """\
 I1122 09:49:26.433718   10085 schedule_one.go:100] "Attempting to schedule pod" pod="default/p"
@@ -32,6 +37,65 @@ def test_room_that_is_made_for_a_pod_is_read_though_the_node_comes_first() -> No
 
 def test_a_log_in_json_is_read_too() -> None:
     assert read_log([JSON]) == [LogLine(LogEvent.ATTEMPT, "default/p")]
+
+
+def test_nodes_and_messages_in_json_are_read_as_in_text() -> None:
+    node = '{"ts":1.0,"msg":"Add event for node","v":3,"node":{"name":"node-025"}}'
+    refusal = (
+        '{"ts":2.0,"msg":"Unable to schedule pod; no fit; waiting","v":2,'
+        '"pod":{"name":"p","namespace":"d"},"err":"taint {a: \\"b\\"}."}'
+    )
+    assert read_log([node, refusal]) == [
+        LogLine(LogEvent.NODE, "", "node-025"),
+        LogLine(LogEvent.REFUSAL, "d/p", message='taint {a: "b"}.'),
+    ]
+
+
+ATTEMPT = (
+    'I1122 09:49:26.433718 1 schedule_one.go:100] "Attempting to schedule pod" pod="default/p"'
+)
+STAMP = "2026-11-22T09:49:26.433718123Z"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{STAMP} stderr F {ATTEMPT}",
+        f"{STAMP} stderr P {ATTEMPT[:60]}\n{STAMP} stderr F {ATTEMPT[60:]}",
+        f"{STAMP[:-1]}+02:00 stdout F:tag {JSON}",
+        f"{STAMP} {ATTEMPT}",
+        json.dumps({"log": f"{ATTEMPT}\n", "stream": "stderr", "time": STAMP}),
+        json.dumps({"log": f"{JSON}\n", "stream": "stderr", "time": STAMP}),
+    ],
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_what_a_container_runtime_adds_is_taken_off(
+    text: str, pack: Callable[[bytes], bytes]
+) -> None:
+    assert read_logs([(pack(text.encode()), "log")]) == [LogLine(LogEvent.ATTEMPT, "default/p")]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ("I1122 09:49:27.0 1 a", "I1122 10:00:00.0 1 a"),
+        ("I1231 23:59:59.0 1 a", "I0101 00:00:00.0 1 a"),
+        (f"{STAMP} stderr F I0930 09:49:27.0 1 a", "I1001 09:49:27.0 1 a"),
+        ('{"ts":1763804966433.7,"msg":"a"}', '{"ts":1763804976433.7,"msg":"a"}'),
+    ],
+)
+def test_files_of_a_rotated_log_are_in_the_order_of_their_times(files: tuple[str, str]) -> None:
+    data = [
+        (f'{first}\nI1 1 a.go:1] "Attempting to schedule pod" pod="d/{name}"'.encode(), name)
+        for name, first in zip("pq", files, strict=True)
+    ]
+    for order in (data, data[::-1]):
+        assert [line.pod for line in read_logs(order)] == ["d/p", "d/q"]
+
+
+def test_gzip_that_is_not_whole_is_an_error() -> None:
+    with pytest.raises(InputError, match=r"not gzip: .*is the file complete"):
+        read_logs([(gzip.compress(ATTEMPT.encode())[:-9], "a.log.gz")])
 
 
 EVICTIONS = """\

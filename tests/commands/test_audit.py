@@ -1,5 +1,6 @@
 """`ksched audit` from the command line."""
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -134,6 +135,34 @@ def test_both_states_are_needed(ksched: Ksched, write: Write, missing: str) -> N
     options = [o for name in ("before", "after") if name != missing for o in (f"--{name}", path)]
     code, _, err = ksched("audit", *options)
     assert (code, err) == (2, "error: audit needs two states: --before PATH and --after PATH\n")
+
+
+def test_swapped_states_are_an_error(ksched: Ksched, write: Write) -> None:
+    before = write("before", *NODES, pod("p", cpu=2))
+    after = write("after", *NODES, bound("p", "b", cpu=2))
+    code, _, err = ksched("audit", "--before", after, "--after", before)
+    assert (code, err) == (
+        2,
+        "error: --before is later than --after: default/p has a node in it, and none in the other; "
+        "swap them\n",
+    )
+
+
+def test_pods_that_all_came_later_are_no_state_without_pods(ksched: Ksched, write: Write) -> None:
+    before = write("before", *NODES)
+    after = write("after", *NODES, bound("p", "b", cpu=2))
+    assert ksched("audit", "--before", before, "--after", after)[2] == ""
+
+
+def test_a_log_in_several_packed_files_is_one(ksched: Ksched, write: Write, tmp_path: Path) -> None:
+    before = write("before", *NODES, pod("big", cpu=7), pod("p", cpu=3))
+    after = write("after", *NODES, bound("big", "b", 31, cpu=7), bound("p", "a", 1, cpu=3))
+    old, new = tmp_path / "scheduler.log.1.gz", tmp_path / "scheduler.log"
+    old.write_bytes(gzip.compress(attempt("big").encode()))
+    new.write_text(attempt("p").replace("09:00", "10:00"))
+    files = [option for path in (new, old) for option in ("--scheduler-log", path)]
+    code, out, _ = ksched("audit", "--before", before, "--after", after, *files, "-o", "json")
+    assert (code, json.loads(out)["order"]) == (0, "log")
 
 
 def test_standard_input_is_read_once(ksched: Ksched) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from ksched_cli.analysis.audit import AuditResult, AuditSummary, Difference
+from ksched_cli.analysis.audit import AuditResult, AuditSummary, Difference, DifferenceGroup
 from ksched_cli.analysis.decision_log import Unexplained
 from ksched_cli.analysis.decision_order import OrderSource, Refinement
 from ksched_cli.report import audit
@@ -71,6 +71,32 @@ def test_the_table_shows_what_agrees_what_differs_and_what_is_not_judged() -> No
         "NOT JUDGED PODS BECAUSE",
         "shop/x, shop/y 2 nodes came in between: d",
     ]
+
+
+ALIKE = replace(
+    ANSWER,
+    differ=(
+        *(Difference(f"shop/p{n}", "b", ("d",), f"d has {n} points") for n in range(3)),
+        *ANSWER.differ,
+    ),
+    groups=(DifferenceGroup("d", ("shop/p0", "shop/p1", "shop/p2"), "it was down"),),
+    decisions=1210,
+)
+
+
+def test_differences_of_one_likely_cause_are_a_line_and_all_of_them_on_request() -> None:
+    conforms(ALIKE, "audit_result")
+    grouped = [
+        "DIFFER ALIKE PODS EXPECTED LIKELY BECAUSE",
+        "shop/p0, shop/p1, shop/p2 3 d it was down",
+        "",
+        "DIFFERS ON EXPECTED BECAUSE",
+    ]
+    short = squeezed(audit.table(ALIKE, Limit(100, 40)))
+    begin = short.index(grouped[0])
+    assert short[begin : begin + 4] == grouped
+    assert short[begin + 4].startswith("shop/web-1 b a, c")
+    assert "shop/p1 b d d has 1 points" in squeezed(audit.table(ALIKE, EVERYTHING))
 
 
 def test_the_headline_alone_says_that_all_is_well() -> None:

@@ -69,6 +69,7 @@ class _ListedKind(msgspec.Struct):
 class _Snapshot(msgspec.Struct):
     """What `ksched snapshot` says of a cluster beside its objects (live/snapshot.py)."""
 
+    taken: str = ""
     lists: tuple[_ListedKind, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -119,6 +120,7 @@ class Collector:
         self._repeated: list[str] = []
         self._of_snapshots: list[str] = []
         self._whole_kinds: set[str] = set()
+        self._taken = ""
         self._fields = FieldChecker()
         # Locations of the pods that need a priority class, for errors: classes may come after pods.
         self._class_users: dict[str, ObjectLocation] = {}
@@ -144,6 +146,7 @@ class Collector:
         fields["pods"] = tuple(fields["pods"].values())
         fields["others"] = Others(self._custom_objects)
         fields |= {"skipped": self._skipped, "whole_kinds": frozenset(self._whole_kinds)}
+        fields["taken"] = self._taken
         state = ClusterState(**fields)
         warnings += (
             *self._of_snapshots,
@@ -191,6 +194,7 @@ class Collector:
 
     def _add_snapshot(self, about: _Snapshot) -> None:
         self._of_snapshots += about.warnings
+        self._taken = max(self._taken, about.taken)
         self._whole_kinds |= {entry.kind for entry in about.lists if not entry.namespace}
 
     def _read_header(self, data: msgspec.Raw) -> _Header:
