@@ -37,6 +37,8 @@ _LEFT_OUT: Mapping[str, str] = {
 
 def explanation(error: FieldError, key: str) -> tuple[str, str]:
     """Message and hint. key: the last step of the error's path"""
+    if not error.path:  # args as a whole: the plugin says which field it means
+        return _BY_TYPE[error.type](error, key)
     for pattern, explain in _BY_DETAIL:
         match = re.search(pattern, error.detail)
         if match:

@@ -36,6 +36,12 @@ def test_what_is_no_configuration_is_said_once(
     ("error", "rule", "path", "message"),
     [
         (invalid("a.b", 0, "not in range"), "invalid-value", "x.a.b", "b: 0 is not in range"),
+        (
+            invalid("", {"aTime": -1}, "aTime must be greater than 0"),
+            "invalid-value",
+            "x",
+            'x: {"aTime":-1} is not valid: aTime must be greater than 0',
+        ),
         (required("a", ""), "missing-value", "x.a", "a is missing"),
         (duplicate("a", "n"), "duplicate-value", "x.a", '"n" is given twice'),
         (unsupported("a", "ab", ["abc"]), "unsupported-value", "x.a", '"ab" is not a value of a'),
