@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import (
     All,
     CommonOptions,
@@ -38,30 +37,24 @@ class AuditOptions(CommonOptions):
 
 Before = Annotated[
     list[str] | None,
-    typer.Option(
-        "--before",
-        metavar="PATH",
-        help="The cluster's state before the decisions, as --state of other commands; repeatable.",
+    option(
+        "The cluster's state before the decisions, as --state of other commands; repeatable.",
+        "PATH",
     ),
 ]
 After = Annotated[
     list[str] | None,
-    typer.Option(
-        "--after",
-        metavar="PATH",
-        help="The state after them, best with the scheduler's events; repeatable.",
-    ),
+    option("The state after them, best with the scheduler's events; repeatable.", "PATH"),
 ]
 
 
 Log = Annotated[
     list[str] | None,
-    typer.Option(
-        "--scheduler-log",
-        metavar="FILE",
-        help="kube-scheduler's log of that time, at -v=3 or more: the exact order of the "
+    option(
+        "kube-scheduler's log of that time, at -v=3 or more: the exact order of the "
         "decisions, and when pods left; at -v=4 also when it noticed nominations. Repeatable, for "
         "the files of a log that was rotated.",
+        "FILE",
     ),
 ]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.command_line import whole_number
+from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.completion import complete_node, complete_pod
 from ksched_cli.commands.forms import COMMON_FORMS
 from ksched_cli.commands.options import POD_HELP, Alone, StateOptions
@@ -27,33 +27,27 @@ class CapacityOptions(StateOptions):
 
     file: Annotated[
         str | None,
-        typer.Option(
-            "-f",
-            "--filename",
-            metavar="FILE",
-            help="A pod or a workload that need not be in the state; - is standard input.",
+        option(
+            "A pod or a workload that need not be in the state; - is standard input.",
+            "FILE",
+            name="--filename",
+            short="-f",
         ),
     ] = None
     maximum: Annotated[
         int,
-        typer.Option(
-            "--max",
-            metavar="N",
+        option(
+            "Stop at so many copies.",
+            "N",
+            name="--max",
             parser=whole_number("--max", 1, MAX_COPIES),
-            help="Stop at so many copies.",
         ),
     ] = MAXIMUM
     pending: Annotated[
-        bool,
-        typer.Option(
-            "--pending", help="How many copies of the node of --like all pending pods need."
-        ),
+        bool, option("How many copies of the node of --like all pending pods need.")
     ] = False
     like: Annotated[
-        str | None,
-        typer.Option(
-            "--like", metavar="NODE", help="The node to copy.", autocompletion=complete_node
-        ),
+        str | None, option("The node to copy.", "NODE", autocompletion=complete_node)
     ] = None
     alone: Alone = False
 

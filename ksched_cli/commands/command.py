@@ -16,6 +16,7 @@ from inspect import Parameter, signature
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from ksched_cli.commands.options import (
     Before,
@@ -138,9 +139,18 @@ def _parameters(
         for name, parameter in signature(function).parameters.items()
         if name not in objects
     ]
+    for parameter in (*of_objects, *own):
+        _name_option(parameter)
     shared = get_type_hints(StateOptions, include_extras=True)
     own += [option for option in of_objects if shared.get(option.name) != option.annotation]
     return _in_help_order([option for option in of_objects if option not in own], own)
+
+
+def _name_option(parameter: Parameter) -> None:
+    """An option is called as its parameter is, unless it has a name."""
+    for mark in get_args(parameter.annotation):
+        if isinstance(mark, OptionInfo) and "--" not in "".join(mark.param_decls or ()):
+            mark.param_decls = (*(mark.param_decls or ()), f"--{parameter.name.replace('_', '-')}")
 
 
 def _default(field: Field[Any]) -> Any:

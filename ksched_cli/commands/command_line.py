@@ -141,6 +141,17 @@ def _split_trace(arg: str) -> Sequence[str]:
     return (option, pod) if equals and option == "--trace" else (arg,)
 
 
+def option(
+    help_text: str, metavar: str | None = None, short: str = "", name: str = "", **settings: Any
+) -> Any:
+    """An option of a command, beside its type in `Annotated`.
+
+    name: else the parameter's, with dashes. settings: as typer.Option's
+    """
+    names = filter(None, (short, name))
+    return typer.Option(..., *names, metavar=metavar, help=help_text, **settings)
+
+
 def whole_number(
     option: str, least: int | None = None, most: int | None = None
 ) -> Callable[[str | int], int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.command_line import SIDES, whole_number
+from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.options import Before, StateOptions
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.kube.file_paths import check_standard_input
@@ -35,28 +35,20 @@ class CompareOptions(StateOptions):
 
     timeline: Annotated[
         str,
-        typer.Option(
-            "--timeline",
-            metavar="FILE",
-            help="Replay this timeline on each side, as `replay` does: who waits how long.",
-            show_default=False,
-        ),
+        option("Replay this timeline on each side, as `replay` does: who waits how long.", "FILE"),
     ] = ""
     seeds: Annotated[
         int | None,
-        typer.Option(
-            "--seeds",
-            metavar="N",
+        option(
+            "Draw ties N times on each side; report means with 95 % intervals.",
+            "N",
             parser=whole_number("--seeds", 2, 1_000),
-            help="Draw ties N times on each side; report means with 95 % intervals.",
         ),
     ] = None
     vs: Annotated[
         list[str] | None,
-        typer.Option(
-            SIDES,
-            metavar="OPTIONS...",
-            help="One more side: the options before the first --vs, and these; repeatable.",
+        option(
+            "One more side: the options before the first --vs, and these; repeatable.", "OPTIONS..."
         ),
         Before("plugin"),
     ] = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode, as_command
-from ksched_cli.commands.command_line import Command, CommandGroup
+from ksched_cli.commands.command_line import Command, CommandGroup, option
 from ksched_cli.commands.options import SOURCE_HELP, AllowPlugins, CommonOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_paths import STDIN, split_reference
@@ -124,9 +124,7 @@ def _configuration(opener: Opener, run: Run, allowed: tuple[AllowedPlugin, ...])
 def migrate(
     options: CommonOptions,
     file: Annotated[str, typer.Argument(metavar="FILE", help=SOURCE_HELP)],
-    write: Annotated[
-        bool, typer.Option("-w", "--write", help="Write the new configuration to FILE.")
-    ] = False,
+    write: Annotated[bool, option("Write the new configuration to FILE.", short="-w")] = False,
 ) -> ExitCode:
     """The same configuration in the newest apiVersion, comments kept.
 

@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.command_line import whole_number
+from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.completion import complete_node
 from ksched_cli.commands.options import Alone, OptionalPodName, ShownOptions, StateOptions
 from ksched_cli.errors import UsageError
@@ -24,23 +22,17 @@ if TYPE_CHECKING:
 class ExplainOptions(ShownOptions):
     """Of `explain`: a field per option."""
 
-    pending: Annotated[
-        bool, typer.Option("--pending", help="All pods that stay pending, in groups.")
-    ] = False
+    pending: Annotated[bool, option("All pods that stay pending, in groups.")] = False
     node: Annotated[
         list[str] | None,
-        typer.Option(
-            "--node",
-            metavar="NODE",
-            help="Show this node beside the chosen one; repeatable.",
+        option(
+            "Show this node beside the chosen one; repeatable.",
+            "NODE",
             autocompletion=complete_node,
         ),
     ] = None
     top: Annotated[
-        int | None,
-        typer.Option(
-            "--top", metavar="N", parser=whole_number("--top", 1), help="Show the N best nodes."
-        ),
+        int | None, option("Show the N best nodes.", "N", parser=whole_number("--top", 1))
     ] = None
     alone: Alone = False
 

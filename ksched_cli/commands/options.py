@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from ksched_cli.commands.command_line import positive_number, whole_number
+from ksched_cli.commands.command_line import option, positive_number, whole_number
 from ksched_cli.commands.completion import complete_pod
 from ksched_cli.commands.forms import check_form, parse_form
 from ksched_cli.kube.versions import MINORS
@@ -29,176 +29,122 @@ POD_HELP = "name, namespace/name or pod/name; or a workload's, as deployment/web
 
 State = Annotated[
     list[str] | None,
-    typer.Option(
-        "--state",
-        metavar="PATH",
-        help="Cluster state: a file, a folder with its sub-folders, or - for standard input; "
+    option(
+        "Cluster state: a file, a folder with its sub-folders, or - for standard input; "
         "gzipped or not; repeatable. Without it: $KSCHED_STATE, else cluster.yaml, cluster.yml or "
         "cluster.json (or .gz) here.",
+        "PATH",
     ),
     Before("plugin"),
 ]
 Live = Annotated[
-    bool,
-    typer.Option("--live", help="The cluster that your kubeconfig names, as it is now."),
-    Before("plugin"),
+    bool, option("The cluster that your kubeconfig names, as it is now."), Before("plugin")
 ]
 Context = Annotated[
     str,
-    typer.Option(
-        "--context",
-        metavar="NAME",
-        help="With --live: a context of the kubeconfig, not its current one.",
-        show_default=False,
-    ),
+    option("With --live: a context of the kubeconfig, not its current one.", "NAME"),
     Before("plugin"),
 ]
 Kubeconfig = Annotated[
     str,
-    typer.Option(
-        "--kubeconfig",
-        metavar="PATH",
-        help="With --live: instead of $KUBECONFIG, else ~/.kube/config.",
-        show_default=False,
-    ),
+    option("With --live: instead of $KUBECONFIG, else ~/.kube/config.", "PATH"),
     Before("plugin"),
 ]
 SOURCE_HELP = "A file, - for standard input, or FILE#NAME where a file holds several."
 Config = Annotated[
     str | None,
-    typer.Option(
-        "--config",
-        metavar="PATH",
+    option(
+        f"KubeSchedulerConfiguration. {SOURCE_HELP} Without it, the default configuration.",
+        "PATH",
         envvar="KSCHED_CONFIG",
-        help=f"KubeSchedulerConfiguration. {SOURCE_HELP} Without it, the default configuration.",
     ),
     Before("plugin"),
 ]
 ChangeOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--change",
-        metavar="TEXT",
-        help="Something to do to the state first, in kubectl's words, as 'drain node-3'; "
-        "repeatable.",
+    option(
+        "Something to do to the state first, in kubectl's words, as 'drain node-3'; repeatable.",
+        "TEXT",
     ),
     Before("plugin"),
 ]
 ScenarioOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--scenario",
-        metavar="FILE",
-        help="A file of changes, done before those of --change; repeatable.",
-    ),
+    option("A file of changes, done before those of --change; repeatable.", "FILE"),
     Before("plugin"),
 ]
 NoWorkloads = Annotated[
     bool,
-    typer.Option(
-        "--no-workloads",
-        help="Make no pods of workloads that the state holds or a change applies.",
-    ),
+    option("Make no pods of workloads that the state holds or a change applies."),
     Before("plugin"),
 ]
 Plugin = Annotated[
     list[str] | None,
-    typer.Option(
-        "--plugin",
-        metavar="MODULE:NAME|FILE.py",
-        help="A plugin that is not installed; repeatable. Without a configuration it joins the "
+    option(
+        "A plugin that is not installed; repeatable. Without a configuration it joins the "
         "default profile at every point it extends.",
+        "MODULE:NAME|FILE.py",
     ),
 ]
 NoPlugins = Annotated[
-    bool,
-    typer.Option(
-        "--no-plugins",
-        help="Refuse plugins that a file names and --plugin does not. Installed ones stay.",
-    ),
+    bool, option("Refuse plugins that a file names and --plugin does not. Installed ones stay.")
 ]
 AllowPlugins = Annotated[
     list[str] | None,
-    typer.Option(
-        "--allow-plugins",
-        metavar="NAME[=POINT+POINT],...|FILE",
-        help="Plugins of another build, taken as there by their names, without their code; "
-        "repeatable.",
+    option(
+        "Plugins of another build, taken as there by their names, without their code; repeatable.",
+        "NAME[=POINT+POINT],...|FILE",
     ),
 ]
-Debug = Annotated[
-    bool, typer.Option("--debug", help="Print which plugins were called per pod, and tracebacks.")
-]
+Debug = Annotated[bool, option("Print which plugins were called per pod, and tracebacks.")]
 PluginTimeout = Annotated[
     float,
-    typer.Option(
-        "--plugin-timeout",
-        metavar="SECONDS",
+    option(
+        "A call of a plugin that takes longer fails; not of those that ksched brings.",
+        "SECONDS",
         parser=positive_number("--plugin-timeout"),
-        help="A call of a plugin that takes longer fails; not of those that ksched brings.",
         show_default=False,
     ),
 ]
 Output = Annotated[
     Form,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FORM",
+    option(
+        "table, json, yaml, or html: a page that stands alone; wide or name where --help of a "
+        "command says so.",
+        "FORM",
+        short="-o",
         parser=parse_form,
         callback=check_form,
-        help="table, json, yaml, or html: a page that stands alone; wide or name where --help of a "
-        "command says so.",
         show_default="table",
     ),
 ]
 OpenPage = Annotated[
-    bool, typer.Option("--open", help="Show the result as a page in the browser."), Before("quiet")
+    bool, option("Show the result as a page in the browser.", name="--open"), Before("quiet")
 ]
-Quiet = Annotated[
-    bool, typer.Option("-q", "--quiet", help="No warnings and no progress: results and errors.")
-]
-NoPager = Annotated[
-    bool,
-    typer.Option("--no-pager", help="On a terminal: long tables do not go through $PAGER."),
-]
+Quiet = Annotated[bool, option("No warnings and no progress: results and errors.", short="-q")]
+NoPager = Annotated[bool, option("On a terminal: long tables do not go through $PAGER.")]
 Namespace = Annotated[
     str,
-    typer.Option(
-        "-n",
-        "--namespace",
-        metavar="NAME",
-        help="The namespace of POD, of names in changes, and of the pods to show.",
-        show_default=False,
+    option(
+        "The namespace of POD, of names in changes, and of the pods to show.", "NAME", short="-n"
     ),
 ]
 KubernetesVersion = Annotated[
     str,
-    typer.Option(
-        "--kubernetes-version",
-        metavar="|".join(MINORS),
+    option(
+        "The minor whose rules apply. Default: $KSCHED_KUBERNETES_VERSION, else that of the "
+        "nodes' newest kubelet, else the newest.",
+        "|".join(MINORS),
         envvar="KSCHED_KUBERNETES_VERSION",
         show_envvar=False,
-        help="The minor whose rules apply. Default: $KSCHED_KUBERNETES_VERSION, else that of the "
-        "nodes' newest kubelet, else the newest.",
-        show_default=False,
     ),
 ]
-FeatureGates = Annotated[
-    str,
-    typer.Option(
-        "--feature-gates",
-        metavar="NAME=true|false,...",
-        help="As kube-scheduler's.",
-        show_default=False,
-    ),
-]
+FeatureGates = Annotated[str, option("As kube-scheduler's.", "NAME=true|false,...")]
 Trace = Annotated[
     bool,
-    typer.Option(
-        "--trace",
-        help="With -o json or yaml: also every attempt in detail; --trace POD, repeatable: those "
-        "of this pod only.",
+    option(
+        "With -o json or yaml: also every attempt in detail; --trace POD, repeatable: those "
+        "of this pod only."
     ),
 ]
 # An option takes a value or none, not either; so the pods after --trace are arguments.
@@ -207,12 +153,7 @@ TracedPods = Annotated[
     typer.Argument(metavar="--trace POD", hidden=True, autocompletion=complete_pod),
 ]
 TieBreak = Annotated[
-    str,
-    typer.Option(
-        "--tie-break",
-        metavar="name|random",
-        help="Among equally good nodes: the first by name, or a draw.",
-    ),
+    str, option("Among equally good nodes: the first by name, or a draw.", "name|random")
 ]
 PodName = Annotated[
     str,
@@ -223,103 +164,54 @@ OptionalPodName = Annotated[
     typer.Argument(metavar="POD", help=POD_HELP, autocompletion=complete_pod),
 ]
 Alone = Annotated[
-    bool,
-    typer.Option(
-        "--alone", help="Leave the other pending pods out, rather than place each in its turn."
-    ),
+    bool, option("Leave the other pending pods out, rather than place each in its turn.")
 ]
 All = Annotated[
-    bool, typer.Option("--all", help="Whole lists and every node, not groups and beginnings.")
+    bool, option("Whole lists and every node, not groups and beginnings.", name="--all")
 ]
 Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed", metavar="N", parser=whole_number("--seed"), help="Makes the draws repeatable."
-    ),
+    int | None, option("Makes the draws repeatable.", "N", parser=whole_number("--seed"))
 ]
-NoExtenders = Annotated[
-    bool, typer.Option("--no-extenders", help="Decide without calling the extenders.")
-]
+NoExtenders = Annotated[bool, option("Decide without calling the extenders.")]
 ExtenderBind = Annotated[
     bool,
-    typer.Option(
-        "--extender-bind",
-        help="Really send the bind calls of extenders: on a live cluster they bind pods. "
-        "Without it they are only shown.",
+    option(
+        "Really send the bind calls of extenders: on a live cluster they bind pods. "
+        "Without it they are only shown."
     ),
     Before("record_extenders"),
 ]
 RecordExtenders = Annotated[
-    str,
-    typer.Option(
-        "--record-extenders",
-        metavar="FILE",
-        help="Keep every request to extenders and its answer in FILE (.gz: packed).",
-        show_default=False,
-    ),
+    str, option("Keep every request to extenders and its answer in FILE (.gz: packed).", "FILE")
 ]
 ReplayExtenders = Annotated[
-    str,
-    typer.Option(
-        "--replay-extenders",
-        metavar="FILE",
-        help="Take the extenders' answers from FILE, and call nobody.",
-        show_default=False,
-    ),
+    str, option("Take the extenders' answers from FILE, and call nobody.", "FILE")
 ]
 
 
 Patches = Annotated[
     list[str] | None,
-    typer.Option(
-        "--patch",
-        metavar="PATH=VALUE",
-        help="Set a value in the configuration, as "
+    option(
+        "Set a value in the configuration, as "
         "'profiles[0].plugins.multiPoint.enabled[NodeResourcesFit].weight=3'; repeatable.",
+        "PATH=VALUE",
     ),
     Before("plugin"),
 ]
 Timeline = Annotated[
-    str,
-    typer.Option(
-        "--timeline",
-        metavar="FILE",
-        help="Replay this timeline first, and ask about the cluster at its end.",
-        show_default=False,
-    ),
+    str, option("Replay this timeline first, and ask about the cluster at its end.", "FILE")
 ]
-Until = Annotated[
-    str,
-    typer.Option(
-        "--until",
-        metavar="TIME",
-        help="End the timeline here: 6h, a number of seconds, or a time.",
-        show_default=False,
-    ),
-]
+Until = Annotated[str, option("End the timeline here: 6h, a number of seconds, or a time.", "TIME")]
 EvictAtOnce = Annotated[
     bool,
-    typer.Option(
-        "--evict-at-once",
-        help="In a replay, victims leave at once and the preemptor is tried again, as in schedule.",
-    ),
+    option("In a replay, victims leave at once and the preemptor is tried again, as in schedule."),
 ]
 Autoscaler = Annotated[
-    str,
-    typer.Option(
-        "--autoscaler",
-        metavar="FILE",
-        help="Autoscaler file that defines the node groups of a replay.",
-        show_default=False,
-    ),
+    str, option("Autoscaler file that defines the node groups of a replay.", "FILE")
 ]
-NoPreemption = Annotated[
-    bool, typer.Option("--no-preemption", help="Evict no pod; only say which could be.")
-]
-NoRetries = Annotated[
-    bool, typer.Option("--no-retries", help="Try every pod once, whatever happens after it.")
-]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Do not cache plugin results.")]
+NoPreemption = Annotated[bool, option("Evict no pod; only say which could be.")]
+NoRetries = Annotated[bool, option("Try every pod once, whatever happens after it.")]
+NoCache = Annotated[bool, option("Do not cache plugin results.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,14 +258,8 @@ class ReplayableOptions(CommonOptions):
     debug: Debug = False
 
 
-Selector = Annotated[
-    str,
-    typer.Option("-l", "--selector", metavar="SELECTOR", help="Show only pods with these labels."),
-]
-Owner = Annotated[
-    str,
-    typer.Option("--owner", metavar="KIND/NAME", help="Show only the pods of this workload."),
-]
+Selector = Annotated[str, option("Show only pods with these labels.", "SELECTOR", short="-l")]
+Owner = Annotated[str, option("Show only the pods of this workload.", "KIND/NAME")]
 
 
 @dataclass(frozen=True, slots=True)

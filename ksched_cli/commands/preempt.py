@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import Alone, PodName, StateOptions
 
 
@@ -16,10 +15,7 @@ class PreemptOptions(StateOptions):
     """Of `preempt`: a field per option."""
 
     all_candidates: Annotated[
-        bool,
-        typer.Option(
-            "--all-candidates", help="Look at every node, also where there are candidates enough."
-        ),
+        bool, option("Look at every node, also where there are candidates enough.")
     ] = False
     alone: Alone = False
 

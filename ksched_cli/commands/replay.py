@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import ReplayableOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
@@ -24,35 +25,16 @@ if TYPE_CHECKING:
     from ksched_cli.run.run import Run
 
 
-Summary = Annotated[
-    bool, typer.Option("--summary", help="Leave the single pods out of -o json and -o yaml.")
-]
-Trace = Annotated[
-    bool, typer.Option("--trace", help="With -o json or yaml: every attempt with its time.")
-]
+Summary = Annotated[bool, option("Leave the single pods out of -o json and -o yaml.")]
+Trace = Annotated[bool, option("With -o json or yaml: every attempt with its time.")]
 SaveState = Annotated[
-    str,
-    typer.Option(
-        "--save-state",
-        metavar="FILE.json",
-        help="Write the cluster as it is at the end, for --state.",
-        show_default=False,
-    ),
+    str, option("Write the cluster as it is at the end, for --state.", "FILE.json")
 ]
 Usage = Annotated[
-    bool,
-    typer.Option(
-        "--usage", help="With -o csv: a line per moment at which something happened, not per pod."
-    ),
+    bool, option("With -o csv: a line per moment at which something happened, not per pod.")
 ]
 CheckpointFile = Annotated[
-    str,
-    typer.Option(
-        "--checkpoint",
-        metavar="FILE",
-        help="Write the replay here every minute and when interrupted, to resume later.",
-        show_default=False,
-    ),
+    str, option("Write the replay here every minute and when interrupted, to resume later.", "FILE")
 ]
 
 

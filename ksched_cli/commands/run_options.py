@@ -7,9 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from ksched_cli.commands.command_line import MAX_SECONDS, whole_number
+from ksched_cli.commands.command_line import MAX_SECONDS, option, whole_number
 from ksched_cli.commands.options import CommonOptions, NoWorkloads
 from ksched_cli.commands.output import note, set_release, warn
 from ksched_cli.commands.runs import configured_run, note_hosts
@@ -37,48 +35,33 @@ def seconds(text: str | float) -> float:
 
 Workers = Annotated[
     int | None,
-    typer.Option(
-        "--workers",
-        metavar="N",
+    option(
+        "Number of local worker processes, started by Dask (ksched[sweep]).",
+        "N",
         parser=whole_number("--workers", 1, 1_000),
-        help="Number of local worker processes, started by Dask (ksched[sweep]).",
         show_default="one run after the other",
     ),
 ]
 Scheduler = Annotated[
-    str,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Use the workers of a Dask cluster, as tcp://host:8786 (ksched[sweep]).",
-        show_default=False,
-    ),
+    str, option("Use the workers of a Dask cluster, as tcp://host:8786 (ksched[sweep]).", "ADDRESS")
 ]
 Retries = Annotated[
     int,
-    typer.Option(
-        "--retries",
-        metavar="N",
+    option(
+        "Number of times a run is sent again after its worker is gone.",
+        "N",
         parser=whole_number("--retries", 0),
-        help="Number of times a run is sent again after its worker is gone.",
     ),
 ]
 RunTimeout = Annotated[
-    float,
-    typer.Option(
-        "--run-timeout",
-        metavar="SECONDS",
-        parser=seconds,
-        help="End a run that takes longer, with its process.",
-    ),
+    float, option("End a run that takes longer, with its process.", "SECONDS", parser=seconds)
 ]
 MetricOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--metric",
-        metavar="MODULE:FUNCTION|FILE.py:FUNCTION",
-        help="Function that measures each run, called with the snapshot after it and its record; "
+    option(
+        "Function that measures each run, called with the snapshot after it and its record; "
         "repeatable.",
+        "MODULE:FUNCTION|FILE.py:FUNCTION",
     ),
 ]
 

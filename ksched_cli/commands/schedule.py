@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import (
     ExtenderBind,
     ShownOptions,
@@ -30,14 +29,10 @@ class ScheduleOptions(ShownOptions):
 
     trace: Trace = False
     extender_bind: ExtenderBind = False
-    nodes: Annotated[
-        bool,
-        typer.Option("--nodes", help="List every node: requested of allocatable, and its pods."),
-    ] = False
-    by: Annotated[
-        str,
-        typer.Option("--by", metavar="LABEL", help="Show utilization by this label of nodes."),
-    ] = ""
+    nodes: Annotated[bool, option("List every node: requested of allocatable, and its pods.")] = (
+        False
+    )
+    by: Annotated[str, option("Show utilization by this label of nodes.", "LABEL")] = ""
 
 
 def schedule(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
@@ -23,72 +24,51 @@ STDOUT = "-"
 class SnapshotOptions(CommonOptions):
     """Of `snapshot`: a field per option."""
 
-    context: Annotated[
-        str,
-        typer.Option(
-            "--context",
-            metavar="NAME",
-            help="A context of the kubeconfig, not its current one.",
-            show_default=False,
-        ),
-    ] = ""
+    context: Annotated[str, option("A context of the kubeconfig, not its current one.", "NAME")] = (
+        ""
+    )
     kubeconfig: Annotated[
         str,
-        typer.Option(
-            "--kubeconfig",
-            metavar="PATH",
-            help="Instead of $KUBECONFIG, else ~/.kube/config; in a pod, its service account.",
-            show_default=False,
+        option(
+            "Instead of $KUBECONFIG, else ~/.kube/config; in a pod, its service account.", "PATH"
         ),
     ] = ""
     namespace: Annotated[
         str,
-        typer.Option(
-            "-n",
-            "--namespace",
-            metavar="NAME",
-            help="What to list where lists of all namespaces are forbidden. Without it: the "
-            "context's.",
-            show_default=False,
+        option(
+            "What to list where lists of all namespaces are forbidden. Without it: the context's.",
+            "NAME",
+            short="-n",
         ),
     ] = ""
     state: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--state", metavar="PATH", help="Not a cluster, but what is in these files; repeatable."
-        ),
+        list[str] | None, option("Not a cluster, but what is in these files; repeatable.", "PATH")
     ] = None
     full: Annotated[
         bool,
-        typer.Option(
-            "--full",
-            help="Objects as the API server has them: with environment, commands, annotations and "
-            "managed fields. Secrets may be among them.",
+        option(
+            "Objects as the API server has them: with environment, commands, annotations and "
+            "managed fields. Secrets may be among them."
         ),
     ] = False
     events: Annotated[
         bool,
-        typer.Option(
-            "--events",
-            help="With the schedulers' events of bindings, evictions and refusals, for ksched "
-            "audit --after.",
+        option(
+            "With the schedulers' events of bindings, evictions and refusals, for ksched "
+            "audit --after."
         ),
     ] = False
     redact: Annotated[
         bool,
-        typer.Option(
-            "--redact",
-            help="Rename whatever has a name, so that all decisions stay the same; checks that "
-            "they do.",
+        option(
+            "Rename whatever has a name, so that all decisions stay the same; checks that they do."
         ),
     ] = False
     redact_key: Annotated[
         str,
-        typer.Option(
-            "--redact-key",
-            metavar="FILE",
-            help="Keep there what was renamed to what, for you alone; used again where it exists.",
-            show_default=False,
+        option(
+            "Keep there what was renamed to what, for you alone; used again where it exists.",
+            "FILE",
         ),
     ] = ""
 

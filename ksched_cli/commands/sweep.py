@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.run_options import (
     ManyRunsOptions,
@@ -39,18 +40,11 @@ class SweepOptions(ManyRunsOptions):
     """Options of `sweep`: a field per option."""
 
     rows: Annotated[
-        str,
-        typer.Option(
-            "--rows",
-            metavar="FILE.jsonl",
-            help="Save a row of every run to this file; resume if it exists.",
-            show_default=False,
-        ),
+        str, option("Save a row of every run to this file; resume if it exists.", "FILE.jsonl")
     ] = ""
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Show how many runs there are, and how long they take."),
-    ] = False
+    dry_run: Annotated[bool, option("Show how many runs there are, and how long they take.")] = (
+        False
+    )
 
 
 def sweep(

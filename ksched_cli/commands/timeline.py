@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode, as_command
-from ksched_cli.commands.command_line import Command, CommandGroup, whole_number
+from ksched_cli.commands.command_line import Command, CommandGroup, option, whole_number
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.kube.time import parse_time
@@ -30,11 +30,8 @@ app = typer.Typer(help=_SUMMARY, cls=CommandGroup)
 
 To = Annotated[
     str,
-    typer.Option(
-        "--to",
-        metavar="FILE.jsonl",
-        help="Write it there, gzipped where the name ends in .gz; else to standard output.",
-        show_default=False,
+    option(
+        "Write it there, gzipped where the name ends in .gz; else to standard output.", "FILE.jsonl"
     ),
 ]
 
@@ -70,42 +67,29 @@ class GenerateOptions:
     """Of `generate`: a field per option."""
 
     pods: Annotated[
-        int,
-        typer.Option(
-            "--pods", metavar="N", parser=whole_number("--pods", 1, MAX_PODS), help="How many come."
-        ),
+        int, option("How many come.", "N", parser=whole_number("--pods", 1, MAX_PODS))
     ] = 1000
-    days: Annotated[
-        float, typer.Option("--days", metavar="DAYS", help="In how many days they come.")
-    ] = 7.0
+    days: Annotated[float, option("In how many days they come.", "DAYS")] = 7.0
     arrivals: Annotated[
         str,
-        typer.Option(
-            "--arrivals",
-            metavar="PROCESS",
-            help="uniform: at equal distances; poisson: at random, as many at any time; "
+        option(
+            "uniform: at equal distances; poisson: at random, as many at any time; "
             "burst[:SIZE]: SIZE at once; diurnal: most at noon, none at midnight.",
+            "PROCESS",
         ),
     ] = "poisson"
     runs_for: Annotated[
         str,
-        typer.Option(
-            "--runs-for",
-            metavar="DISTRIBUTION",
-            help="In seconds: fixed:S, uniform:MIN:MAX, exponential:MEAN, lognormal:MEDIAN:SIGMA.",
+        option(
+            "In seconds: fixed:S, uniform:MIN:MAX, exponential:MEAN, lognormal:MEDIAN:SIGMA.",
+            "DISTRIBUTION",
         ),
     ] = "exponential:3600"
     priority: Annotated[
         list[str] | None,
-        typer.Option(
-            "--priority",
-            metavar="VALUE[=WEIGHT]",
-            help="Of the pods, instead of the templates' own; repeatable.",
-        ),
+        option("Of the pods, instead of the templates' own; repeatable.", "VALUE[=WEIGHT]"),
     ] = None
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="The same one draws the same timeline.")
-    ] = 1
+    seed: Annotated[int, option("The same one draws the same timeline.", "N")] = 1
     to: To = ""
 
 
@@ -147,74 +131,43 @@ def generate(
 class TraceOptions:
     """Of `from-csv`: a field per option."""
 
-    created: Annotated[
-        str,
-        typer.Option("--created", metavar="COLUMN", help="When the pod came.", show_default=False),
-    ]
+    created: Annotated[str, option("When the pod came.", "COLUMN")]
     request: Annotated[
         list[str],
-        typer.Option(
-            "--request",
-            metavar="RESOURCE=COLUMN[:UNIT]",
-            help="What it requests, as cpu=cores, cpu=cpu_milli:m, memory=memory_mib:Mi or "
+        option(
+            "What it requests, as cpu=cores, cpu=cpu_milli:m, memory=memory_mib:Mi or "
             "nvidia.com/gpu=num_gpu; repeatable.",
-            show_default=False,
+            "RESOURCE=COLUMN[:UNIT]",
         ),
     ]
-    name: Annotated[
-        str,
-        typer.Option("--name", metavar="COLUMN", help="Its name; else pod-0, pod-1, …"),
-    ] = ""
-    namespace: Annotated[
-        str, typer.Option("--namespace", metavar="COLUMN", help="Its namespace; else default.")
-    ] = ""
-    priority: Annotated[
-        str, typer.Option("--priority", metavar="COLUMN", help="Its priority; else 0.")
-    ] = ""
+    name: Annotated[str, option("Its name; else pod-0, pod-1, …", "COLUMN")] = ""
+    namespace: Annotated[str, option("Its namespace; else default.", "COLUMN")] = ""
+    priority: Annotated[str, option("Its priority; else 0.", "COLUMN")] = ""
     scheduled: Annotated[
-        str,
-        typer.Option(
-            "--scheduled",
-            metavar="COLUMN",
-            help="When it got its node; without the option, when it came.",
-        ),
+        str, option("When it got its node; without the option, when it came.", "COLUMN")
     ] = ""
     ended: Annotated[
-        str,
-        typer.Option(
-            "--ended",
-            metavar="COLUMN",
-            help="When it ended; one that never had a node is deleted then.",
-        ),
+        str, option("When it ended; one that never had a node is deleted then.", "COLUMN")
     ] = ""
-    duration: Annotated[
-        str,
-        typer.Option("--duration", metavar="COLUMN", help="How long it ran, instead of --ended."),
-    ] = ""
+    duration: Annotated[str, option("How long it ran, instead of --ended.", "COLUMN")] = ""
     node_label: Annotated[
         list[str] | None,
-        typer.Option(
-            "--node-label",
-            metavar="LABEL=COLUMN",
-            help="A label that its node must have; in the column, | separates alternatives, and "
+        option(
+            "A label that its node must have; in the column, | separates alternatives, and "
             "nothing asks for nothing. Repeatable.",
+            "LABEL=COLUMN",
         ),
     ] = None
     label: Annotated[
-        list[str] | None,
-        typer.Option("--label", metavar="LABEL=COLUMN", help="A label of its own; repeatable."),
+        list[str] | None, option("A label of its own; repeatable.", "LABEL=COLUMN")
     ] = None
-    time_unit: Annotated[
-        str,
-        typer.Option("--time-unit", metavar="s|ms|us|ns", help="Of times that are numbers."),
-    ] = "s"
+    time_unit: Annotated[str, option("Of times that are numbers.", "s|ms|us|ns")] = "s"
     start: Annotated[
         str,
-        typer.Option(
-            "--start",
-            metavar="TIME",
-            help="What the time 0 is, as 2026-01-31T12:00:00Z; else 1970. The timeline starts with "
+        option(
+            "What the time 0 is, as 2026-01-31T12:00:00Z; else 1970. The timeline starts with "
             "the first pod.",
+            "TIME",
         ),
     ] = ""
     to: To = ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.run_options import (
     ManyRunsOptions,
@@ -26,23 +27,9 @@ if TYPE_CHECKING:
 class TuneOptions(ManyRunsOptions):
     """Options of `tune`: a field per option."""
 
-    study: Annotated[
-        str,
-        typer.Option(
-            "--study",
-            metavar="FILE",
-            help="Save trials to this file; resume if it exists.",
-            show_default=False,
-        ),
-    ] = ""
+    study: Annotated[str, option("Save trials to this file; resume if it exists.", "FILE")] = ""
     best: Annotated[
-        str,
-        typer.Option(
-            "--best",
-            metavar="FILE",
-            help="Write the tuned configuration to this file instead of printing it.",
-            show_default=False,
-        ),
+        str, option("Write the tuned configuration to this file instead of printing it.", "FILE")
     ] = ""
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import AllowPlugins, CommonOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_paths import STDIN, split_reference
@@ -35,54 +36,38 @@ class ValidateOptions(CommonOptions):
 
     allow_plugins: AllowPlugins = None
     skip_others: Annotated[
-        bool,
-        typer.Option(
-            "--skip-others", help="Pass over files that hold no configuration, as in folders."
-        ),
+        bool, option("Pass over files that hold no configuration, as in folders.")
     ] = False
     select: Annotated[
         list[str] | None,
-        typer.Option(
-            "--select",
-            metavar="RULE,...",
-            help="Rules and families of rules to check, or all; instead of the project file's.",
+        option(
+            "Rules and families of rules to check, or all; instead of the project file's.",
+            "RULE,...",
         ),
     ] = None
     extend_select: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--extend-select", metavar="RULE,...", help="Rules and families to check as well."
-        ),
+        list[str] | None, option("Rules and families to check as well.", "RULE,...")
     ] = None
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option("--ignore", metavar="RULE,...", help="Rules and families not to check."),
-    ] = None
+    ignore: Annotated[list[str] | None, option("Rules and families not to check.", "RULE,...")] = (
+        None
+    )
     fail_on: Annotated[
         str,
-        typer.Option(
-            "--fail-on",
-            metavar="error|warning",
-            help="The least severe finding with which the exit code is 1.",
+        option(
+            "The least severe finding with which the exit code is 1.",
+            "error|warning",
             show_default="error",
         ),
     ] = ""
-    isolated: Annotated[
-        bool, typer.Option("--isolated", help="Read no project file (.ksched.yaml).")
-    ] = False
+    isolated: Annotated[bool, option("Read no project file (.ksched.yaml).")] = False
     show_settings: Annotated[
-        bool,
-        typer.Option(
-            "--show-settings", help="Show the settings of each CONFIG, and check none of them."
-        ),
+        bool, option("Show the settings of each CONFIG, and check none of them.")
     ] = False
     explain: Annotated[
         str,
-        typer.Option(
-            "--explain",
-            metavar="RULE",
-            help="What a rule finds, why it matters, and an example; a family or all lists rules.",
-            show_default=False,
+        option(
+            "What a rule finds, why it matters, and an example; a family or all lists rules.",
+            "RULE",
         ),
     ] = ""
 
