@@ -214,8 +214,10 @@ def _alternatives(error: ValidationError, path: Path) -> Iterator[SchemaProblem]
         message, hint = _wrong_type(instance, types)
         described = "; or ".join(filter(None, map(_described, shapes)))
         yield SchemaProblem(path, "type", message, hint or described)
+    elif not isinstance(instance, Mapping):
+        return  # the shapes are of keys, and the type is a problem of its own
     elif "description" in schema:
-        message = f"{', '.join(instance)}: no form has just these keys with such values"
+        message = f"{', '.join(map(str, instance))}: no form has just these keys with such values"
         yield SchemaProblem(path, keyword, message, f"expected {schema['description']}")
     else:
         keys = [key for shape in shapes for key in shape.get("required", ())]

@@ -127,6 +127,24 @@ GROUPS = "nodeGroups:\n"
             "f.yaml:4:20: events[0].runsFor: runsFor needs pod beside it",
         ),
         (
+            "Timeline",
+            "events: [5]\n",
+            "f.yaml:3:10: events[0]: 5 stands where a mapping is expected",
+        ),
+        (
+            "Autoscaler",
+            "nodeGroups: [[{}]]\n",
+            "f.yaml:3:14: nodeGroups[0]: a list stands where a mapping is expected\n"
+            "  a node group: its name, maxSize, and either like or template",
+        ),
+        (
+            "Tune",
+            "states: a\nspace: [[a]]\nobjectives: []\n",
+            "f.yaml:4:9: space[0]: a list stands where a mapping is expected\n"
+            "  `path` with `values`, or with `between: [least, most]`\n"
+            "f.yaml:5:1: objectives: is empty",
+        ),
+        (
             "Tune",
             "states: a\nspace: [{path: a, value: [1]}]\nobjectives: [{metric: m, goal: max}]\n",
             'f.yaml:4:19: space[0].value: unknown key "value"\n  did you mean "values"?\n'
