@@ -9,6 +9,7 @@ and YAML with anchors, are written anew as a whole.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -174,9 +175,16 @@ def _is_collection(value: Any) -> bool:
 def _json(text: str) -> Any:
     """Raises ValueError where the text is no JSON, or has a number that is too large."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_number)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is out of range")
+    return number
 
 
 def _refuse_constant(name: str) -> Any:

@@ -215,8 +215,10 @@ class Timeline:
 
     def _misshapen(self, error: Exception, line: bytes, number: int) -> InputError:
         """What is wrong with a line whose keys or types are not an event's, as in a document."""
-        data = msgspec.json.decode(line)
-        problems = problems_of(data, "timeline", "event")
+        try:
+            problems = problems_of(msgspec.json.decode(line), "timeline", "event")
+        except msgspec.ValidationError:  # a number that no float is large enough for
+            problems = ()
         if not problems:
             return self._error(error, number - 2, Position(number, 1))
         locator = Locator(decode_text(line, self.name))

@@ -154,6 +154,7 @@ def test_what_is_no_timeline_is_an_error_with_its_place(
         (lines({"at": 2, "change": {"appl": {}}}), 'change "appl": expected {apply: OBJECT}'),
         (lines({"at": 2, "change": {"apply": [3]}}), "expected {apply: OBJECT}"),
         (lines({"at": 2, "change": {"apply": None}}), "expected {apply: OBJECT}"),
+        (lines() + '\n{"at": 2, "put": 1e400}', ":2:1: event 0: Number out of range"),
     ],
 )
 def test_lines_that_are_not_valid_are_errors_with_their_number(

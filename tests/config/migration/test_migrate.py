@@ -52,6 +52,7 @@ def test_remarks_have_the_lines_of_the_old_file() -> None:
         ("- 1\n", "this is no KubeSchedulerConfiguration"),
         (HEAD.format("v1alpha2"), "v1alpha2 cannot be migrated"),
         ("kind: Pod\napiVersion: v1\n", "Pod of v1 cannot be migrated"),
+        ('{"apiVersion": "v1", "kind": "Policy", "extenders": [1e400]}', "1e400 is out of range"),
         ("a: [\n", "not YAML"),
         ('{"a": \n', "not JSON"),
     ],
