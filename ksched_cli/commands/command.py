@@ -81,6 +81,7 @@ def _configure_output(options: object) -> None:
     SETTINGS.debug = getattr(options, "debug", False)
     if isinstance(options, CommonOptions):
         SETTINGS.quiet = options.quiet
+        SETTINGS.markdown = options.output is Form.MARKDOWN
         SETTINGS.pager = not options.no_pager
         SETTINGS.browser = options.open_page
 
@@ -105,7 +106,7 @@ def _refuse_idle(values: Mapping[str, Any]) -> None:
     options = values.get("options")
     if not isinstance(options, ReplayableOptions):
         return
-    if options.everything and options.output not in (Form.TABLE, Form.WIDE):
+    if options.everything and options.output not in (Form.TABLE, Form.WIDE, Form.MARKDOWN):
         raise UsageError(f"--all does nothing with -o {options.output.value}")
     if options.live and options.state:
         raise UsageError("--live and --state exclude each other")

@@ -75,7 +75,7 @@ def _explain_pod(
     simulation = runs.open_simulation(runs.run_of(options))
     pod = runs.find_pod(simulation, name, options.namespace)
     named_objects.check_nodes(simulation, nodes)
-    is_table = options.output in (Form.TABLE, Form.WIDE, Form.NAME)
+    is_table = options.output in (Form.TABLE, Form.WIDE, Form.NAME, Form.MARKDOWN)
     all_details = bool(nodes or top) or not is_table
     explanation = analysis.explain(simulation, pod, alone=alone, all_details=all_details)
     if nodes or top:

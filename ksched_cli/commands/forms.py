@@ -11,11 +11,12 @@ COMMON_FORMS = (Form.TABLE, Form.JSON, Form.YAML, Form.HTML)
 # What single commands take besides.
 MORE_FORMS = {
     "validate": (Form.SARIF, Form.GITHUB, Form.JUNIT),
-    "schedule": (Form.WIDE, Form.NAME),
-    "explain": (Form.NAME,),
-    "preempt": (Form.NAME,),
-    "capacity": (Form.WIDE, Form.NAME),
-    "drift": (Form.WIDE, Form.NAME),
+    "schedule": (Form.WIDE, Form.NAME, Form.MARKDOWN),
+    "explain": (Form.NAME, Form.MARKDOWN),
+    "preempt": (Form.NAME, Form.MARKDOWN),
+    "capacity": (Form.WIDE, Form.NAME, Form.MARKDOWN),
+    "compare": (Form.MARKDOWN,),
+    "drift": (Form.WIDE, Form.NAME, Form.MARKDOWN),
     "audit": (Form.NAME,),
     "replay": (Form.CSV, Form.NAME),
     "plugins": (Form.NAME,),

@@ -109,8 +109,8 @@ PluginTimeout = Annotated[
 Output = Annotated[
     Form,
     option(
-        "table, json, yaml, or html: a page that stands alone; wide or name where --help of a "
-        "command says so.",
+        "table, json, yaml, or html: a page that stands alone; markdown, wide or name where a "
+        "command has them.",
         "FORM",
         short="-o",
         parser=parse_form,

@@ -40,13 +40,14 @@ class Settings:
     """Of this run of ksched.
 
     quiet: no warnings; pager: whether long tables go through one; browser: whether pages are shown
-    in one; debug: whether the calls of plugins are noted
+    in one; debug: whether the calls of plugins are noted; markdown: whether tables are Markdown
     """
 
     quiet: bool = False
     pager: bool = True
     browser: bool = False
     debug: bool = False
+    markdown: bool = False
 
 
 SETTINGS = Settings()
@@ -58,7 +59,10 @@ _warnings: ContextVar[list[str] | None] = ContextVar("warnings", default=None)
 
 def limit(everything: bool = False) -> Limit:
     """As wide as the terminal, or $COLUMNS says; 100 columns without either. Long lists are cut,
-    in a pipe too, but for --all (everything). Colours on a terminal, unless NO_COLOR is set."""
+    in a pipe too, but for --all (everything). Colours on a terminal, unless NO_COLOR is set.
+    Markdown has no width."""
+    if SETTINGS.markdown:
+        return Limit(rows=None if everything else TERMINAL.rows, markdown=True)
     width = shutil.get_terminal_size((TERMINAL.width or 0, 0)).columns
     colour = results().isatty() and not os.environ.get("NO_COLOR")
     return Limit(max(width, MIN_WIDTH), None if everything else TERMINAL.rows, colour)

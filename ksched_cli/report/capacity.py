@@ -56,7 +56,7 @@ def _nodes_apart(answer: CapacityResult, limit: Limit) -> str:
     """Those that take the most first."""
     rows = sorted(answer.nodes.items(), key=lambda item: (-item[1], item[0]))
     counts = [(node, f"{copies:,}") for node, copies in rows]
-    return columns(("NODE", "COPIES"), counts, Limit(limit.width)) if rows else ""
+    return columns(("NODE", "COPIES"), counts, limit.whole) if rows else ""
 
 
 def _nodes(answer: CapacityResult, limit: Limit) -> str:

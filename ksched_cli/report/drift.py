@@ -50,7 +50,7 @@ def _apart(answer: DriftResult, limit: Limit) -> str:
         for pod in pods
     ]
     headers = ("POD", "ON", "BECAUSE OF", "WOULD GO TO")
-    return columns(headers, rows, Limit(limit.width)) if rows else ""
+    return columns(headers, rows, limit.whole) if rows else ""
 
 
 def _groups(answer: DriftResult, verdict: Verdict) -> dict[tuple[str, str], list[PodDrift]]:

@@ -39,7 +39,7 @@ class Report:
     """A result in all its shapes; only what the form asked for needs is made.
 
     answer:   made where the form needs it: JSON, YAML and pages
-    table:    the text for people
+    table:    the text for people, marked for Markdown where that is the form
     names:    what the result comes down to where that is a list of names
     headline: the verdict in a line or more: where an answer has no page of its own, the page begins
               with it
@@ -61,6 +61,12 @@ def _document(report: Report) -> Mapping[str, Any]:
 
 def _table(report: Report) -> str:
     return report.table()
+
+
+def _markdown(report: Report) -> str:
+    from ksched_cli.report.markdown import as_markdown
+
+    return as_markdown(report.table())
 
 
 def _json(report: Report) -> str:
@@ -108,6 +114,7 @@ RENDERERS: Mapping[Form, Callable[[Report], str]] = {
     Form.YAML: _yaml,
     Form.NAME: _names,
     Form.HTML: _html,
+    Form.MARKDOWN: _markdown,
 }
 
 

@@ -122,7 +122,7 @@ def _candidates(answer: PreemptionResult, limit: Limit) -> str:
     if not any(row[STARTED] for row in rows):
         headers = (*headers[:STARTED], *headers[STARTED + 1 :])
         rows = [(*row[:STARTED], *row[STARTED + 1 :]) for row in rows]
-    text = columns(headers, rows, Limit(limit.width))
+    text = columns(headers, rows, limit.whole)
     rest = len(answer.candidates) - len(shown)
     return f"{text}\n… and {counted(rest, 'more candidate')} ({ALL_HINT})" if rest else text
 
@@ -201,12 +201,12 @@ def _others_columns(rows: Sequence[tuple[str, str, str]], limit: Limit) -> str:
     """Where it would be too wide, what the node would be without stands beside the reason."""
     headers: tuple[str, ...] = ("NO CANDIDATE", "EVEN WITHOUT", "BECAUSE")
     if limit.width is None or fits_width(headers, rows, Limit(limit.width + WRAPPED)):
-        return columns(headers, rows, Limit(limit.width))
+        return columns(headers, rows, limit.whole)
     joined = [
         (where, f"even without {without}, {why}") if without else (where, why)
         for where, without, why in rows
     ]
-    return columns(("NO CANDIDATE", "BECAUSE"), joined, Limit(limit.width))
+    return columns(("NO CANDIDATE", "BECAUSE"), joined, limit.whole)
 
 
 def _other_row(group: list[NonCandidateNode], limit: Limit) -> tuple[str, str, str]:

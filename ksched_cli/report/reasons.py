@@ -57,7 +57,7 @@ def remedy_lines(diagnosis: Diagnosis, limit: Limit) -> list[str]:
 
 def _cut(rows: Sequence[tuple[str, str]], most: int, limit: Limit) -> str:
     shown = rows if limit.rows is None else rows[:most]
-    text = columns(("NOT ON", "WHY"), shown, Limit(limit.width))
+    text = columns(("NOT ON", "WHY"), shown, limit.whole)
     rest = len(rows) - len(shown)
     return f"{text}\n… and {counted(rest, 'more reason')} ({ALL_HINT})" if rest else text
 

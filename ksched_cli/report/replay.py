@@ -232,7 +232,7 @@ def _usage_table(replay: Replay, limit: Limit) -> str:
     used = [short(name).upper() for name in resources]
     stranded = [f"STRANDED {name}" for name in used[:1]]
     headers = (texts.header, "NODES", "PODS", "PENDING", *used, *stranded, "HIGHEST")
-    return columns(headers, rows, Limit(limit.width))
+    return columns(headers, rows, limit.whole)
 
 
 def _percent(shares: Mapping[str, float], name: str) -> str:

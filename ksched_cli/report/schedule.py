@@ -79,7 +79,7 @@ def _placed(run: RunRecord, limit: Limit, shown: Shown) -> str:
             (pod, node, _score(run.last[pod]), f"{run.last[pod].evaluated:,}")
             for pod, node in placed
         ]
-        return columns(("POD", "NODE", "SCORE", "LOOKED AT"), rows, Limit(limit.width))
+        return columns(("POD", "NODE", "SCORE", "LOOKED AT"), rows, limit.whole)
     if limit.rows is None or len(placed) <= MAX_POD_ROWS:
         scored = [(pod, node, _score(run.last[pod])) for pod, node in placed]
         return columns(("POD", "NODE", "SCORE"), scored, limit)

@@ -19,14 +19,24 @@ ALL_HINT = "--all shows every one"
 
 RED, GREEN, YELLOW = "31", "32", "33"
 
+# What a text for Markdown is made of (markdown.py); `printable` escapes them in what others wrote.
+HEADER, ROW, CELL, BREAK, STRONG = "\x1c", "\x1d", "\x1e", "\x1f", "\x02"
+
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """width: columns, rows: lines of one list; None: no limit. colour: of verdicts."""
+    """width: columns, rows: lines of one list; None: no limit. colour: of verdicts. markdown:
+    tables and verdicts are marked for `as_markdown`"""
 
     width: int | None = None
     rows: int | None = None
     colour: bool = False
+    markdown: bool = False
+
+    @property
+    def whole(self) -> Limit:
+        """With all rows."""
+        return replace(self, rows=None)
 
     def first(self, rows: int) -> Limit:
         """At most so many rows, but for an unlimited table."""
@@ -46,11 +56,18 @@ def columns(
     columns do not fit beside each other, the first column stands above the others."""
     shown = rows if limit.rows is None else rows[: limit.rows]
     cells = [list(headers), *([_text(cell) for cell in row] for row in shown)]
+    if limit.markdown:
+        return _marked_rows(cells)
     if limit.width is None or len(headers) == 1 or _are_whole(cells, limit.width):
         blocks = _side_by_side(cells, limit.width)
     else:
         blocks = _stacked(cells, limit.width)
     return "\n".join(line.rstrip() for block in blocks for line in block.split("\n"))
+
+
+def _marked_rows(cells: Sequence[Sequence[str]]) -> str:
+    lines = [CELL.join(row).replace("\n", BREAK) for row in cells]
+    return "\n".join((HEADER + lines[0], *(ROW + line for line in lines[1:])))
 
 
 def _are_whole(cells: Sequence[Sequence[str]], width: int) -> bool:
@@ -150,7 +167,9 @@ def counted(count: int, noun: str) -> str:
 
 
 def verdict(text: str, colour: str, limit: Limit) -> str:
-    """A verdict in colour, line by line, where the terminal shows colours."""
+    """A verdict in colour, line by line, where the terminal shows colours; bold in Markdown."""
+    if limit.markdown:
+        return "\n".join(STRONG + line for line in text.split("\n"))
     if not limit.colour:
         return text
     return "\n".join(f"\x1b[{colour}m{line}\x1b[0m" for line in text.split("\n"))

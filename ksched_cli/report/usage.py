@@ -119,7 +119,7 @@ def nodes_table(usages: Sequence[NodeUsage], limit: Limit) -> str:
         (usage.name, *(_of_allocatable(usage, resource) for resource in resources))
         for usage in usages
     ]
-    return columns(("NODE", *map(str.upper, resources)), rows, Limit(limit.width))
+    return columns(("NODE", *map(str.upper, resources)), rows, limit.whole)
 
 
 def _of_allocatable(usage: NodeUsage, resource: str) -> str:

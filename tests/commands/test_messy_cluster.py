@@ -28,6 +28,10 @@ COMMANDS = {
     "more-nodes": "capacity --pending --like general-00",
     "preemption": "capacity surge",
     "compare": "compare --vs --change 'uncordon general-07'",
+    "compare-markdown": "compare -o markdown --vs --change 'uncordon general-07'",
+    "explain-markdown": "explain -o markdown backup",
+    "pending-markdown": "explain -o markdown --pending -n ml",
+    "schedule-markdown": "schedule -o markdown -n shop --by pool",
 }
 
 
@@ -85,7 +89,7 @@ def test_a_messy_cluster_is_read_in_a_minute(
     command, *options = shlex.split(COMMANDS[name])
     code, out, err = ksched(command, "--state", whole, *options)
     assert code in (0, 1), err
-    assert max(map(len, out.splitlines())) <= 100
+    assert "markdown" in name or max(map(len, out.splitlines())) <= 100
     path = GOLDEN / f"{name}.txt"
     if request.config.getoption("golden"):
         path.write_text(out, encoding="utf-8")

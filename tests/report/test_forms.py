@@ -38,7 +38,7 @@ def test_only_the_form_asked_for_is_made() -> None:
 
 
 def test_every_form_has_a_renderer_or_is_of_one_result_alone() -> None:
-    alone = {Form.SARIF, Form.GITHUB, Form.JUNIT, Form.MARKDOWN, Form.CSV}
+    alone = {Form.SARIF, Form.GITHUB, Form.JUNIT, Form.CSV}
     assert set(RENDERERS) == set(Form) - alone
     for form in alone:
         result = Report(answer=lambda: ANSWER, table=str, texts={form: lambda: "its own"})
@@ -97,7 +97,7 @@ def test_in_a_job_a_document_says_the_same_without_commands(form: Form, parts: l
 
 
 @pytest.mark.usefixtures("job")
-@pytest.mark.parametrize("form", [Form.TABLE, Form.NAME, Form.CSV])
+@pytest.mark.parametrize("form", [Form.TABLE, Form.NAME, Form.CSV, Form.MARKDOWN])
 @given(parts=PARTS)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_in_a_job_text_for_people_has_no_commands(form: Form, parts: list[str]) -> None:
