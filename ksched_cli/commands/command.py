@@ -116,6 +116,7 @@ def _refuse_idle(values: Mapping[str, Any]) -> None:
     if options.live:
         return  # where not all namespaces may be listed, it is of the one that is
     names = values.get("pod") or values.get("traced") or options.change or options.scenario
+    names = names or getattr(options, "manifest", None)
     if options.namespace and not names and not isinstance(options, ShownOptions):
         raise UsageError("-n does nothing here: it is the namespace of POD and of names in changes")
 

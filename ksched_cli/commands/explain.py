@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.completion import complete_node
-from ksched_cli.commands.options import Alone, OptionalPodName, ShownOptions, StateOptions
+from ksched_cli.commands.options import (
+    Alone,
+    Manifest,
+    PodName,
+    ShownOptions,
+    StateOptions,
+)
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,16 +40,17 @@ class ExplainOptions(ShownOptions):
     top: Annotated[
         int | None, option("Show the N best nodes.", "N", parser=whole_number("--top", 1))
     ] = None
+    manifest: Manifest = None
     alone: Alone = False
 
 
 def explain(
     options: ExplainOptions,
-    pod: OptionalPodName = "",
+    pod: PodName = "",
 ) -> ExitCode:
     """Why this pod goes where `schedule` puts it, or why nowhere.
 
-    The other pending pods are placed too, each in its turn. Every node is shown: what rejected it,
+    The other pending pods are placed too, each in its turn; -f asks about a manifest. Every node is shown: what rejected it,
     by every plugin, or its scores. Of a pod that runs already, how its node ranks. Exit code 0 when
     the pod gets a node, 1 when it does not or the scheduler never looks at it, 3 when a plugin's
     failure leaves it undecided.
@@ -51,33 +58,30 @@ def explain(
     With --pending: every pod that stays pending, by owner and message. Exit code 0 when there is
     none, 1 when there are some, 3 when a plugin's failure leaves some undecided.
     """
-    if bool(pod) == options.pending:
-        raise UsageError("explain takes a POD, or --pending for all that stay pending")
-    alone = options.alone
+    if [bool(pod), options.manifest is not None, options.pending].count(True) != 1:
+        raise UsageError("explain takes one of POD, -f FILE, and --pending for all pending pods")
     if not options.pending:
         if options.selector or options.owner:
             raise UsageError("-l and --owner choose among the pods of --pending")
-        return _explain_pod(options, pod, options.node or (), options.top, alone=alone)
-    if options.node or options.top or alone:
+        return _explain_pod(options, pod)
+    if options.node or options.top or options.alone:
         raise UsageError("--pending is about all pods: it takes no --node, --top or --alone")
     return _explain_pending(options)
 
 
-def _explain_pod(
-    options: StateOptions, name: str, nodes: Sequence[str], top: int | None, *, alone: bool
-) -> ExitCode:
+def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
     from ksched_cli.analysis import explain as analysis
     from ksched_cli.analysis import named_objects
     from ksched_cli.commands import runs
     from ksched_cli.report import explanation as renderer
     from ksched_cli.report.forms import Form
 
-    simulation = runs.open_simulation(runs.run_of(options))
-    pod = runs.find_pod(simulation, name, options.namespace)
+    nodes, top = options.node or (), options.top
+    simulation, pod = runs.open_pod(options, name, options.manifest)
     named_objects.check_nodes(simulation, nodes)
     is_table = options.output in (Form.TABLE, Form.WIDE, Form.NAME, Form.MARKDOWN)
     all_details = bool(nodes or top) or not is_table
-    explanation = analysis.explain(simulation, pod, alone=alone, all_details=all_details)
+    explanation = analysis.explain(simulation, pod, alone=options.alone, all_details=all_details)
     if nodes or top:
         explanation = analysis.select(explanation, nodes, top or 0)
     _show(

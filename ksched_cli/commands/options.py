@@ -159,9 +159,14 @@ PodName = Annotated[
     str,
     typer.Argument(metavar="POD", help=POD_HELP, autocompletion=complete_pod),
 ]
-OptionalPodName = Annotated[
-    str,
-    typer.Argument(metavar="POD", help=POD_HELP, autocompletion=complete_pod),
+Manifest = Annotated[
+    str | None,
+    option(
+        "In place of POD: a pod or a workload to apply first; - is standard input.",
+        "FILE",
+        short="-f",
+        name="--filename",
+    ),
 ]
 Alone = Annotated[
     bool, option("Leave the other pending pods out, rather than place each in its turn.")

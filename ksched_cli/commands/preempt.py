@@ -7,7 +7,8 @@ from typing import Annotated
 
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option
-from ksched_cli.commands.options import Alone, PodName, StateOptions
+from ksched_cli.commands.options import Alone, Manifest, PodName, StateOptions
+from ksched_cli.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +18,13 @@ class PreemptOptions(StateOptions):
     all_candidates: Annotated[
         bool, option("Look at every node, also where there are candidates enough.")
     ] = False
+    manifest: Manifest = None
     alone: Alone = False
 
 
 def preempt(
-    pod: PodName,
     options: PreemptOptions,
+    pod: PodName = "",
 ) -> ExitCode:
     """Whom this pod would evict, where, and why there. Nobody is evicted.
 
@@ -39,8 +41,9 @@ def preempt(
     from ksched_cli.report import preemption as renderer
     from ksched_cli.report.forms import Report
 
-    simulation = runs.open_simulation(runs.run_of(options))
-    info = runs.find_pod(simulation, pod, options.namespace)
+    if bool(pod) == (options.manifest is not None):
+        raise UsageError("preempt takes one of POD and -f FILE")
+    simulation, info = runs.open_pod(options, pod, options.manifest)
     answer = analysis.preempt(
         simulation,
         info,

@@ -6,6 +6,7 @@ What loads NumPy is imported where it is used: `validate` and `config` come here
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -236,6 +237,32 @@ def open_simulation(run: Run, watch: Watch | None = None) -> Simulation:
     simulation = opener(run).simulation(run, watch)
     introduce(simulation)
     return simulation
+
+
+def open_pod(options: StateOptions, name: str, manifest: str | None) -> tuple[Simulation, PodInfo]:
+    """The Run and the pod that it is asked about: the named one, or that of a file, which is the
+    last change then. Raises KschedError."""
+    from msgspec.structs import replace as with_fields
+
+    from ksched_cli.kube.file_paths import check_standard_input
+    from ksched_cli.run.run import ChangeSource
+    from ksched_cli.scenario.apply import Apply
+    from ksched_cli.scenario.replicas import applied_target
+
+    run = run_of(options)
+    if manifest is None:
+        simulation = open_simulation(run)
+        return simulation, find_pod(simulation, name, options.namespace)
+    check_standard_input({"--state": run.states, "-f": [manifest]})
+    source = ChangeSource(line=f"apply -f {shlex.quote(manifest)}")
+    run = with_fields(run, changes=(*run.changes, source))
+    opened = opener(run)
+    *_, apply = opened.inputs.changes(run)
+    assert isinstance(apply, Apply)
+    target = applied_target(apply)
+    simulation = opened.simulation(run)
+    introduce(simulation)
+    return simulation, find_pod(simulation, target.text, target.namespace)
 
 
 def find_pod(simulation: Simulation, name: str, namespace: str) -> PodInfo:

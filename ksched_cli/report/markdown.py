@@ -62,6 +62,4 @@ def _tables(lines: Iterable[str]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    return "<br>".join(
-        part if _PLAIN.fullmatch(part) else code(part) for part in text.split(BREAK)
-    )
+    return "<br>".join(part if _PLAIN.fullmatch(part) else code(part) for part in text.split(BREAK))

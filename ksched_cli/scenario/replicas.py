@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,9 +46,7 @@ def pod_or_workload(
     ]
     if len(beside.pods) + len(workloads) != 1:
         names = [f"Pod {pod.key}" for pod in beside.pods]
-        names += [f"{kind.name} {obj.key}" for kind, obj in workloads]
-        listed = ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")
-        raise InputError(path, f"expected one Pod or one workload, found {listed or 'none'}")
+        raise _not_one(path, [*names, *(f"{kind.name} {obj.key}" for kind, obj in workloads)])
     others: dict[str, Any] = {"pods": (), **{kind.attribute: {} for kind, _ in workloads}}
     state = with_objects(state, replace(beside, **others))
     if beside.pods:
@@ -60,6 +59,25 @@ def pod_or_workload(
         manifest["spec"] = {**(manifest.get("spec") or {}), "replicas": count}
     apply = Apply.of("-f", path, obj.namespace, [manifest])
     return apply.apply(state)[0], Target(kind.name, obj.name, obj.namespace)
+
+
+def applied_target(apply: Apply) -> Target:
+    """The pod or the workload that is applied. Raises InputError where that is not one."""
+    targets = [
+        Target(manifest["kind"], name, metadata.get("namespace") or apply.namespace)
+        for manifest in apply.manifests
+        if manifest["kind"] in ("Pod", *WORKLOADS)
+        and (name := (metadata := manifest.get("metadata") or {}).get("name"))
+    ]
+    if len(targets) != 1:
+        names = [f"{target.kind} {target.namespace}/{target.name}" for target in targets]
+        raise _not_one(apply.source, names)
+    return targets[0]
+
+
+def _not_one(path: str, names: Sequence[str]) -> InputError:
+    listed = ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")
+    return InputError(path, f"expected one Pod or one workload, found {listed or 'none'}")
 
 
 def next_replicas(

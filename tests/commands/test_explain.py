@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -173,8 +174,9 @@ def test_undecided_pods_among_the_pending_are_exit_code_3(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "explain takes a POD, or --pending"),
-        (("p", "--pending"), "explain takes a POD, or --pending"),
+        ((), "explain takes one of POD, -f FILE, and --pending"),
+        (("p", "--pending"), "explain takes one of POD, -f FILE, and --pending"),
+        (("p", "-f", "pod.yaml"), "explain takes one of POD, -f FILE, and --pending"),
         (("--pending", "--node", "a"), "--pending is about all pods"),
         (("--pending", "--top", "1"), "--pending is about all pods"),
         (("--pending", "--alone"), "--pending is about all pods"),
@@ -222,3 +224,82 @@ def test_the_table_shows_the_selected_nodes_only(ksched: Ksched, write_state: Wr
     _, out, _ = ksched("explain", "p", "--node", "a", "--state", state)
     assert re.findall("^its points on (.*):$", out, re.M) == ["b", "a"]
     assert re.findall("^([12])  +(.*?)  ", out, re.M) == [("1", "b (chosen)"), ("2", "a")]
+
+
+def deployment(name: str, **requests: str) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": requests}}
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Callable[..., Path]:
+    def write(*objects: dict[str, Any]) -> Path:
+        path = tmp_path / "manifest with a name.json"
+        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("applied", "asked"),
+    [(pod("new", "shop", cpu=1), "shop/new"), (deployment("web", cpu="1"), "shop/web-")],
+)
+def test_a_manifest_is_asked_about_behind_the_pods_that_wait_already(
+    applied: dict[str, Any], asked: str, explain: Answer, manifest: Callable[..., Path]
+) -> None:
+    waits = pod("waits", cpu=1)
+    waits["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
+    objects = [node("a", cpu=1), waits]
+    code, result = explain("-f", manifest(applied), "-n", "shop", objects=objects)
+    assert code == 1
+    assert result["pod"].startswith(asked)
+    assert result["changes"][0]["did"]
+    code, result = explain("-f", manifest(applied), "-n", "shop", "--alone", objects=objects)
+    assert (code, result["node"]) == (0, "a")
+
+
+def test_a_manifest_of_what_is_there_changes_it_first(
+    explain: Answer, manifest: Callable[..., Path]
+) -> None:
+    path = manifest(pod("p", cpu=1))
+    code, result = explain("-f", path, objects=[node("a", cpu=1), pod("p", cpu=2)])
+    assert (code, result["pod"], result["node"]) == (0, "default/p", "a")
+
+
+@pytest.mark.parametrize(
+    ("objects", "problem"),
+    [
+        ((), "expected one Pod or one workload, found none"),
+        (
+            (pod("a"), deployment("b")),
+            "expected one Pod or one workload, found Pod default/a, Deployment default/b",
+        ),
+    ],
+)
+def test_a_manifest_is_of_one_pod_or_workload(
+    objects: tuple[dict[str, Any], ...],
+    problem: str,
+    manifest: Callable[..., Path],
+    ksched: Ksched,
+    write_state: WriteState,
+) -> None:
+    state = write_state(node("n"))
+    code, out, err = ksched("explain", "-f", manifest(*objects), "--state", state)
+    assert (code, out) == (2, "")
+    assert problem in err
+
+
+def test_state_and_manifest_are_not_both_on_standard_input(ksched: Ksched) -> None:
+    code, _, err = ksched("explain", "-f", "-", "--state", "-")
+    assert (code, err) == (2, "error: only one of --state and -f can be standard input\n")

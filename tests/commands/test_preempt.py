@@ -133,3 +133,17 @@ def test_without_nodes_there_is_one_sentence(ksched: Any, write_state: Any) -> N
         1,
         ["cannot be scheduled: no nodes available to schedule pods"],
     )
+
+
+def test_a_manifest_is_applied_and_asked_about(preempt: Answer, tmp_path: Path) -> None:
+    manifest = tmp_path / "pod.json"
+    manifest.write_text(json.dumps(pod("new", priority=1_000_000, cpu=3)))
+    code, result = preempt("-f", str(manifest))
+    assert (code, result["pod"]) == (0, "default/new")
+    assert result["victims"]
+
+
+def test_a_pod_and_a_manifest_exclude_each_other(ksched: Ksched) -> None:
+    for arguments in ((), ("p", "-f", "pod.yaml")):
+        code, _, err = ksched("preempt", *arguments, "--state", EXAMPLE)
+        assert (code, err) == (2, "error: preempt takes one of POD and -f FILE\n")
