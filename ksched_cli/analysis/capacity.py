@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
-from itertools import chain, count, islice
+from itertools import chain, count, islice, permutations
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
@@ -71,11 +71,12 @@ class CapacityResult(StateAnswer, frozen=True, kw_only=True):
 class Trial(Part, frozen=True):
     """What a run with so many more nodes came to.
 
-    nodes: how many copies of the node
+    mix: node → how many copies of it
     evicted: pods that made room for others
     """
 
     nodes: Count
+    mix: Mapping[str, Count]
     pending: Count
     evicted: Count
 
@@ -94,10 +95,11 @@ class HelpedGroup(Part, frozen=True):
 
 
 class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
-    """The fewest copies of a node with which every pod gets a node and none is evicted.
+    """The fewest copies of nodes with which every pod gets a node and none is evicted.
 
-    like: the node that is copied
+    like: the nodes that may be copied
     nodes_needed: null where no number helps
+    mix: node → how many copies of it, for the pods that are helped; empty where none is
     limited_by: then, why a pod that stays pending does
     helped: pods that get a node
     not_helped: pods that stay pending with any number of nodes
@@ -108,8 +110,9 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     COMMAND: ClassVar = "capacity"
 
     kind: Literal["CapacityResult"] = "CapacityResult"
-    like: str
+    like: tuple[str, ...]
     nodes_needed: Count | None
+    mix: Mapping[str, Count] = field(default_factory=dict)
     limited_by: str = ""
     helped: tuple[HelpedGroup, ...] = ()
     not_helped: tuple[PendingGroup, ...] = ()
@@ -361,48 +364,97 @@ def _end_waiting(simulation: Simulation, keys: Iterable[str]) -> str:
     return next((attempt.why_not for attempt in attempts if not attempt.node), "")
 
 
+Mix = tuple[int, ...]
+"""How many copies of each of some nodes."""
+
 Attempted = tuple[RunRecord, tuple[PendingGroup, ...]]
 """A run, and the pods that it left pending."""
 
 
-def nodes_needed(like: str, run_with: Callable[[int], Attempted]) -> NodesNeeded:
-    """run_with: a run of the state with so many copies of the node `like`.
+def nodes_needed(likes: Sequence[str], run_with: Callable[[Mix], Attempted]) -> NodesNeeded:
+    """run_with: a run of the state with so many copies of each of the nodes `likes`.
 
-    Pods that as many nodes as there are pods do not help are left out of the search. Both the
-    answer and one node less have been run. Beyond LINEAR_MAX nodes, a smaller number that helps
-    where a larger one does not is not searched for.
+    Pods that as many nodes as there are pods do not help are left out of the search. Of several
+    kinds, the numbers are made as small as they can be one after the other, in every order; up to
+    LINEAR_MAX nodes, every mix of one node less has been run. Both the answer and one node less of
+    a kind have been. Beyond LINEAR_MAX, a smaller number that helps where a larger one does not is
+    not searched for.
     """
-    records: dict[int, RunRecord] = {}
+    records: dict[Mix, RunRecord] = {}
 
-    def run(nodes: int) -> tuple[PendingGroup, ...]:
-        records[nodes], groups = run_with(nodes)
+    def run(mix: Mix) -> tuple[PendingGroup, ...]:
+        records[mix], groups = run_with(mix)
         return groups
 
-    waiting = hopeless = run(0)
+    none = (0,) * len(likes)
+    waiting = hopeless = run(none)
     # More nodes than pods that lack one do not help: each has one to itself by then.
-    enough = len(_without_node(records[0]))
-    if enough:
-        hopeless = run(enough)
-    last = records[enough]
+    most = len(_without_node(records[none]))
+    best = (most,) * len(likes)
+    if most:
+        hopeless = run(best)
+    last = records[best]
     rest = _without_node(last)
-    is_helped = bool(_without_node(records[0]) - rest)
-    low = 0
-    while is_helped and enough - low > 1:
-        middle = low + 1 if low < LINEAR_MAX else (low + enough) // 2
-        run(middle)
-        if _without_node(records[middle]) <= rest:
-            enough = middle
-        else:
-            low = middle
+
+    def helps(mix: Mix) -> bool:
+        if mix not in records:
+            run(mix)
+        return _without_node(records[mix]) <= rest
+
+    is_helped = not helps(none)
+    if is_helped:
+        best = _fewest(best, helps)
     return NodesNeeded(
-        like=like,
-        nodes_needed=None if rest else enough,
+        like=tuple(likes),
+        nodes_needed=None if rest else sum(best),
+        mix=dict(zip(likes, best, strict=True)) if is_helped else {},
         limited_by=_why_pending(last) if rest else "",
         helped=tuple(_helped(waiting, rest, records)),
         not_helped=hopeless if rest else (),
-        runs=tuple(Trial(n, len(r.pending), len(r.evicted)) for n, r in records.items()),
+        runs=tuple(
+            Trial(sum(mix), dict(zip(likes, mix, strict=True)), len(r.pending), len(r.evicted))
+            for mix, r in records.items()
+        ),
         undecided=any(record.failed for record in records.values()),
     )
+
+
+def _fewest(most: Mix, helps: Callable[[Mix], bool]) -> Mix:
+    """The mix of the fewest nodes that helps, as far as it is searched for. most: one that does"""
+    reduced = []
+    for order in permutations(range(len(most))):
+        mix = most
+        for kind in order:
+            mix = _reduced(mix, kind, helps)
+        reduced.append(mix)
+    best = min(reduced, key=sum)
+    while 0 < sum(best) <= LINEAR_MAX:
+        smaller = next(filter(helps, _mixes(sum(best) - 1, len(most))), None)
+        if smaller is None:
+            break
+        best = smaller
+    return best
+
+
+def _reduced(mix: Mix, kind: int, helps: Callable[[Mix], bool]) -> Mix:
+    """With as few nodes of the kind as help; all numbers up to LINEAR_MAX are tried."""
+    low, enough = -1, mix[kind]
+    while enough - low > 1:
+        middle = low + 1 if low < LINEAR_MAX else (low + enough) // 2
+        if helps((*mix[:kind], middle, *mix[kind + 1 :])):
+            enough = middle
+        else:
+            low = middle
+    return (*mix[:kind], enough, *mix[kind + 1 :])
+
+
+def _mixes(nodes: int, kinds: int) -> Iterator[Mix]:
+    """All ways to make up a number of nodes."""
+    if kinds == 1:
+        yield (nodes,)
+        return
+    for first in range(nodes, -1, -1):
+        yield from ((first, *rest) for rest in _mixes(nodes - first, kinds - 1))
 
 
 def _without_node(record: RunRecord) -> set[str]:
@@ -410,7 +462,7 @@ def _without_node(record: RunRecord) -> set[str]:
 
 
 def _helped(
-    waiting: Sequence[PendingGroup], rest: Container[str], records: Mapping[int, RunRecord]
+    waiting: Sequence[PendingGroup], rest: Container[str], records: Mapping[Mix, RunRecord]
 ) -> Iterator[HelpedGroup]:
     """waiting: without more nodes; rest: the pods that no number helps"""
     by_owner: dict[tuple[str, str], list[str]] = {}
@@ -419,7 +471,7 @@ def _helped(
         if pods:
             by_owner.setdefault((group.owner, group.namespace), []).extend(pods)
     for (owner, namespace), pods in by_owner.items():
-        enough = (n for n, r in records.items() if not _without_node(r).intersection(pods))
+        enough = (sum(mix) for mix, r in records.items() if not _without_node(r).intersection(pods))
         yield HelpedGroup(owner, namespace, tuple(pods), min(enough))
 
 

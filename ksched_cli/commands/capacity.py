@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,12 +14,14 @@ from ksched_cli.commands.completion import complete_node, complete_pod
 from ksched_cli.commands.forms import COMMON_FORMS
 from ksched_cli.commands.options import POD_HELP, Alone, StateOptions
 from ksched_cli.errors import UsageError
+from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
     from ksched_cli.engine.simulation import Simulation
 
 MAXIMUM, MAX_COPIES = 10_000, 1_000_000_000
+MAX_LIKE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,13 @@ class CapacityOptions(StateOptions):
         ),
     ] = MAXIMUM
     pending: Annotated[
-        bool, option("How many copies of the node of --like all pending pods need.")
+        bool, option("How many copies of the nodes of --like all pending pods need.")
     ] = False
     like: Annotated[
-        str | None, option("The node to copy.", "NODE", autocompletion=complete_node)
+        list[str] | None,
+        option(
+            "A node to copy; up to three of them are mixed.", "NODE", autocompletion=complete_node
+        ),
     ] = None
     alone: Alone = False
 
@@ -68,21 +74,27 @@ def capacity(
     Each copy is placed as `schedule` would place it, when the pod's turn comes; those of a pod that
     runs, of a workload, or of a file, come after the pending pods. Nobody is evicted for them.
     With --pending --like NODE: the fewest copies of that node with which no pod stays pending and
-    none is evicted.
+    none is evicted; of several --like, of those nodes together.
     -o wide shows every node, -o name the names of those that take any.
     Exit code 0 when a copy fits, or some number of nodes is enough, 1 when not, 3 when a plugin's
     failure leaves it undecided.
     """
     if [pod is not None, options.file is not None, options.pending].count(True) != 1:
         raise UsageError("capacity takes one of POD, -f FILE, and --pending --like NODE")
-    if options.pending != (options.like is not None):
+    if options.pending != bool(options.like):
         raise UsageError("--pending and --like NODE go together")
-    if options.like is not None:
-        if options.alone or options.maximum != MAXIMUM or options.output not in COMMON_FORMS:
+    if options.like:
+        if len(set(options.like)) > MAX_LIKE:
+            raise UsageError(f"--like takes at most {MAX_LIKE} nodes")
+        if (
+            options.alone
+            or options.maximum != MAXIMUM
+            or options.output not in (*COMMON_FORMS, Form.MARKDOWN)
+        ):
             raise UsageError(
                 "--pending is about all pods: it takes no --alone, --max, -o wide or name"
             )
-        return _nodes_needed(options, options.like)
+        return _nodes_needed(options, tuple(dict.fromkeys(options.like)))
     return _copies(options, pod, options.file, options.maximum, options.alone)
 
 
@@ -109,7 +121,7 @@ def _copies(
     return ExitCode.YES if answer.count else ExitCode.NO
 
 
-def _nodes_needed(options: StateOptions, like: str) -> ExitCode:
+def _nodes_needed(options: StateOptions, likes: Sequence[str]) -> ExitCode:
     from ksched_cli.analysis import capacity as analysis
     from ksched_cli.analysis.pending import pending_groups
     from ksched_cli.commands import runs
@@ -121,9 +133,12 @@ def _nodes_needed(options: StateOptions, like: str) -> ExitCode:
     simulation = opener.simulation(run)
     runs.introduce(simulation)
 
-    def run_with(nodes: int) -> analysis.Attempted:
-        change = AddNodes(f"--like {like}", f"{like}-copy", like, nodes)
-        state, _ = apply_changes(simulation.state, [change])
+    def run_with(mix: analysis.Mix) -> analysis.Attempted:
+        changes = [
+            AddNodes(f"--like {like}", f"{like}-copy", like, nodes)
+            for like, nodes in zip(likes, mix, strict=True)
+        ]
+        state, _ = apply_changes(simulation.state, changes)
         larger = opener.simulation(run, state=state)
         record = larger.run()
         groups = pending_groups(larger, record)
@@ -131,7 +146,7 @@ def _nodes_needed(options: StateOptions, like: str) -> ExitCode:
         simulation.caller.defects.update(larger.caller.defects)
         return record, groups
 
-    answer = analysis.nodes_needed(like, run_with)
+    answer = analysis.nodes_needed(likes, run_with)
     runs.report_defects(simulation, options.debug)
     _show(simulation, options, answer)
     if answer.undecided:
@@ -145,7 +160,7 @@ def _show(
     from ksched_cli.analysis.capacity import NodesNeeded
     from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import capacity as renderer
-    from ksched_cli.report.forms import Form, Report
+    from ksched_cli.report.forms import Report
 
     report = Report(
         lambda: answer,

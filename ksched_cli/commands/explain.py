@@ -50,10 +50,10 @@ def explain(
 ) -> ExitCode:
     """Why this pod goes where `schedule` puts it, or why nowhere.
 
-    The other pending pods are placed too, each in its turn; -f asks about a manifest. Every node is shown: what rejected it,
-    by every plugin, or its scores. Of a pod that runs already, how its node ranks. Exit code 0 when
-    the pod gets a node, 1 when it does not or the scheduler never looks at it, 3 when a plugin's
-    failure leaves it undecided.
+    The other pending pods are placed too, each in its turn; -f asks about a manifest, as if it were
+    applied now. Every node is shown: what rejected it, by every plugin, or its scores. Of a pod
+    that runs already, how its node ranks. Exit code 0 when the pod gets a node, 1 when it does not
+    or the scheduler never looks at it, 3 when a plugin's failure leaves it undecided.
 
     With --pending: every pod that stays pending, by owner and message. Exit code 0 when there is
     none, 1 when there are some, 3 when a plugin's failure leaves some undecided.

@@ -20,7 +20,7 @@ from ksched_cli.errors import InputError, UsageError
 if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.commands.options import ReplayableOptions, ShownOptions
+    from ksched_cli.commands.options import ReplayableOptions, ShownOptions, StateOptions
     from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.config.effective import Configuration
     from ksched_cli.engine.engine import Engine

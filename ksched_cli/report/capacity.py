@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded, Trial
 from ksched_cli.report.pending import blocks
 from ksched_cli.report.table import Limit, columns, counted, cut_columns, listed, paragraph
+
+SHOWN_RUNS = 12
 
 
 def table(answer: CapacityResult | NodesNeeded, limit: Limit, *, wide: bool = False) -> str:
@@ -74,11 +76,7 @@ def _nodes(answer: CapacityResult, limit: Limit) -> str:
 
 
 def _nodes_needed_table(answer: NodesNeeded, limit: Limit) -> str:
-    """The verdict, and the runs it rests on, by number of nodes."""
-    rows = [
-        (f"{trial.nodes:,}", f"{trial.pending:,}", f"{trial.evicted:,}")
-        for trial in sorted(answer.runs, key=lambda trial: trial.nodes)
-    ]
+    """The verdict, and the runs it rests on."""
     helped = [
         (f"{group.namespace}/{group.owner}", f"{len(group.pods):,}", f"{group.nodes:,}")
         for group in answer.helped
@@ -87,8 +85,25 @@ def _nodes_needed_table(answer: NodesNeeded, limit: Limit) -> str:
     if answer.not_helped and helped:
         parts.append(cut_columns(("HELPED", "PODS", "MORE NODES"), helped, limit))
     parts += blocks(answer.not_helped, limit, reasons=False)
-    parts.append(cut_columns(("MORE NODES", "PENDING", "EVICTED"), rows, limit))
-    return "\n\n".join(parts)
+    return "\n\n".join((*parts, _runs(answer, limit.first(SHOWN_RUNS))))
+
+
+def _runs(answer: NodesNeeded, limit: Limit) -> str:
+    """A row per run, by number of nodes; where rows are limited those nearest to the answer."""
+    needed = sum(answer.mix.values())
+    nearest = sorted(answer.runs, key=lambda trial: abs(trial.nodes - needed))[: limit.rows]
+    rows = [
+        tuple(f"{n:,}" for n in (*trial_nodes(trial), trial.pending, trial.evicted))
+        for trial in sorted(nearest, key=lambda trial: trial.nodes)
+    ]
+    kinds = (f"LIKE {like}" for like in answer.like) if len(answer.like) > 1 else ()
+    headers = ("MORE NODES", *kinds, "PENDING", "EVICTED")
+    return cut_columns(headers, rows, limit, "runs", len(answer.runs))
+
+
+def trial_nodes(trial: Trial) -> tuple[int, ...]:
+    """How many nodes there are more; of several kinds, of each of them too."""
+    return (trial.nodes, *(trial.mix.values() if len(trial.mix) > 1 else ()))
 
 
 def _needed(answer: NodesNeeded) -> str:
@@ -96,12 +111,19 @@ def _needed(answer: NodesNeeded) -> str:
         stay = counted(sum(len(group.pods) for group in answer.not_helped), "pod")
         if answer.helped:
             pods = counted(sum(len(group.pods) for group in answer.helped), "pod")
-            nodes = counted(max(group.nodes for group in answer.helped), "more node")
-            return f"{nodes} like {answer.like} help {pods}; no number helps {stay}"
+            return f"{_mix(answer)} help {pods}; no number helps {stay}"
         why = "" if answer.not_helped else f":\n{answer.limited_by}"
-        return f"no number of nodes like {answer.like} helps{why}"
+        return f"no number of nodes like {' or '.join(answer.like)} helps{why}"
     if not answer.nodes_needed:
         return "no more nodes are needed: every pod gets one, and none is evicted"
-    copies = counted(answer.nodes_needed, "more node")
     verb = "is" if answer.nodes_needed == 1 else "are"
-    return f"{copies} like {answer.like} {verb} needed"
+    return f"{_mix(answer)} {verb} needed"
+
+
+def _mix(answer: NodesNeeded) -> str:
+    """`3 more nodes like a`, `3 more nodes, 2 like a and 1 like b,`."""
+    kinds = {like: count for like, count in answer.mix.items() if count}
+    nodes = counted(sum(kinds.values()), "more node")
+    if len(kinds) == 1:
+        return f"{nodes} like {next(iter(kinds))}"
+    return f"{nodes}, {' and '.join(f'{count:,} like {like}' for like, count in kinds.items())},"

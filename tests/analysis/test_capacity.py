@@ -11,6 +11,7 @@ from ksched_cli.analysis.capacity import (
     LINEAR_MAX,
     Attempted,
     CapacityResult,
+    Mix,
     NodesNeeded,
     capacity,
     nodes_needed,
@@ -221,16 +222,17 @@ def test_so_many_copies_are_placed_by_a_run_and_not_one_more(
 # -- nodes for all pending pods -------------------------------------------------------------------
 
 
-def needed(*objects: dict[str, Any], like: str = "a") -> NodesNeeded:
+def needed(*objects: dict[str, Any], likes: Sequence[str] = ("a",)) -> NodesNeeded:
     state = cluster(*objects)
 
-    def run_with(nodes: int) -> Attempted:
-        changed, _ = apply_changes(state, [AddNodes("more", "more", like, nodes)])
+    def run_with(mix: Mix) -> Attempted:
+        more = [AddNodes("more", f"more-{a}", a, n) for a, n in zip(likes, mix, strict=True)]
+        changed, _ = apply_changes(state, more)
         larger = simulation(changed)
         record = larger.run()
         return record, pending_groups(larger, record)
 
-    return nodes_needed(like, run_with)
+    return nodes_needed(likes, run_with)
 
 
 def test_a_copy_goes_where_schedule_sends_the_pod_with_the_same_seed() -> None:
@@ -256,6 +258,28 @@ def test_the_fewest_nodes_and_one_less_were_run(pending: int) -> None:
     runs = {trial.nodes: trial.pending for trial in answer.runs}
     assert runs[answer.nodes_needed] == 0
     assert runs[answer.nodes_needed - 1] > 0
+
+
+def test_a_mix_of_fewer_nodes_is_found_where_each_kind_would_do_alone() -> None:
+    shapes = {"cores": (6, 2), "memory": (2, 6)}
+    nodes = [node(name, cpu=cpu, memory=memory) for name, (cpu, memory) in shapes.items()]
+    full = [pod(f"on-{name}", cpu=c, memory=m, node=name) for name, (c, m) in shapes.items()]
+    waiting = [pod(f"cores-{i}", cpu=2) for i in range(3)]
+    waiting += [pod(f"memory-{i}", memory=2) for i in range(3)]
+    for name in shapes:
+        assert needed(*nodes, *full, *waiting, likes=(name,)).nodes_needed == 3
+    answer = needed(*nodes, *full, *waiting, likes=tuple(shapes))
+    assert (answer.nodes_needed, answer.mix) == (2, {"cores": 1, "memory": 1})
+
+
+def test_nodes_of_one_kind_are_not_asked_to_do_what_only_another_can() -> None:
+    zones = [node(name, cpu=2, labels={"zone": name}) for name in ("a", "b")]
+    full = [pod(f"{name}-full", cpu=2, node=name) for name in ("a", "b")]
+    waiting = [pod(f"p{i}", cpu=1, node_selector={"zone": zone}) for i, zone in enumerate("aaab")]
+    answer = needed(*zones, *full, *waiting, likes=("a", "b"))
+    assert (answer.nodes_needed, answer.mix) == (3, {"a": 2, "b": 1})
+    runs = {tuple(trial.mix.values()): trial.pending for trial in answer.runs}
+    assert all(runs[mix] for mix in ((0, 2), (1, 1), (2, 0)))
 
 
 def test_pods_that_stay_apart_need_a_node_each() -> None:

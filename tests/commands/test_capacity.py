@@ -103,6 +103,19 @@ def test_the_fewest_nodes_for_all_pending_pods(capacity: Answer) -> None:
     assert (code, result["nodesNeeded"]) == (0, 2)
 
 
+def test_nodes_of_several_kinds_are_mixed(ksched: Ksched, write_state: WriteState) -> None:
+    nodes = [node(name, cpu=2, labels={"zone": name}) for name in ("a", "b")]
+    full = [pod(f"{name}-full", cpu=2, node=name) for name in ("a", "b")]
+    waiting = [pod(f"p{i}", cpu=1, node_selector={"zone": zone}) for i, zone in enumerate("aaab")]
+    state = write_state(*nodes, *full, *waiting)
+    code, out, _ = ksched("capacity", "--pending", "--like", "a", "--like", "b", "--state", state)
+    assert code == 0
+    assert out.startswith("3 more nodes, 2 like a and 1 like b, are needed\n")
+    assert [line.split() for line in out.splitlines() if line.startswith("3  ")] == [
+        ["3", "2", "1", "0", "0"]
+    ]
+
+
 def test_no_number_of_nodes_is_exit_code_1(capacity: Answer) -> None:
     code, result = capacity("--pending", "--like", "a", objects=[node("a"), pod("p", cpu=99)])
     assert (code, result["nodesNeeded"]) == (1, None)
@@ -116,6 +129,10 @@ def test_no_number_of_nodes_is_exit_code_1(capacity: Answer) -> None:
         (("p", "--pending", "--like", "a"), "takes one of POD"),
         (("--pending",), "--pending and --like NODE go together"),
         (("p", "--like", "a"), "--pending and --like NODE go together"),
+        (
+            ("--pending", *(f"--like={name}" for name in "abcd")),
+            "--like takes at most 3 nodes",
+        ),
         (("--pending", "--like", "aa"), 'no node "aa" in the state'),
         (("--pending", "--like", "a", "--alone"), "it takes no --alone, --max"),
         (("--pending", "--like", "a", "--max", "3"), "it takes no --alone, --max"),

@@ -25,13 +25,16 @@ NONE = CapacityResult(
 )
 STOPPED = CapacityResult(pod="default/p", profile="x", count=1, nodes={"a": 1}, stopped_at=1)
 NEEDED = NodesNeeded(
-    like="a", nodes_needed=1, runs=(Trial(0, 2, 0), Trial(2, 0, 0), Trial(1, 0, 0))
+    like=("a",),
+    nodes_needed=1,
+    mix={"a": 1},
+    runs=(Trial(0, {"a": 0}, 2, 0), Trial(2, {"a": 2}, 0, 0), Trial(1, {"a": 1}, 0, 0)),
 )
 HOPELESS = NodesNeeded(
-    like="a",
+    like=("a",),
     nodes_needed=None,
     limited_by="default/p: it never fits",
-    runs=(Trial(0, 1, 0), Trial(1, 1, 0)),
+    runs=(Trial(0, {"a": 0}, 1, 0), Trial(1, {"a": 1}, 1, 0)),
 )
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
-from ksched_cli.report.capacity import headline
+from ksched_cli.report.capacity import headline, trial_nodes
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.columns import Kind, column
 from ksched_cli.report.html.sections import Bars, Grid, Page, Prose, Section, Tile
@@ -65,12 +65,13 @@ def _runs(answer: NodesNeeded) -> Bars:
     names = ("pending", "evicted")
     bars = [
         bar(
-            (run.nodes, run.pending, run.evicted),
+            (*trial_nodes(run), run.pending, run.evicted),
             (run.pending, run.evicted),
             names,
             most,
         )
         for run in runs
     ]
-    headers = ("More nodes", "Pending", "Evicted", "")
-    return Bars(f"Runs with more nodes like {answer.like}", headers, bars, names)
+    kinds = (f"Like {like}" for like in answer.like) if len(answer.like) > 1 else ()
+    headers = ("More nodes", *kinds, "Pending", "Evicted", "")
+    return Bars(f"Runs with more nodes like {' or '.join(answer.like)}", headers, bars, names)
