@@ -9,7 +9,14 @@ from msgspec import UNSET, UnsetType
 
 from ksched_cli.analysis.attempts import AttemptTrace, trace_of
 from ksched_cli.analysis.cluster_map import ClusterMap
-from ksched_cli.analysis.usage import NodeResources, NodeUsage, resources_of
+from ksched_cli.analysis.pending import PendingGroup
+from ksched_cli.analysis.usage import (
+    NodeResources,
+    NodeUsage,
+    UtilizationByLabel,
+    resources_of,
+    utilization_by,
+)
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.engine.records import Eviction, ExtenderBinding, IgnoredPod, RunRecord
 from ksched_cli.framework.status import Defect
@@ -47,10 +54,12 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     evicted: pods that preemption took off their nodes, in order
     messages: per pending or gated pod, why
     nodes: every node after the run
+    utilization: with --by only, of the nodes after the run
     notes: pod → name → what plugins noted of the placement; missing where none did
     extender_bindings: calls to extenders that bind pods; made only with --extender-bind
     attempts: with --trace only
     cluster_map: the nodes before and after the run, and the pods on them
+    pending_groups: the pending pods by owner and cause
     """
 
     COMMAND: ClassVar = "schedule"
@@ -67,10 +76,12 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     messages: Mapping[str, str]
     summary: RunSummary
     nodes: tuple[NodeResources, ...]
+    utilization: UtilizationByLabel | UnsetType = UNSET
     notes: Mapping[str, Mapping[str, Any]] | UnsetType = UNSET
     extender_bindings: tuple[ExtenderBinding, ...] | UnsetType = UNSET
     attempts: tuple[AttemptTrace, ...] | UnsetType = UNSET
     cluster_map: Annotated[ClusterMap | None, HIDDEN] = None
+    pending_groups: Annotated[tuple[PendingGroup, ...], HIDDEN] = ()
 
 
 def schedule_result(
@@ -80,10 +91,13 @@ def schedule_result(
     traced: Collection[str] = (),
     usages: Sequence[NodeUsage] = (),
     defects: Iterable[Defect] = (),
+    by: str = "",
     cluster_map: ClusterMap | None = None,
+    pending_groups: Sequence[PendingGroup] = (),
 ) -> ScheduleResult:
     """traced: the pods whose attempts are in it; where empty, all are. usages: of the nodes after
-    the run. defects: of plugins"""
+    the run; by: the label that they are shown by. defects: of plugins. cluster_map, pending_groups:
+    for a page"""
     notes = {pod: run.last[pod].notes for pod in sorted(run.placements)}
     attempts = [record for record in run.attempts if not traced or record.pod in traced]
     return ScheduleResult(
@@ -104,10 +118,12 @@ def schedule_result(
         },
         summary=summary_of(run),
         nodes=resources_of(usages),
+        utilization=utilization_by(by, usages) if by else UNSET,
         notes={pod: noted for pod, noted in notes.items() if noted} or UNSET,
         extender_bindings=run.extender_bindings or UNSET,
         attempts=tuple(map(trace_of, attempts)) if trace else UNSET,
         cluster_map=cluster_map,
+        pending_groups=tuple(pending_groups),
     )
 
 

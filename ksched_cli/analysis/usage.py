@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
@@ -105,6 +106,62 @@ def node_usages(snapshot: Snapshot) -> tuple[NodeUsage, ...]:
             snapshot.nodes[row].metadata.labels,
         )
         for row, name in enumerate(snapshot.names)
+    )
+
+
+class Pool(Part, frozen=True):
+    """Nodes that take pods and have one value of a label, or that take none for one reason.
+
+    value: null where the nodes lack the label, or are apart
+    apart: why they take no ordinary pods, as "cordoned"; empty where they do
+    allocatable: resource → quantity
+    requested: resource → quantity
+    used: resource → share of allocatable that is requested
+    """
+
+    value: str | None
+    apart: str
+    nodes: Count
+    allocatable: Mapping[str, str]
+    requested: Mapping[str, str]
+    used: Mapping[str, float]
+
+
+class UtilizationByLabel(Part, frozen=True):
+    """How full the nodes are, by a label of theirs."""
+
+    label: str
+    pools: tuple[Pool, ...]
+
+
+def utilization_by(label: str, usages: Sequence[NodeUsage]) -> UtilizationByLabel:
+    """Pools by value; then, for each reason, the nodes that take no pods."""
+    members: dict[tuple[str, bool, str], list[NodeUsage]] = {}
+    for usage in usages:
+        value = None if usage.apart else usage.labels.get(label)
+        members.setdefault((usage.apart, value is None, value or ""), []).append(usage)
+    return UtilizationByLabel(
+        label,
+        tuple(
+            _pool(None if lacks_label else value, apart, nodes)
+            for (apart, lacks_label, value), nodes in sorted(members.items())
+        ),
+    )
+
+
+def _pool(value: str | None, apart: str, usages: Sequence[NodeUsage]) -> Pool:
+    allocatable, requested = Counter[str](), Counter[str]()
+    for usage in usages:
+        allocatable.update(usage.allocatable)
+        requested.update({**usage.requested, PODS: usage.pods})
+    has_any = {key: amount for key, amount in allocatable.items() if amount}
+    return Pool(
+        value,
+        apart,
+        len(usages),
+        {key: _quantity(key, amount) for key, amount in has_any.items()},
+        {key: _quantity(key, requested[key]) for key in has_any},
+        {key: requested[key] / amount for key, amount in has_any.items()},
     )
 
 

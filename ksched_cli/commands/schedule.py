@@ -79,6 +79,8 @@ def _check(options: ScheduleOptions, traced: Sequence[str]) -> None:
         raise UsageError(f'schedule takes no argument, and "{traced[0]}" is one')
     if options.trace and not as_data:
         raise UsageError("--trace does nothing without -o json or -o yaml")
+    if options.by and options.output is Form.NAME:
+        raise UsageError("--by does nothing with -o name")
     if options.nodes and (as_data or options.output in (Form.NAME, Form.HTML)):
         raise UsageError(f"--nodes does nothing with -o {options.output.value}")
 
@@ -116,7 +118,9 @@ def _report(
             traced=traced,
             usages=node_usages(simulation.snapshot),
             defects=simulation.caller.defects.values(),
+            by=options.by,
             cluster_map=cluster_map(simulation, run, before) if before is not None else None,
+            pending_groups=pending_groups(simulation, run) if before is not None else (),
         ),
         table=lambda: renderer.table(run, limit(options.everything), shown()),
         names=lambda: run.pending,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ksched_cli.analysis.usage import NodeUsage
+from ksched_cli.analysis.usage import NodeUsage, Pool, UtilizationByLabel, utilization_by
 from ksched_cli.kube.format_quantity import amount_text
 from ksched_cli.report.table import Limit, columns, counted, fits_width, listed, paragraph
 
@@ -27,7 +27,8 @@ def table(usages: Sequence[NodeUsage], limit: Limit, by: str = "") -> str:
         text = "\n".join(paragraph(_sentence(*row), limit, "  ") for row in rows)
     line = f"{used:,} of {counted(len(usages), 'node')} used{_apart(usages, chosen)}"
     line = paragraph(line, limit)
-    pools = f"\n\n{_pools(usages, by, list(resources), limit)}" if by else ""
+    by_label = pool_rows(utilization_by(by, usages), list(resources)) if by else None
+    pools = f"\n\n{columns(*by_label, limit)}" if by_label else ""
     return f"{line}\n{text}{pools}"
 
 
@@ -39,21 +40,25 @@ def _apart(usages: Sequence[NodeUsage], chosen: Sequence[NodeUsage]) -> str:
     return f"; below without {', '.join(f'{count:,} {why}' for why, count in counts.items())}"
 
 
-def _pools(usages: Sequence[NodeUsage], by: str, resources: Sequence[str], limit: Limit) -> str:
-    """A row per value of the label, then a row for each kind of node that is left out."""
-    pools: dict[tuple[str, str], list[NodeUsage]] = {}
-    for usage in usages:
-        pool = usage.labels.get(by, f"no {by}")
-        pools.setdefault((usage.apart, "" if usage.apart else pool), []).append(usage)
-    rows = []
-    for (why, pool), nodes in sorted(pools.items()):
-        cells = []
-        for resource in resources:
-            allocatable = sum(usage.allocatable.get(resource, 0) for usage in nodes)
-            requested = sum(_requested(usage, resource) for usage in nodes)
-            cells.append(percent(requested / allocatable) if allocatable else "-")
-        rows.append((f"({why})" if why else pool, f"{len(nodes):,}", *cells))
-    return columns((by.upper(), "NODES", *(f"{name} used" for name in resources)), rows, limit)
+def pool_rows(
+    utilization: UtilizationByLabel, resources: Sequence[str]
+) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Headers, and a row per pool: its nodes, and what is used of each resource."""
+    rows = [
+        (
+            _pool_name(pool, utilization.label),
+            f"{pool.nodes:,}",
+            *(percent(pool.used[name]) if name in pool.used else "-" for name in resources),
+        )
+        for pool in utilization.pools
+    ]
+    return [utilization.label.upper(), "NODES", *(f"{name} used" for name in resources)], rows
+
+
+def _pool_name(pool: Pool, label: str) -> str:
+    if pool.apart:
+        return f"({pool.apart})"
+    return f"no {label}" if pool.value is None else pool.value
 
 
 def _sentence(

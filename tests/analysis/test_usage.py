@@ -61,7 +61,7 @@ def test_usage_by_a_label_has_nodes_that_take_no_pods_apart() -> None:
     assert lines[2].startswith("cpu 1 8 12%")
     at = lines.index("POOL NODES cpu used memory used pods used")
     assert [line.split()[:3] for line in lines[at + 1 :]] == [
-        ["no", "pool", "1"],
         ["x", "1", "25%"],
+        ["no", "pool", "1"],
         ["(cordoned)", "1", "25%"],
     ]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ksched_cli.analysis.pending import PendingGroup, PendingReport
 from ksched_cli.report.html.columns import column
 from ksched_cli.report.html.explanation import REASON_HEADERS, reason_row
 from ksched_cli.report.html.sections import Grid, Group, Groups, Page, Section, Tile
 from ksched_cli.report.owners import group_name, shared_owner
 from ksched_cli.report.pending import merged
-from ksched_cli.report.table import counted
+from ksched_cli.report.reasons import remedy_lines
+from ksched_cli.report.table import PAGE, counted
 
 NAMED_PODS = 20
 
@@ -23,7 +26,7 @@ def page(answer: PendingReport) -> Page:
     ]
     sections: list[Section] = []
     if groups:
-        sections.append(Groups("Why they wait", [_group(group) for group in merged(groups)]))
+        sections.append(Groups("Why they wait", pending_blocks(groups)))
         sections.append(_pods(answer))
     title = "No pod stays pending"
     if groups:
@@ -34,6 +37,11 @@ def page(answer: PendingReport) -> Page:
 
 def _owner(group: PendingGroup) -> str:
     return shared_owner(f"{group.namespace}/{group.owner}")
+
+
+def pending_blocks(groups: Sequence[PendingGroup]) -> list[Group]:
+    """The groups of the table, with all of their reasons."""
+    return [_group(group) for group in merged(groups)]
 
 
 def _group(group: PendingGroup) -> Group:
@@ -50,6 +58,7 @@ def _group(group: PendingGroup) -> Group:
         [reason_row(reason) for reason in group.reasons],
         pods[:NAMED_PODS],
         len(pods),
+        [group.diagnosis.cause, *remedy_lines(group.diagnosis, PAGE)] if group.diagnosis else (),
     )
 
 

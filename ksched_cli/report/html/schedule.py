@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from ksched_cli.analysis.schedule import RunSummary, ScheduleResult
+from ksched_cli.analysis.usage import UtilizationByLabel
 from ksched_cli.engine.records import Eviction, ExtenderBinding
 from ksched_cli.report.html.charts import histogram
 from ksched_cli.report.html.cluster_map import cluster_figures
 from ksched_cli.report.html.columns import column
+from ksched_cli.report.html.pending import pending_blocks
 from ksched_cli.report.html.sections import (
     Grid,
     Group,
@@ -22,9 +23,8 @@ from ksched_cli.report.html.sections import (
     Tile,
 )
 from ksched_cli.report.table import counted
+from ksched_cli.report.usage import pool_rows
 
-# The counts of kube-scheduler's message, which differ from pod to pod as the nodes fill.
-COUNT = re.compile(r"(^|[:,.] )\d+(/\d+)?(?= )")
 NAMED_PODS = 20
 TILES = (
     ("placed", "good"),
@@ -64,7 +64,7 @@ def _sections(answer: ScheduleResult) -> list[Section]:
     sections: list[Section] = []
     assert answer.cluster_map is not None
     figures = cluster_figures(answer.cluster_map)
-    groups = waiting_groups(answer, figures.owners)
+    groups = [*pending_blocks(answer.pending_groups), *_gated(answer, figures.owners)]
     if groups:
         sections.append(Groups("Pods without a node", groups))
     if answer.nodes:
@@ -73,6 +73,8 @@ def _sections(answer: ScheduleResult) -> list[Section]:
             NodeMap("Nodes", figures.map),
             Histograms("Utilisation", histograms, ("before", "after")),
         ]
+    if answer.utilization:
+        sections.append(_by_label(answer.utilization))
     if answer.evictions:
         sections.append(_evictions(answer.evictions))
     if answer.nodes:
@@ -83,47 +85,28 @@ def _sections(answer: ScheduleResult) -> list[Section]:
     return sections
 
 
-def waiting_groups(answer: ScheduleResult, owners: Mapping[str, str]) -> list[Group]:
-    """The pods that stay pending, by reason whatever the counts in it, those of the most pods
-    first; then the gated ones."""
-    undecided = frozenset(answer.undecided)
+def _gated(answer: ScheduleResult, owners: Mapping[str, str]) -> list[Group]:
+    """By owner and gate, those of the most pods first."""
     members: dict[tuple[str, str], list[str]] = {}
-    for state, pods in (("pending", answer.pending), ("gated", answer.gated)):
-        for pod in pods:
-            label = "cannot be decided" if pod in undecided else state
-            reason = COUNT.sub(r"\1", answer.messages.get(pod, ""))
-            members.setdefault((label, reason), []).append(pod)
-    ordered = sorted(members.items(), key=lambda item: (item[0][0] == "gated", -len(item[1])))
-    return [_group(answer, owners, state, pods) for (state, _), pods in ordered]
+    for pod in answer.gated:
+        members.setdefault((owners[pod], answer.messages[pod]), []).append(pod)
+    ordered = sorted(members.items(), key=lambda item: -len(item[1]))
+    return [
+        Group(
+            pods[0] if len(pods) == 1 else f"{counted(len(pods), 'pod')} of {owner}",
+            message,
+            "gated",
+            "warn",
+            names=pods[:NAMED_PODS],
+            count=len(pods),
+        )
+        for (owner, message), pods in ordered
+    ]
 
 
-def _group(
-    answer: ScheduleResult, owners: Mapping[str, str], state: str, pods: Sequence[str]
-) -> Group:
-    counts: dict[str, int] = {}
-    for pod in pods:
-        owner = owners.get(pod, "")
-        counts[owner] = counts.get(owner, 0) + 1
-    rows = sorted(counts.items(), key=lambda item: -item[1])
-    heading = pods[0]
-    if len(pods) > 1:
-        heading = f"{counted(len(pods), 'pod')} of {rows[0][0]}"
-        if len(rows) > 1:
-            heading += f" and {len(rows) - 1:,} more"
-    messages = {answer.messages.get(pod, "") for pod in pods}
-    message = answer.messages.get(pods[0], "")
-    if len(messages) > 1:
-        message += f" (the first pod's; the counts of the other {len(pods) - 1:,} differ)"
-    return Group(
-        heading,
-        message,
-        state,
-        "warn" if state == "gated" else "bad",
-        ("Owner", "Pods") if len(rows) > 1 else (),
-        rows if len(rows) > 1 else (),
-        pods[:NAMED_PODS],
-        len(pods),
-    )
+def _by_label(utilization: UtilizationByLabel) -> Table:
+    resources = list(dict.fromkeys(key for pool in utilization.pools for key in pool.used))
+    return Table(f"Utilisation by {utilization.label}", *pool_rows(utilization, resources))
 
 
 def _evictions(evictions: Sequence[Eviction]) -> Grid:

@@ -66,6 +66,7 @@ class Grid:
 class Group:
     """A block that opens: what it is, a message, a table of reasons, and the names in it.
 
+    lede: lines before the message
     count: how many there are, of which names may be the first
     """
 
@@ -77,6 +78,7 @@ class Group:
     rows: Sequence[Sequence[Any]] = ()
     names: Sequence[str] = ()
     count: int = 0
+    lede: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,17 @@
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from ksched_cli.analysis.cluster_map import cluster_map
+from ksched_cli.analysis.pending import pending_groups
 from ksched_cli.analysis.schedule import schedule_result
 from ksched_cli.analysis.usage import node_usages
 from ksched_cli.answers import document_of
 from ksched_cli.report.html.page import render_page
-from ksched_cli.report.html.schedule import waiting_groups
 from ksched_cli.testing import Manifest, cluster, node, pod, simulation
-from tests.report.html.pages import cells, check_stands_alone
+from tests.report.html.pages import PageOf, cells, check_stands_alone
 
 
-def page_of(*objects: Manifest) -> tuple[dict[str, Any], str]:
+def shown(*objects: Manifest) -> tuple[dict[str, Any], str]:
     """The document of a run, and its page."""
     simulated = simulation(cluster(*objects))
     before = node_usages(simulated.snapshot)
@@ -24,12 +22,13 @@ def page_of(*objects: Manifest) -> tuple[dict[str, Any], str]:
         trace=False,
         usages=node_usages(simulated.snapshot),
         cluster_map=cluster_map(simulated, run, before),
+        pending_groups=pending_groups(simulated, run),
     )
     return document_of(answer), render_page(answer)
 
 
 def test_the_page_counts_as_the_record_does() -> None:
-    document, text = page_of(
+    document, text = shown(
         node("a", cpu="4"),
         node("b", cpu="4"),
         *(pod(f"p{i}", cpu="1") for i in range(10)),
@@ -49,34 +48,31 @@ def test_the_page_counts_as_the_record_does() -> None:
     assert "2 pods of no controller in default" in page.text
 
 
-def test_pods_with_the_same_reasons_share_a_group_whatever_the_counts() -> None:
-    messages = {
-        "n/a": "0/5 nodes are available: 1 Insufficient memory, 4 Insufficient cpu.",
-        "n/b": "0/5 nodes are available: 3 Insufficient memory, 2 Insufficient cpu.",
-        "n/c": "0/5 nodes are available: 5 node(s) had untolerated taint {k: 1}.",
-        "n/d": "0/5 nodes are available: 5 node(s) had untolerated taint {k: 2}.",
-        "n/e": "waiting for scheduling gates: [x]",
-    }
-    answer = replace(
-        schedule_result(simulation(cluster()).run(), trace=False),
-        pending=("n/a", "n/b", "n/c", "n/d"),
-        gated=("n/e",),
-        messages=messages,
-    )
-    groups = waiting_groups(answer, dict.fromkeys(messages, "n/Deployment/web"))
-    assert [(group.state, group.count) for group in groups] == [
-        ("pending", 2),
-        ("pending", 1),
-        ("pending", 1),
-        ("gated", 1),
+def test_pending_pods_are_grouped_as_in_the_table_with_cause_and_remedy(page_of: PageOf) -> None:
+    waiting = [pod(f"p{i}", cpu="1", node_selector={"disk": disk}) for i, disk in enumerate("xxy")]
+    gated = [pod(f"g{i}", gates=["wait"]) for i in range(2)]
+    _, page = page_of("schedule", objects=(node("a"), *waiting, *gated))
+    text = " ".join(page.text)
+    assert "2 pods of no controller in default" in text
+    cause = "no node has the label disk=x, which it selects"
+    remedy = "what helps: label a node disk=x, or change its selector"
+    assert f"{cause} {remedy} 0/1 nodes are available: 1 node(s) didn't match" in text
+    assert "no node has the label disk=y" in text
+    assert "2 pods of no controller in default waiting for scheduling gates: [wait]" in text
+
+
+def test_utilisation_is_shown_by_a_label(page_of: PageOf) -> None:
+    nodes = (node("a", cpu="4", labels={"pool": "x"}), node("b", cpu="4"))
+    document, page = page_of("schedule", "--by", "pool", objects=(*nodes, pod("p", cpu="1")))
+    assert [(pool["value"], pool["used"]["cpu"]) for pool in document["utilization"]["pools"]] == [
+        ("x", 0.25),
+        (None, 0.0),
     ]
-    assert groups[0].message.startswith(messages["n/a"])
-    assert "differ" in groups[0].message
-    assert groups[0].heading == "2 pods of n/Deployment/web"
+    assert "POOL NODES cpu used" in " ".join(page.text)
 
 
 def test_a_run_without_pods_or_nodes_has_a_page() -> None:
-    _, text = page_of()
+    _, text = shown()
     assert "No pod waits for a node" in check_stands_alone(text).text
 
 
@@ -84,7 +80,7 @@ def test_names_are_escaped_in_map_and_tables() -> None:
     label = {"topology.kubernetes.io/zone": "</script><script>alert(1)"}
     manifest = pod("p", cpu="1")
     manifest["metadata"]["name"] = "<script>alert(2)</script>"
-    _, text = page_of(node("a", labels=label), node("b"), manifest)
+    _, text = shown(node("a", labels=label), node("b"), manifest)
     page = check_stands_alone(text)
     assert [tag for tag, _ in page.tags].count("script") == 2
     assert cells(page.data["grids"]["pods"][0]) == ["default/<script>alert(2)</script>"]
