@@ -135,7 +135,8 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
     sides = [_replay(each, opener) for each in named(described, opener.inputs)]
     answer = analysis.compare_replays(sides)
     for side in sides:
-        runs.report_defects(side.replay.cluster.engine, options.debug)
+        evicts = bool(side.replay.log.counts.evicted)
+        runs.report_defects(side.replay.cluster.engine, options.debug, evicts=evicts)
     report = Report(
         lambda: answer,
         table=lambda: renderer.table(answer, limit(options.everything)),
@@ -163,6 +164,9 @@ def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Op
     )
     sides = named(described, opener.inputs)
     figures = _draw(sides, opener, options.seeds or 0)
+    for run, draws in zip(described, figures, strict=True):
+        if any(draw["evicted"] for draw in draws):
+            runs.warn_of_missing_budgets(opener.state(run))
     seeds = [(described[0].seed or 0) + index for index in range(options.seeds or 0)]
     answer = compare_draws(sides, figures, seeds)
     report = Report(

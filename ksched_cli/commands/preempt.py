@@ -35,9 +35,8 @@ def preempt(
     plugin's failure leaves it undecided.
     """
     from ksched_cli.analysis import preempt as analysis
-    from ksched_cli.cluster.loading.completeness import budget_warnings
     from ksched_cli.commands import runs
-    from ksched_cli.commands.output import limit, show_of_state, warn
+    from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import preemption as renderer
     from ksched_cli.report.forms import Report
 
@@ -51,8 +50,8 @@ def preempt(
         alone=options.alone,
     )
     runs.report_defects(simulation, options.debug)
-    for line in budget_warnings(simulation.state) if answer.victims else ():
-        warn(line)
+    if answer.victims:
+        runs.warn_of_missing_budgets(simulation.state)
     report = Report(
         lambda: answer,
         table=lambda: renderer.table(answer, limit(options.everything)),

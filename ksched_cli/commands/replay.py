@@ -70,7 +70,8 @@ def replay(
     described = runs.run_of(options, timeline=timeline)
     run = _Run(described, runs.opener(described), options, [] if _lists_pods(options) else None)
     replay = run.run()
-    runs.report_defects(replay.cluster.engine, options.debug)
+    evicts = bool(replay.log.counts.evicted)
+    runs.report_defects(replay.cluster.engine, options.debug, evicts=evicts)
     if options.save_state:
         _save(replay, options.save_state)
     changes = run.opener.state(described).changes

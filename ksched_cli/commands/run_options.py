@@ -132,3 +132,9 @@ def introduce(prepared: Prepared) -> None:
     for line in prepared.warnings:
         warn(line)
     note_hosts(prepared.configurations)
+
+
+def warn_of_missing_budgets(prepared: Prepared) -> None:
+    """Where runs evict pods."""
+    for line in prepared.eviction_warnings:
+        warn(line)

@@ -331,6 +331,14 @@ def _device_warnings(engine: Engine) -> list[str]:
     return device_problems(engine.state, features_of(engine.configuration.release))
 
 
+def warn_of_missing_budgets(state: ClusterState) -> None:
+    """Where pods are evicted."""
+    from ksched_cli.cluster.loading.completeness import budget_warnings
+
+    for line in budget_warnings(state):
+        warn(line)
+
+
 def _call_lines(engine: Engine) -> Iterator[str]:
     """Nothing where the calls were not noted."""
     from ksched_cli.framework.call_trace import profile_lines
@@ -347,17 +355,15 @@ def _call_lines(engine: Engine) -> Iterator[str]:
         yield from (f"  {line}" for line in trace.lines(name, enabled))
 
 
-def report_defects(engine: Engine, debug: bool) -> None:
+def report_defects(engine: Engine, debug: bool, *, evicts: bool = False) -> None:
     """After a run: warns of every plugin that failed, with `debug` prints the tracebacks too, and
     which plugins were called about each pod; and where budgets that the state lacks might have
-    saved pods that were evicted."""
-    from ksched_cli.cluster.loading.completeness import budget_warnings
+    saved pods that were evicted. evicts: whether a replay evicted some"""
     from ksched_cli.commands.command import DEBUG_HINT
     from ksched_cli.engine.simulation import Simulation
 
-    if isinstance(engine, Simulation) and engine.scheduler.evicted:
-        for line in budget_warnings(engine.state):
-            warn(line)
+    if evicts or (isinstance(engine, Simulation) and engine.scheduler.evicted):
+        warn_of_missing_budgets(engine.state)
     for line in _call_lines(engine):
         print(line, file=sys.stderr)
     defects = engine.caller.defects.values()

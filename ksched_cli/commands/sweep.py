@@ -20,6 +20,7 @@ from ksched_cli.commands.run_options import (
     import_policy,
     interruptible,
     introduce,
+    warn_of_missing_budgets,
 )
 from ksched_cli.commands.runs import in_project
 from ksched_cli.errors import UsageError
@@ -60,6 +61,7 @@ def sweep(
     when some did not, 3 when a plugin failed.
     """
     from ksched_cli.sweep.execution import Execution
+    from ksched_cli.sweep.outcome import is_evicting
     from ksched_cli.sweep.preparation import every, prepare
     from ksched_cli.sweep.rows import RowsFile
     from ksched_cli.sweep.run_process import serially
@@ -86,6 +88,8 @@ def sweep(
             sample = execution.sample(executor, may_import)
             return _show_plan(execution, sample, cluster, options)
         report = _run(execution, shared, cluster, sweep_file, options.rows)
+        if any(is_evicting(result.outcome) for result in execution.results()):
+            warn_of_missing_budgets(prepared)
         _warn_of_missing_metrics(sweep_file.metrics, report)
         _show(report, execution, options)
     if report.summary.is_defective:

@@ -143,7 +143,6 @@ class _Runs:
         key = as_json(run)
         if key not in self._outcomes:
             outcome, engine = self._replayed(run) if run.timeline else self._ran(run)
-            runs.report_defects(engine, self._options.debug)
             self.undecided = self.undecided or outcome.undecided
             self._outcomes[key] = outcome, engine.configuration.release.version
         return self._outcomes[key]
@@ -153,7 +152,9 @@ class _Runs:
 
         simulation = self._opener.simulation(run)
         runs.introduce(simulation)
-        return outcome_of(self._opener, run, simulation), simulation
+        outcome = outcome_of(self._opener, run, simulation)
+        runs.report_defects(simulation, self._options.debug)
+        return outcome, simulation
 
     def _replayed(self, run: Run) -> tuple[Outcome, Engine]:
         from ksched_cli.analysis.expectations import outcome_of_replay
@@ -162,9 +163,12 @@ class _Runs:
 
         departed: list[PodRecord] = []
         replay = self._opener.replay(run, Watch(on_record=departed.append))
-        runs.introduce(replay.cluster.engine)
+        engine = replay.cluster.engine
+        runs.introduce(engine)
         outcome = outcome_of_replay(self._opener, run, replay, departed)
-        return outcome, replay.cluster.engine
+        evicts = bool(replay.log.counts.evicted)
+        runs.report_defects(engine, self._options.debug, evicts=evicts)
+        return outcome, engine
 
 
 def _explaining(run: Run, failure: Failure, version: str) -> str:

@@ -16,6 +16,7 @@ from ksched_cli.commands.run_options import (
     executor_options,
     interruptible,
     introduce,
+    warn_of_missing_budgets,
 )
 from ksched_cli.commands.runs import in_project
 
@@ -70,6 +71,8 @@ def tune(
         progress.of_runs("trials") as on_trial,
     ):
         result = search_and_judge(problem, search, executor, on_trial)
+    if search.evicts:
+        warn_of_missing_budgets(prepared)
     if options.best:
         _write(options.best, result)
     _show(result, options.best, options)

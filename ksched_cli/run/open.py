@@ -294,7 +294,7 @@ class Opener:
 
     def replay(self, run: Run, watch: Watch | None = None) -> Replay:
         """The Run over time, not begun yet. Raises KschedError."""
-        from ksched_cli.cluster.loading.state_warnings import nothing_to_schedule, unmet_warnings
+        from ksched_cli.cluster.loading.state_warnings import replayed_anew, unmet_warnings
         from ksched_cli.engine.replay.mutable_cluster import MutableCluster
         from ksched_cli.engine.replay.replay import Replay, ReplayOptions
         from ksched_cli.scenario.autoscaler_file import read_autoscaler
@@ -309,8 +309,7 @@ class Opener:
         if run.autoscaler:
             path, name = self.inputs.path_here(run.autoscaler), _name_of(run.autoscaler)
             scaling = read_autoscaler(path, state, name)
-        # Pods come with the timeline, and nodes with the autoscaler.
-        out_of_place = {*nothing_to_schedule(state), *unmet_warnings(state)}
+        out_of_place = replayed_anew(state)
         joining = [group.template for group in scaling.groups] if scaling else []
         warnings = (
             *(line for line in state.warnings if line not in out_of_place),

@@ -167,8 +167,12 @@ class Timeline:
             raise InputError(self.name, str(error)) from None
 
     def template_pods(self) -> list[Pod]:
-        """A pod of each template."""
-        return [template.pod for template in self._templates.values()]
+        """A pod of each template; where the timeline is one document, its events' manifests too."""
+        pods = [template.pod for template in self._templates.values()]
+        if self._text:
+            actions = (event.action for event in self.events())
+            pods += [action.pod for action in actions if isinstance(action, Arrival)]
+        return list({id(pod.spec): pod for pod in pods}.values())
 
     def events(self) -> Iterator[TimelineEvent]:
         """In order of time. Raises InputError, with line and index, for what is not valid."""

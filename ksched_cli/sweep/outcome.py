@@ -151,6 +151,11 @@ def _numbers(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
 Outcome: TypeAlias = Ended | Failed
 
 
+def is_evicting(outcome: Outcome) -> bool:
+    """Whether pods were evicted in the run."""
+    return isinstance(outcome, Ended) and outcome.evicted > 0
+
+
 class Task(Struct, frozen=True):
     """A run to make. id: of its row; number: in its plan"""
 

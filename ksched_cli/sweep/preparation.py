@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from ksched_cli.cluster.loading.state_warnings import nothing_to_schedule, skipped_warnings
+from ksched_cli.cluster.loading.completeness import budget_warnings
+from ksched_cli.cluster.loading.state_warnings import replayed_anew, skipped_warnings
 from ksched_cli.config.effective import Configuration
 from ksched_cli.errors import KschedError, UsageError
 from ksched_cli.kube.versions import Release
@@ -73,12 +74,14 @@ class Prepared:
     release:        whose rules decide the first run
     configurations: whose extenders are called
     warnings:       about states, changes and plugins, a line each
+    eviction_warnings: what the states lack where runs evict pods
     """
 
     shared: Shared
     release: Release
     configurations: tuple[Configuration, ...]
     warnings: tuple[str, ...]
+    eviction_warnings: tuple[str, ...]
 
 
 def every(run: Run) -> bool:
@@ -110,6 +113,7 @@ def prepare(
         preparation.opener.release(replace(plans[0].run(plans[0].at(0)), plugins=())),
         preparation.called(),
         tuple(preparation.warnings),
+        tuple(preparation.eviction_warnings),
     )
 
 
@@ -122,6 +126,7 @@ class _Preparation:
         self._document, self._plans, self._may_import = document, plans, may_import
         self.inputs = Inputs(keeps_states=True)
         self.warnings: dict[str, None] = {}
+        self.eviction_warnings: dict[str, None] = {}
         self.runs: list[Run] = []
         self._configurations: dict[int, Configuration] = {}
         self._timelines: set[str] = set()
@@ -181,9 +186,10 @@ class _Preparation:
 
     def _open_state(self, run: Run) -> None:
         state = self.opener.state(run)
-        out_of_place = nothing_to_schedule(state) if run.timeline else ()
+        out_of_place = replayed_anew(state) if run.timeline else ()
         lines = (*skipped_warnings(state), *state.warnings)
         self._warn(*(line for line in lines if line not in out_of_place))
+        self.eviction_warnings |= dict.fromkeys(budget_warnings(state))
 
     def _open_configuration(self, run: Run) -> None:
         configuration = self.opener.configuration(run)
@@ -194,6 +200,7 @@ class _Preparation:
         if not run.timeline:
             return
         replay = self.opener.replay(run)
+        self._warn(*replay.cluster.state.warnings)
         if run.timeline not in self._timelines:
             self._timelines.add(run.timeline)
             for _ in replay.events:

@@ -17,7 +17,7 @@ from msgspec import structs
 from ksched_cli.errors import KschedError, MissingExtraError, UsageError
 from ksched_cli.run.inputs import digest
 from ksched_cli.run.run import Patch
-from ksched_cli.sweep.outcome import Failed, Outcome, Task
+from ksched_cli.sweep.outcome import Failed, Outcome, Task, is_evicting
 from ksched_cli.sweep.plan import Plan
 from ksched_cli.sweep.preparation import Shared
 from ksched_cli.sweep.tune_file import Dimension, Objective, TuneFile
@@ -112,6 +112,11 @@ class Search:
     def missing(self) -> int:
         under_way = len(self._in_state("RUNNING"))
         return max(self.problem.file.trials - self.ended - under_way, 0)
+
+    @property
+    def evicts(self) -> bool:
+        """Whether a run evicted pods."""
+        return any(map(is_evicting, self._outcomes.values()))
 
     def _in_state(self, name: str) -> list[Any]:
         return [t for t in self._study.get_trials(deepcopy=False) if t.state.name == name]

@@ -74,6 +74,75 @@ def test_evictions_without_budgets_are_warned_of_once(
     assert warnings_of(out) == []
 
 
+TIMELINE = """
+apiVersion: ksched/v1
+kind: Timeline
+until: 20
+events:
+- at: 10
+  pod:
+    metadata: {name: model, namespace: ml}
+    spec: {containers: [{name: c, image: i, resources: {requests: {example.com/fpga: 1}}}]}
+"""
+FILES = {
+    "test": """
+apiVersion: ksched/v1
+kind: Expectations
+state: cluster.json
+timeline: timeline.yaml
+expect: [{pending: 15}]
+""",
+    "sweep": """
+apiVersion: ksched/v1
+kind: Sweep
+states: [cluster.json]
+timelines: [timeline.yaml]
+""",
+    "tune": """
+apiVersion: ksched/v1
+kind: Tune
+states: [cluster.json]
+timelines: [timeline.yaml]
+trials: 1
+seeds: 1
+heldOut: {seeds: 1}
+objectives: [{metric: wait.mean, goal: minimize}]
+space:
+- {path: percentageOfNodesToScore, between: [90, 100]}
+""",
+}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "replay timeline.yaml --state cluster.json",
+        "compare --timeline timeline.yaml --state cluster.json --vs --change 'cordon spot-0'",
+        "compare --seeds 2 --timeline timeline.yaml --state cluster.json --vs --no-cache",
+        *(f"{name} {name}.yaml" for name in FILES),
+    ],
+)
+def test_what_the_input_lacks_is_said_of_many_runs_and_of_runs_over_time(
+    command: str, nodes_and_pods: Path, ksched: Ksched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if command.startswith("tune"):
+        pytest.importorskip("optuna", reason="the extra tune is not installed")
+    folder = nodes_and_pods.parent
+    (folder / "timeline.yaml").write_text(TIMELINE)
+    for name, text in FILES.items():
+        (folder / f"{name}.yaml").write_text(text)
+    monkeypatch.chdir(folder)
+    code, out, err = ksched(*shlex.split(command), "-o", "json")
+    assert code in (0, 1), err
+    assert len(warnings_of(out)) == 1
+    lines = [line for line in json.loads(out)["warnings"] if line.startswith("no node has")]
+    assert lines == [
+        "no node has the label disktype, and 4 pending pods require it",
+        "no node has the resource example.com/fpga, and 1 template of the timeline requests it",
+    ]
+    assert all(err.count(line) == 1 for line in lines)
+
+
 def test_where_nobody_is_evicted_budgets_are_not_missed(
     nodes_and_pods: Path, ksched: Ksched
 ) -> None:

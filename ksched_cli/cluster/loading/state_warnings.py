@@ -56,6 +56,12 @@ def nothing_to_schedule(state: ClusterState) -> Iterator[str]:
         yield f"{kinds} in the state: there is nothing to schedule"
 
 
+def replayed_anew(state: ClusterState) -> frozenset[str]:
+    """The warnings that are out of place where pods come with a timeline, and nodes with an
+    autoscaler; those of the replay are in their place."""
+    return frozenset((*nothing_to_schedule(state), *unmet_warnings(state)))
+
+
 def unmet_warnings(
     state: ClusterState, joining: Iterable[Node] = (), templates: Iterable[Pod] | None = None
 ) -> Iterator[str]:
