@@ -26,6 +26,11 @@ MORE_FORMS = {
 }
 
 
+def forms_of(command: str | None) -> tuple[Form, ...]:
+    """What -o of a command takes. command: the last of its names"""
+    return (*COMMON_FORMS, *MORE_FORMS.get(command or "", ()))
+
+
 def parse_form(text: str | Form) -> Form:
     """Raises UsageError for a form that there is not."""
     try:
@@ -37,7 +42,7 @@ def parse_form(text: str | Form) -> Form:
 
 def check_form(context: typer.Context, form: Form) -> Form:
     """Raises UsageError for a form that the command does not take."""
-    forms = (*COMMON_FORMS, *MORE_FORMS.get(context.info_name or "", ()))
+    forms = forms_of(context.info_name)
     if form not in forms:
         names = ", ".join(choice.value for choice in forms)
         raise UsageError(f'-o of {context.command_path} takes one of {names}; not "{form.value}"')

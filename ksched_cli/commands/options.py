@@ -12,7 +12,13 @@ from typing import Annotated
 import typer
 
 from ksched_cli.commands.command_line import option, positive_number, whole_number
-from ksched_cli.commands.completion import complete_pod
+from ksched_cli.commands.completion import (
+    complete_change,
+    complete_form,
+    complete_namespace,
+    complete_pod,
+    complete_workload,
+)
 from ksched_cli.commands.forms import check_form, parse_form
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.forms import Form
@@ -65,6 +71,7 @@ ChangeOption = Annotated[
     option(
         "Something to do to the state first, in kubectl's words, as 'drain node-3'; repeatable.",
         "TEXT",
+        autocompletion=complete_change,
     ),
     Before("plugin"),
 ]
@@ -115,6 +122,7 @@ Output = Annotated[
         short="-o",
         parser=parse_form,
         callback=check_form,
+        autocompletion=complete_form,
         show_default="table",
     ),
 ]
@@ -126,7 +134,10 @@ NoPager = Annotated[bool, option("On a terminal: long tables do not go through $
 Namespace = Annotated[
     str,
     option(
-        "The namespace of POD, of names in changes, and of the pods to show.", "NAME", short="-n"
+        "The namespace of POD, of names in changes, and of the pods to show.",
+        "NAME",
+        short="-n",
+        autocompletion=complete_namespace,
     ),
 ]
 KubernetesVersion = Annotated[
@@ -264,7 +275,10 @@ class ReplayableOptions(CommonOptions):
 
 
 Selector = Annotated[str, option("Show only pods with these labels.", "SELECTOR", short="-l")]
-Owner = Annotated[str, option("Show only the pods of this workload.", "KIND/NAME")]
+Owner = Annotated[
+    str,
+    option("Show only the pods of this workload.", "KIND/NAME", autocompletion=complete_workload),
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,9 @@ import sys
 
 import pytest
 
+from ksched_cli.commands import completion as completion_module
 from ksched_cli.commands.kubectl_completion import completion
+from ksched_cli.scenario import targets
 from ksched_cli.testing import node, pod
 from tests.commands.runners import WriteState
 
@@ -25,6 +27,49 @@ def test_options_are_completed() -> None:
 def test_pods_are_completed_from_the_state(write_state: WriteState) -> None:
     path = str(write_state(node("n"), pod("web-1"), pod("db-1")))
     assert completion(["explain", "--state", path, "we"]).split("\n") == ["web-1", ":4"]
+
+
+@pytest.mark.parametrize(
+    ("option", "begun", "candidates"),
+    [
+        ("--change", "dr", ["drain"]),
+        ("--change", "set r", ["set resources"]),
+        ("--change", "drain no", ["drain node-1", "drain node-2"]),
+        ("--change", "drain node-1 node-2", ["drain node-1 node-2"]),
+        ("--change", "drain node-1 --ig", ["drain node-1 --ignore-daemonsets"]),
+        ("--change", "taint n", ["taint nodes"]),
+        ("--change", "label pods w", ["label pods web-5f-a"]),
+        ("--change", "scale ", ["scale deployment/web", "scale statefulset/db"]),
+        ("--change", "delete po", ["delete pod/batch", "delete pod/web-5f-a"]),
+        ("--change", "add-nodes x --like node-2", ["add-nodes x --like node-2"]),
+        ("--change", "scale -n s", ["scale -n shop"]),
+        ("--namespace", "", ["default", "empty", "shop"]),
+        ("--owner", "", ["deployment/web", "statefulset/db"]),
+        ("-o", "j", ["json"]),
+        ("-o", "m", ["markdown"]),
+        ("-o", "s", []),
+    ],
+)
+def test_values_of_options_are_completed(
+    option: str, begun: str, candidates: list[str], write_state: WriteState
+) -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5f", "controller": True}
+    web = pod("web-5f-a", "shop", labels={"pod-template-hash": "5f"})
+    web["metadata"]["ownerReferences"] = [owner]
+    empty = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "empty"}}
+    database = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}}
+    path = str(write_state(node("node-1"), node("node-2"), pod("batch"), web, empty, database))
+    *lines, _ = completion(["schedule", "--state", path, option, begun]).split("\n")
+    assert lines == candidates
+
+
+def test_forms_are_those_of_the_command() -> None:
+    *lines, _ = completion(["validate", "-o", "s"]).split("\n")
+    assert lines == ["sarif"]
+
+
+def test_workloads_are_those_of_changes() -> None:
+    assert set(completion_module.WORKLOADS) == set(targets.WORKLOADS)
 
 
 @pytest.mark.parametrize("arguments", [["schedule", "--state", ""], ["nothing", "x"]])
