@@ -75,16 +75,16 @@ def complete_change(context: typer.Context, incomplete: str) -> list[str]:
     return [f"{before} {candidate}" for candidate in _beginning(last, candidates)]
 
 
-def _named_by(context: typer.Context, verb: str, words: Sequence[str]) -> Iterable[str]:
+def _named_by(context: typer.Context, verb: str, tokens: Sequence[str]) -> Iterable[str]:
     """What may follow these words of a change."""
-    if words[-1] in ("-n", "--namespace"):
+    if tokens[-1] in ("-n", "--namespace"):
         return complete_namespace(context, "")
-    if words[-1] == "--like" or verb in ("drain", "cordon", "uncordon"):
+    if tokens[-1] == "--like" or verb in ("drain", "cordon", "uncordon"):
         return _nodes(context)
     if verb in ("taint", "label"):
-        if len(words) == 1:
+        if len(tokens) == 1:
             return ("nodes",) if verb == "taint" else ("nodes", "pods")
-        return _nodes(context) if words[1].startswith("no") else _names_of_pods(context)
+        return _nodes(context) if tokens[1].startswith("no") else _names_of_pods(context)
     if verb in ("apply", "add-nodes", "reschedule"):
         return ()
     pods = map(f"{POD_PREFIX}{{}}".format, _names_of_pods(context))

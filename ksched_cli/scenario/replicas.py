@@ -46,7 +46,7 @@ def pod_or_workload(
     ]
     if len(beside.pods) + len(workloads) != 1:
         names = [f"Pod {pod.key}" for pod in beside.pods]
-        raise _not_one(path, [*names, *(f"{kind.name} {obj.key}" for kind, obj in workloads)])
+        raise _subject_error(path, [*names, *(f"{kind.name} {obj.key}" for kind, obj in workloads)])
     others: dict[str, Any] = {"pods": (), **{kind.attribute: {} for kind, _ in workloads}}
     state = with_objects(state, replace(beside, **others))
     if beside.pods:
@@ -71,11 +71,11 @@ def applied_target(apply: Apply) -> Target:
     ]
     if len(targets) != 1:
         names = [f"{target.kind} {target.namespace}/{target.name}" for target in targets]
-        raise _not_one(apply.source, names)
+        raise _subject_error(apply.source, names)
     return targets[0]
 
 
-def _not_one(path: str, names: Sequence[str]) -> InputError:
+def _subject_error(path: str, names: Sequence[str]) -> InputError:
     listed = ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")
     return InputError(path, f"expected one Pod or one workload, found {listed or 'none'}")
 

@@ -25,7 +25,7 @@ MESSAGES = {
     "explain p --top 0": '--top takes a whole number of at least 1; not "0"',
     "capacity p --max -3": '--max takes a whole number of at least 1; not "-3"',
     "explain p q": 'ksched explain takes no argument "q"; ksched explain --help says what it does',
-    "preempt": "POD is missing: ksched preempt POD",
+    "preempt": "preempt takes one of POD and -f FILE",
     "validate": "CONFIG... is missing: ksched validate CONFIG...",
     "config diff a": "A B is missing: ksched config diff A B",
     "config migrate": "FILE is missing: ksched config migrate FILE",

@@ -252,18 +252,18 @@ def manifest(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.mark.parametrize(
-    ("applied", "asked"),
+    ("applied", "name"),
     [(pod("new", "shop", cpu=1), "shop/new"), (deployment("web", cpu="1"), "shop/web-")],
 )
 def test_a_manifest_is_asked_about_behind_the_pods_that_wait_already(
-    applied: dict[str, Any], asked: str, explain: Answer, manifest: Callable[..., Path]
+    applied: dict[str, Any], name: str, explain: Answer, manifest: Callable[..., Path]
 ) -> None:
     waits = pod("waits", cpu=1)
     waits["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
     objects = [node("a", cpu=1), waits]
     code, result = explain("-f", manifest(applied), "-n", "shop", objects=objects)
     assert code == 1
-    assert result["pod"].startswith(asked)
+    assert result["pod"].startswith(name)
     assert result["changes"][0]["did"]
     code, result = explain("-f", manifest(applied), "-n", "shop", "--alone", objects=objects)
     assert (code, result["node"]) == (0, "a")
