@@ -1,3 +1,15 @@
 """ksched: what kube-scheduler would decide, and why, without a cluster."""
 
+import os
+import sys
+
 __version__ = "0.1.0"
+
+
+def program_name() -> str:
+    """As it was called, "kubectl ksched" as a plugin of kubectl; "ksched" of `python -m ksched_cli`
+    and in other programs."""
+    name = os.path.basename(sys.argv[0])
+    if name == "kubectl-ksched":
+        return "kubectl ksched"
+    return name if name.endswith("ksched") else "ksched"

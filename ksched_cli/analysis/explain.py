@@ -203,7 +203,13 @@ def _of_running_pod(view: _View, pod: PodInfo, running_on: str) -> Explanation:
     answer = view.explanation
     failed = bool(answer.error) and caller.noted > defects
     rank = _rank_of(answer.nodes, running_on)
-    return replace(answer, running_on=running_on, rank=rank, undecided=failed)
+    return replace(
+        answer,
+        running_on=running_on,
+        rank=rank,
+        undecided=failed,
+        may_preempt=answer.may_preempt and not answer.node,
+    )
 
 
 def _rank_of(nodes: Iterable[NodeExplanation], name: str) -> int | None:

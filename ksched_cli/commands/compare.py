@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ksched_cli import program_name
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.options import Before, StateOptions
@@ -272,14 +273,15 @@ def _sides_of_paths(options: CompareOptions, paths: Sequence[str]) -> list[Compa
     if not paths:
         raise UsageError(
             "nothing to compare: give two configurations, one to compare with the default, or "
-            "--vs with what is different, as `ksched compare --vs --change 'drain node-3'`"
+            "--vs with what is different, as "
+            f"`{program_name()} compare --vs --change 'drain node-3'`"
         )
     if len(paths) == 1:
         return [options, replace(options, config=paths[0])]
     if options.config and options.config != os.environ.get("KSCHED_CONFIG"):
         raise UsageError(
             "--config does nothing here: name every configuration to compare, as "
-            f"`ksched compare {options.config} {' '.join(paths)}`"
+            f"`{program_name()} compare {options.config} {' '.join(paths)}`"
         )
     return [replace(options, config=path) for path in paths]
 

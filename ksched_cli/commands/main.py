@@ -17,7 +17,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from ksched_cli import __version__
+from ksched_cli import __version__, program_name
 from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup, CommandLineError, described
 from ksched_cli.commands.signals import EndedBySignal, end_by, raised_signals
@@ -135,7 +135,7 @@ def _run() -> int | str | None:
     try:
         with raised_signals():
             app = application(_named(sys.argv[1:]))
-            code: int | None = app(prog_name=_program_name(), standalone_mode=False)
+            code: int | None = app(prog_name=program_name(), standalone_mode=False)
     except EndedBySignal as ended:
         end_by(ended.number)
     except SystemExit as exit:
@@ -152,13 +152,6 @@ def _run() -> int | str | None:
             return _report_error(OutputError(error))
         return _report_defect(error)
     return code
-
-
-def _program_name() -> str:
-    """As it was called, or as a plugin of kubectl; "ksched" of `python -m ksched_cli`. Without it,
-    typer names the module that Python was started with, whoever called main."""
-    name = os.path.basename(sys.argv[0])
-    return name if name.endswith("ksched") else "ksched"
 
 
 def _report_error(error: KschedError) -> int:

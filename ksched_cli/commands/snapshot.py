@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ksched_cli import program_name
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import CommonOptions
@@ -127,7 +128,8 @@ def _is_stdout(file: str, form: Form) -> bool:
         return False
     if not file and results().isatty():
         raise UsageError(
-            "FILE is missing: ksched snapshot cluster.json.gz; - writes to standard output"
+            f"FILE is missing: {program_name()} snapshot cluster.json.gz; "
+            "- writes to standard output"
         )
     if form is not Form.TABLE:
         raise UsageError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ksched_cli import program_name
 from ksched_cli.commands import runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import (
@@ -171,6 +172,10 @@ class _Runs:
         return outcome, engine
 
 
+def _command(*arguments: str) -> str:
+    return f"{program_name()} {shlex.join(arguments)}"
+
+
 def _explaining(run: Run, failure: Failure, version: str) -> str:
     """The command that shows why, as it is typed."""
     from msgspec.structs import replace
@@ -180,10 +185,10 @@ def _explaining(run: Run, failure: Failure, version: str) -> str:
     if run.timeline:
         timeline = options.index("--timeline")
         options[timeline : timeline + 2] = []
-        return shlex.join(["ksched", "replay", run.timeline, *options])
+        return _command("replay", run.timeline, *options)
     if not failure.pod:
-        return shlex.join(["ksched", "schedule", *options])
+        return _command("schedule", *options)
     named = (
         [*options, "--", failure.pod] if failure.pod.startswith("-") else [failure.pod, *options]
     )
-    return shlex.join(["ksched", "explain", *named])
+    return _command("explain", *named)

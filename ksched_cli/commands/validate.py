@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ksched_cli import program_name
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import AllowPlugins, CommonOptions
@@ -96,10 +97,11 @@ def validate(
     if options.explain:
         return _explain(options.explain, configs or (), options.output)
     if not configs:
-        raise UsageError("CONFIG... is missing: ksched validate CONFIG...")
+        raise UsageError(f"CONFIG... is missing: {program_name()} validate CONFIG...")
     sources = find_configurations(configs, skip_others=options.skip_others)
     for path in sources.templates:
-        warn(f"{path} is a template: render it first, `helm template CHART | ksched validate -`")
+        command = f"helm template CHART | {program_name()} validate -"
+        warn(f"{path} is a template: render it first, `{command}`")
     if not sources.texts and not options.skip_others:
         count = len(sources.passed_over)
         raise UsageError(f"no configuration in {' '.join(configs)} ({count} YAML and JSON files)")
@@ -206,7 +208,7 @@ def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
     if rule is None:
         hint = (
             did_you_mean(name, (*rules(), *families()))
-            or "`ksched validate --explain all` lists them"
+            or f"`{program_name()} validate --explain all` lists them"
         )
         raise UsageError(f'there is no rule "{name}"; {hint}')
     show_text(renderer.page(rule, limit()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ksched_cli import program_name
 from ksched_cli.config.allowed_plugins import AllowedPlugin
 from ksched_cli.config.defaults import with_defaults
 from ksched_cli.config.effective import Configuration, KnownPlugins
@@ -60,7 +61,8 @@ def load_configuration(
     findings = findings_of(text, judgement)
     errors = [finding for finding in findings if finding.refused]
     first = errors[0]
-    more = f" (and {len(errors) - 1} more; `ksched validate` lists them)" if len(errors) > 1 else ""
+    rest = f" (and {len(errors) - 1} more; `{program_name()} validate` lists them)"
+    more = rest if len(errors) > 1 else ""
     raise InputError(
         source_name,
         first.message + more,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ksched_cli import program_name
 from ksched_cli.config.embedded import ConfigurationText, configurations_in
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.documents import read_file
@@ -26,7 +27,8 @@ def with_text(source: ConfigurationText, text: str, path: str) -> bytes:
         new[0] = prefix + new[0][place.indent :]
     content = "".join([*lines[:begin], *new, *lines[end:]]).encode()
     if not place.line_by_line or not _holds(content, source, text):
-        hint = f"print the new configuration with `ksched config migrate {path}`, and put it there"
+        command = f"{program_name()} config migrate {path}"
+        hint = f"print the new configuration with `{command}`, and put it there"
         raise UsageError(f"{source.name} cannot be written in its place; {hint}")
     return content
 

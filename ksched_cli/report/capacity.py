@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ksched_cli import program_name
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded, Trial
 from ksched_cli.report.pending import blocks
 from ksched_cli.report.table import Limit, columns, counted, cut_columns, listed, paragraph
@@ -46,7 +47,7 @@ def _fitting(answer: CapacityResult) -> str:
         if answer.by_preemption:
             lines += [
                 f"no {copy} fits of {subject} without evicting anybody; preemption gets it a node",
-                f"ksched preempt {answer.pod} shows who would be evicted.",
+                f"{program_name()} preempt {answer.pod} shows who would be evicted.",
             ]
         else:
             lines.append(f"no {copy} fits of {subject}")

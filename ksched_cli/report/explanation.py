@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
+from ksched_cli import program_name
 from ksched_cli.analysis.explain import Explanation, NodeExplanation, ranking
 from ksched_cli.plugins import short_names
 from ksched_cli.report.reasons import APART_MAX, rejected_table, remedy_lines
@@ -234,5 +235,6 @@ def _sampling(explanation: Explanation, limit: Limit) -> str:
 def _next_step(explanation: Explanation, limit: Limit) -> str:
     if not explanation.may_preempt or explanation.undecided:
         return ""
-    text = f"ksched preempt {explanation.pod} says whether evicting other pods would help."
+    command = f"{program_name()} preempt {explanation.pod}"
+    text = f"{command} says whether evicting other pods would help."
     return paragraph(text, limit)

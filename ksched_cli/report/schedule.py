@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ksched_cli import program_name
 from ksched_cli.analysis.pending import POD, PendingGroup
 from ksched_cli.analysis.schedule import summary_of
 from ksched_cli.analysis.usage import NodeUsage
@@ -126,7 +127,7 @@ def _unplaced(run: RunRecord, limit: Limit, shown: Shown) -> str:
         name = pods[0] if len(pods) == 1 else several
         parts.append(f"{paragraph(f'gated: {name}', limit, '  ')}\n{paragraph(message, limit)}")
     if shown.pending:
-        parts.append("(ksched explain --pending shows the nearest nodes)")
+        parts.append(f"({program_name()} explain --pending shows the nearest nodes)")
     return "\n\n".join(parts)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ksched_cli import program_name
 from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.effective import Configuration
 from ksched_cli.config.load import load_configuration, load_configuration_source
@@ -47,7 +48,9 @@ def ignore(line: str) -> None:
 
 def no_live_cluster(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
     """Stands for the reader of live clusters where there is none."""
-    raise UsageError("a live cluster cannot be read here: save it with `ksched snapshot`")
+    raise UsageError(
+        f"a live cluster cannot be read here: save it with `{program_name()} snapshot`"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,9 +195,12 @@ class Evictions:
         if not is_ready(pod) and self._may_leave_unready(budget):
             return ""
         if status.disruptions_allowed <= 0:
+            evicted = self._allowed[keys[0]] - status.disruptions_allowed
+            after = f" after {evicted} eviction{'s' if evicted > 1 else ''}" if evicted else ""
             return (
                 f"disruption budget {budget.key} allows no more disruptions: it needs "
-                f"{status.desired_healthy} healthy pods and has {status.current_healthy}"
+                f"{status.desired_healthy} healthy pods and has "
+                f"{status.current_healthy - evicted}{after}"
             )
         self.budgets[keys[0]] = structs.replace(
             budget,

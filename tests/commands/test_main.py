@@ -86,7 +86,7 @@ def test_nothing_slow_is_loaded(args: list[str], slow: set[str]) -> None:
     ("argument", "name"),
     [
         ("/usr/bin/ksched", "ksched"),
-        ("/usr/bin/kubectl-ksched", "kubectl-ksched"),
+        ("/usr/bin/kubectl-ksched", "kubectl ksched"),
         ("/lib/ksched_cli/__main__.py", "ksched"),
         ("/lib/pytest/__main__.py", "ksched"),
     ],

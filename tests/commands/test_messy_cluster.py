@@ -2,11 +2,13 @@
 
 import json
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ksched_cli.commands.main import main
 from tests import messy
 from tests.commands.runners import Ksched
 
@@ -219,3 +221,25 @@ def test_a_choice_that_cannot_be_made_is_an_error(
     code, _, err = ksched("schedule", "--state", whole, *options)
     assert code == 2
     assert problem in err
+
+
+def test_hints_name_the_program_as_it_was_called(
+    whole: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["explain", "backup", "--state", str(whole)]
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-ksched", *arguments])
+    with pytest.raises(SystemExit):
+        main()
+    hint = "kubectl ksched preempt batch/backup says whether evicting other pods would help."
+    assert capsys.readouterr().out.endswith(f"\n{hint}\n")
+
+
+def test_preempt_is_no_hint_for_a_running_pod_that_fits(whole: Path, ksched: Ksched) -> None:
+    _, out, _ = ksched("explain", "web", "--state", whole)
+    assert "today it would go to" in out
+    assert "preempt" not in out
+
+
+def test_pods_that_avoid_each_other_are_named_once(whole: Path, ksched: Ksched) -> None:
+    _, out, _ = ksched("explain", "--pending", "--state", whole, "--owner", "deployment/checkout")
+    assert out.count("shop/checkout-c7761e589-68093 on general-00") == 1

@@ -82,7 +82,7 @@ def test_budgets_are_used_up_in_order_of_name_and_refuse_the_rest() -> None:
     assert nodes == {"default/a": "", "default/b": "", "default/c": "n1"}
     assert did[-1] == (
         "default/c: left where it is (disruption budget default/web allows no more disruptions: "
-        "it needs 1 healthy pods and has 3)"
+        "it needs 1 healthy pods and has 1 after 2 evictions)"
     )
     status = state.pod_disruption_budgets["default", "web"].status
     assert (status.disruptions_allowed, status.current_healthy) == (0, 1)

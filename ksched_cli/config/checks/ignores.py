@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ksched_cli import program_name
 from ksched_cli.config.checks.findings import Finding, Severity
 from ksched_cli.config.checks.rules import rules
 from ksched_cli.kube.near_names import did_you_mean
@@ -18,7 +19,9 @@ _COMMENT = re.compile(
 )
 # Of the findings under the rules of later minors, which are made after the others.
 LATER_RULE = "refused-later"
-_HINT = "as # ksched: ignore[weight-zero]; `ksched validate --explain all` lists the rules"
+_HINT = (
+    f"as # ksched: ignore[weight-zero]; `{program_name()} validate --explain all` lists the rules"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ksched_cli import program_name
+
 # In-tree once, gone now: what to write instead.
 REMOVED_PLUGINS: Mapping[str, str] = {
     "AzureDiskLimits": "removed; NodeVolumeLimits counts CSI volumes, Azure disks included",
@@ -188,7 +190,8 @@ OLD_VERSIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 OTHER_KINDS: Mapping[str, str] = {
     "ConfigMap": "no text in this ConfigMap's data is a KubeSchedulerConfiguration",
     "KubeletConfiguration": "this is the kubelet's configuration, not the scheduler's",
-    "Policy": "the Policy API is gone since v1.23; `ksched config migrate` writes it as one",
+    "Policy": "the Policy API is gone since v1.23; "
+    f"`{program_name()} config migrate` writes it as one",
     "Pod": "this is a pod; its --config flag names the file that is wanted here",
     "Deployment": "this is a deployment; its --config flag names the file that is wanted here",
     "List": "this is a list of objects; a cluster state goes to --state",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ksched_cli import program_name
 from ksched_cli.config.checks.explanations import explanation
 from ksched_cli.config.checks.findings import Findings, parse_path
 from ksched_cli.config.checks.foreign_plugins import FOREIGN_PLUGINS
@@ -32,7 +33,8 @@ from ksched_cli.kube.field_errors import ErrorType, FieldError
 from ksched_cli.kube.near_names import did_you_mean
 
 _ALLOW = (
-    "`ksched plugins` lists those there are; --allow-plugins takes one of another build as there"
+    f"`{program_name()} plugins` lists those there are; "
+    "--allow-plugins takes one of another build as there"
 )
 _KEEP_QUEUE_SORT = "leave PrioritySort on: one plugin must order the queue"
 _OVERFLOW = (
@@ -83,7 +85,7 @@ def _wrong_version(
     if group == GROUP and name in OLD_VERSIONS:
         last, changes = OLD_VERSIONS[name]
         message = f"{name} was read by kube-scheduler up to {last}; {release_version} reads v1 only"
-        hint = f"`ksched config migrate` writes it as {API_VERSION}"
+        hint = f"`{program_name()} config migrate` writes it as {API_VERSION}"
         findings.error("old-version", ("apiVersion",), message, hint)
         for change in changes:
             findings.inform("changed-since", ("apiVersion",), f"since {name}: {change}")

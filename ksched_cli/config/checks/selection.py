@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
+from ksched_cli import program_name
 from ksched_cli.config.checks.findings import Finding
 from ksched_cli.config.checks.rules import REFUSALS, families, rules
 from ksched_cli.errors import UsageError
@@ -55,7 +56,7 @@ def rules_of(selector: str) -> frozenset[str]:
     if selector in rules():
         return frozenset((selector,))
     names = (*families(), *rules())
-    hint = did_you_mean(selector, names) or "`ksched validate --explain all` lists them"
+    hint = did_you_mean(selector, names) or f"`{program_name()} validate --explain all` lists them"
     raise UsageError(f'"{selector}" is no rule and no family of rules; {hint}')
 
 

@@ -302,15 +302,18 @@ class InterPodAffinity(
         required = filter_state.incoming.required
         lines = [explained.affinity_line(t.selection, t.counter, node) for t in required]
         pod_names = self._conflicting_pods(state, pod, filter_state.incoming)
+        named: set[tuple[str, str]] = set()
         for term in filter_state.incoming.required_anti:
             code, domain = explained.domain_of(term.domains, node)
             names = pod_names.get((term.counter, code))
             if names is not None:
+                named.add((domain, str(names)))
                 lines.append(f"pods with {term.selection} run in {domain}: {names}")
         for counter in self._index.group(pod).terms[TermKind.AVOIDS]:
             code, domain = explained.domain_of(counter.domains, node)
             names = pod_names.get((counter, code))
-            if names is not None:
+            # Pods of one workload avoid each other: said once.
+            if names is not None and (domain, str(names)) not in named:
                 selection = counter.selection
                 lines.append(f"pods that accept none with {selection} run in {domain}: {names}")
         return [line for line in lines if line]
