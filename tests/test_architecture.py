@@ -35,6 +35,15 @@ def test_the_picture_of_imports_is_drawn_from_the_code() -> None:
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_files_that_a_page_names_are_there(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    paths = re.findall(r"`([a-z_]+(?:/[a-z_]+)*/[\w.-]+\.(?:py|json))`", text)
+    assert len(paths) > 5
+    roots = (ROOT, ROOT / "ksched_cli")
+    assert not [path for path in paths if not any((root / path).is_file() for root in roots)]
+
+
 def assigned_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
     """The names that a module gives, and their lines: functions, classes, parameters, variables,
     attributes, aliases."""
