@@ -39,21 +39,14 @@ def explanation(error: FieldError, key: str) -> tuple[str, str]:
     """Message and hint. key: the last step of the error's path"""
     if not error.path:  # args as a whole: the plugin says which field it means
         return _BY_TYPE[error.type](error, key)
-    for pattern, explain in _BY_DETAIL:
-        match = re.search(pattern, error.detail)
-        if match:
+    for pattern, explain in _WORDED_ANEW:
+        if match := re.search(pattern, error.detail):
             return explain(error, key, match)
+    for pattern, message, hint in _TEXTS:
+        if re.search(pattern, error.detail):
+            values = {"key": key, "value": error.value}
+            return message.format(**values), hint.format(**values) or _left_out(key)
     return _BY_TYPE[error.type](error, key)
-
-
-def _says(message: str, hint: str) -> _Explain:
-    """{key} and {value} are filled in."""
-
-    def explain(error: FieldError, key: str, match: re.Match[str]) -> tuple[str, str]:
-        values = {"key": key, "value": error.value, **match.groupdict()}
-        return message.format(**values), hint.format(**values) or _left_out(key)
-
-    return explain
 
 
 def _left_out(key: str) -> str:
@@ -74,173 +67,148 @@ def _removed(error: FieldError, key: str, match: re.Match[str]) -> tuple[str, st
     return f"{name} is no plugin of v1", REMOVED_PLUGINS.get(name, "remove it")
 
 
-# What kube-scheduler says, most special first.
-_BY_DETAIL: tuple[tuple[str, _Explain], ...] = (
+_WORDED_ANEW: tuple[tuple[str, _Explain], ...] = (
     (_RANGE.pattern, _range),
+    ('was invalid in version "v1"', _removed),
+)
+# What kube-scheduler says, most special first, with a message and a hint in which {key} and {value}
+# are filled in.
+_TEXTS: tuple[tuple[str, str, str], ...] = (
     (
         "greater than `RenewDeadline`",
-        _says(
-            "leaseDuration must be longer than renewDeadline, which is {value}",
-            "raise leaseDuration (default 15s) or lower renewDeadline (default 10s): a leader must "
-            "give up before another may take over",
-        ),
+        "leaseDuration must be longer than renewDeadline, which is {value}",
+        "raise leaseDuration (default 15s) or lower renewDeadline (default 10s): a leader must "
+        "give up before another may take over",
     ),
     (
         "resourceLock value must be",
-        _says(
-            "{value} is no lock any more; leases are the only ones", "write resourceLock: leases"
-        ),
+        "{value} is no lock any more; leases are the only ones",
+        "write resourceLock: leases",
     ),
     (
         "must match|must be the same for all profiles",
-        _says(
-            "queueSort differs from the first profile's, and all profiles share one queue",
-            "give every profile the same plugins.queueSort, with the same args",
-        ),
+        "queueSort differs from the first profile's, and all profiles share one queue",
+        "give every profile the same plugins.queueSort, with the same args",
     ),
     (
         "only one queue sort plugin",
-        _says("{value} plugins are enabled at queueSort; one orders the queue", "keep one of them"),
+        "{value} plugins are enabled at queueSort; one orders the queue",
+        "keep one of them",
     ),
     (
         "greater than or equal to PodInitialBackoffSeconds",
-        _says(
-            "podMaxBackoffSeconds is {value}, less than podInitialBackoffSeconds",
-            "the wait begins with podInitialBackoffSeconds (default 1) and doubles up to "
-            "podMaxBackoffSeconds (default 10)",
-        ),
+        "podMaxBackoffSeconds is {value}, less than podInitialBackoffSeconds",
+        "the wait begins with podInitialBackoffSeconds (default 1) and doubles up to "
+        "podMaxBackoffSeconds (default 10)",
     ),
     (
         "must have a positive weight",
-        _says(
-            "an extender with a prioritizeVerb needs a weight above 0; it is {value}",
-            "write weight: 1, or remove prioritizeVerb",
-        ),
+        "an extender with a prioritizeVerb needs a weight above 0; it is {value}",
+        "write weight: 1, or remove prioritizeVerb",
     ),
     (
         "only one extender can implement bind",
-        _says("several extenders have a bindVerb; one may bind pods", "keep one bindVerb"),
+        "several extenders have a bindVerb; one may bind pods",
+        "keep one bindVerb",
     ),
     (
         "duplicate extender managed resource name",
-        _says("{value} is managed twice", "keep one of the entries"),
+        "{value} is managed twice",
+        "keep one of the entries",
     ),
     (
         "is an invalid extended resource name",
-        _says(
-            "{value} is no extended resource, and extenders manage only these",
-            "an extended resource has a domain that is not kubernetes.io: example.com/gpu",
-        ),
+        "{value} is no extended resource, and extenders manage only these",
+        "an extended resource has a domain that is not kubernetes.io: example.com/gpu",
     ),
     (
         "resource group name can't contain",
-        _says("a group of resources has no slash: {value}", "write what is before the slash"),
+        "a group of resources has no slash: {value}",
+        "write what is before the slash",
     ),
     (
         "regex used for validation",
-        _says(
-            "{value} is no valid name",
-            "letters, digits, '-', '_' and '.', with a letter or digit at both ends; before a "
-            "slash a domain, as example.com/gpu",
-        ),
+        "{value} is no valid name",
+        "letters, digits, '-', '_' and '.', with a letter or digit at both ends; before a "
+        "slash a domain, as example.com/gpu",
     ),
     (
         "cannot be zero at the same time",
-        _says(
-            "minCandidateNodesPercentage and minCandidateNodesAbsolute are both 0, so that "
-            "preemption would look at no node",
-            "leave one of them out (defaults 10 and 100)",
-        ),
+        "minCandidateNodesPercentage and minCandidateNodesAbsolute are both 0, so that "
+        "preemption would look at no node",
+        "leave one of them out (defaults 10 and 100)",
     ),
     (
         "values must be sorted in increasing order",
-        _says("utilization {value} is not more than that of the point before", "sort the points"),
+        "utilization {value} is not more than that of the point before",
+        "sort the points",
     ),
     (
         "must not define a selector",
-        _says(
-            "a default constraint has no labelSelector",
-            "remove it: the selectors of each pod's Services and workloads are used",
-        ),
+        "a default constraint has no labelSelector",
+        "remove it: the selectors of each pod's Services and workloads are used",
     ),
     (
         r"when \.defaultConstraints are not empty",
-        _says(
-            "defaultConstraints are only for defaultingType: List; it is {value}, also by default",
-            "write defaultingType: List, and your constraints take the place of the built-in ones",
-        ),
+        "defaultConstraints are only for defaultingType: List; it is {value}, also by default",
+        "write defaultingType: List, and your constraints take the place of the built-in ones",
     ),
     (
         "^must be 1$",
-        _says("all resources weigh the same here: {key} is {value}, and must be 1", "write 1"),
+        "all resources weigh the same here: {key} is {value}, and must be 1",
+        "write 1",
     ),
     (
         "has to match plugin args",
-        _says(
-            "NodeResourcesFitArgs is the kind of the args, not the plugin's name",
-            "write name: NodeResourcesFit",
-        ),
+        "NodeResourcesFitArgs is the kind of the args, not the plugin's name",
+        "write name: NodeResourcesFit",
     ),
-    ('was invalid in version "v1"', _removed),
     (
         "when type is RequestedToCapacityRatio",
-        _says(
-            "{key} is missing, which type: RequestedToCapacityRatio needs",
-            "add requestedToCapacityRatio: {{shape: [{{utilization: 0, score: 0}}, "
-            "{{utilization: 100, score: 10}}]}}",
-        ),
+        "{key} is missing, which type: RequestedToCapacityRatio needs",
+        "add requestedToCapacityRatio: {{shape: [{{utilization: 0, score: 0}}, "
+        "{{utilization: 100, score: 10}}]}}",
     ),
     (
         "when type is not RequestedToCapacityRatio",
-        _says(
-            "{key} is only for type: RequestedToCapacityRatio",
-            "remove it, or write type: RequestedToCapacityRatio",
-        ),
+        "{key} is only for type: RequestedToCapacityRatio",
+        "remove it, or write type: RequestedToCapacityRatio",
     ),
     (
         "at least one point",
-        _says(
-            "the shape has no point",
-            "as [{{utilization: 0, score: 0}}, {{utilization: 100, score: 10}}]",
-        ),
+        "the shape has no point",
+        "as [{{utilization: 0, score: 0}}, {{utilization: 100, score: 10}}]",
     ),
     (
         "feature gate StorageCapacityScoring",
-        _says(
-            "shape needs the feature gate StorageCapacityScoring, which is off",
-            "remove it",
-        ),
+        "shape needs the feature gate StorageCapacityScoring, which is off",
+        "remove it",
     ),
-    (
-        "feature gate is disabled",
-        _says("{key} needs feature gates that are off", "remove it"),
-    ),
-    ("must be at least 1 second", _says("{key} is {value}, and must be at least 1s", "")),
+    ("feature gate is disabled", "{key} needs feature gates that are off", "remove it"),
+    ("must be at least 1 second", "{key} is {value}, and must be at least 1s", ""),
     (
         "non-negative|zero or positive|negative value",
-        _says("{key} is {value}, and must not be negative", ""),
+        "{key} is {value}, and must not be negative",
+        "",
     ),
-    (
-        "greater than (0|zero)",
-        _says("{key} is {value}, and must be more than 0", ""),
-    ),
+    ("greater than (0|zero)", "{key} is {value}, and must be more than 0", ""),
     (
         "'in', 'notin' operators, values set can't be empty",
-        _says("the operators In and NotIn need values", "add a value, or write operator: Exists"),
+        "the operators In and NotIn need values",
+        "add a value, or write operator: Exists",
     ),
     (
         "values set must be empty",
-        _says("the operators Exists and DoesNotExist take no values", "remove the values"),
+        "the operators Exists and DoesNotExist take no values",
+        "remove the values",
     ),
-    (
-        "exactly one value is required",
-        _says("the operators Gt and Lt take one value", 'as values: ["5"]'),
-    ),
+    ("exactly one value is required", "the operators Gt and Lt take one value", 'as values: ["5"]'),
     (
         "the value must be an integer",
-        _says("the operators Gt and Lt compare whole numbers; {value} is none", 'as values: ["5"]'),
+        "the operators Gt and Lt compare whole numbers; {value} is none",
+        'as values: ["5"]',
     ),
-    ("must have one element", _says("a term of matchFields takes one value", "keep one value")),
+    ("must have one element", "a term of matchFields takes one value", "keep one value"),
 )
 
 
