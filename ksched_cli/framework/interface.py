@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from ksched_cli.framework.status import SUCCESS, MalformedError, Status
+from ksched_cli.framework.status import MalformedError, Status
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
@@ -361,34 +361,3 @@ CONTRACTS: Mapping[str, type[Plugin]] = {
 def points_of(plugin: type[Any]) -> frozenset[str]:
     """The keys of CONTRACTS whose classes a plugin class extends."""
     return frozenset(key for key, contract in CONTRACTS.items() if issubclass(plugin, contract))
-
-
-__all__ = [
-    "API_VERSION",
-    "CONTRACTS",
-    "MAX_NODE_SCORE",
-    "MIN_NODE_SCORE",
-    "SUCCESS",
-    "BindPlugin",
-    "Explains",
-    "FilterPlugin",
-    "NormalizeScore",
-    "PermitPlugin",
-    "Plugin",
-    "PostBindPlugin",
-    "PostFilterPlugin",
-    "PostFilterResult",
-    "PreBindPlugin",
-    "PreEnqueuePlugin",
-    "PreFilterExtensions",
-    "PreFilterPlugin",
-    "PreFilterResult",
-    "PreScorePlugin",
-    "QueueSortPlugin",
-    "QueuedPod",
-    "ReservePlugin",
-    "Scope",
-    "ScorePlugin",
-    "SignPlugin",
-    "points_of",
-]
