@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from math import inf
 from typing import ClassVar, Literal
 
 from msgspec import field
@@ -19,6 +20,7 @@ from ksched_cli.analysis.causes import node_views
 from ksched_cli.analysis.decision_log import DecisionLog, LastRefusal, Unexplained
 from ksched_cli.analysis.decision_order import (
     MAX_SHIFT,
+    MAX_SHIFT_SECONDS,
     Decision,
     Departure,
     FailedAttempt,
@@ -202,12 +204,17 @@ class _Auditor:
             simulation,
             simulation.configuration.parallelism > 1,
             follows_statuses=any(map(_is_notice, decisions)),
+            chosen_volumes=decision_log.chosen_volumes,
         )
         self.grades: Counter[str] = Counter()
         self.differences: list[Difference] = []
         self.unexplained: list[Unexplained] = []
         self.departed = dict(decision_log.departed)
         self.pods = {pod.key: pod for pod in simulation.state.pods}
+        self.unseen = {pod.key: pod for pod in decision_log.unseen}
+        # Of these, those that are on their nodes by now: all that the log does not tell of.
+        followed = {each.pod.key for each in decisions if isinstance(each, LoggedChange)}
+        self.present = self.unseen.keys() - followed
 
     @property
     def failures(self) -> int:
@@ -231,7 +238,9 @@ class _Auditor:
 
     def _follow(self, decision: Decision, coming: Sequence[Decision]) -> int:
         """Returns how many decisions are made: this one, and maybe some of those that come next."""
-        if isinstance(decision, Departure):
+        if isinstance(decision, Departure | LoggedChange) and decision.pod.key in self.unseen:
+            self._follow_unseen(decision)
+        elif isinstance(decision, Departure):
             self.cluster.depart(decision)
         elif isinstance(decision, LoggedChange):
             self.cluster.follow(decision)
@@ -244,6 +253,13 @@ class _Auditor:
         else:
             self.cluster.place(decision, None)
         return 1
+
+    def _follow_unseen(self, decision: Departure | LoggedChange) -> None:
+        """The log tells when it was on its node."""
+        if isinstance(decision, Departure):
+            self.present.discard(decision.pod.key)
+        else:
+            self.present.add(decision.pod.key)
 
     def _is_beyond_limit(self) -> bool:
         return self.limit is not None and self.failures >= self.limit
@@ -348,8 +364,11 @@ class _Auditor:
             if earlier is not None:
                 self._agree(earlier)
                 return
+            reason = self._why_unknown(decision, verdict)
             if self._lacks_notices():
-                self.unexplained.append(Unexplained(decision.pod.key, LACKS_NOTICES))
+                reason = LACKS_NOTICES
+            if reason:
+                self.unexplained.append(Unexplained(decision.pod.key, reason))
             else:
                 self._differ(decision, verdict)
         if self.decision_log.order is OrderSource.LOG:
@@ -365,6 +384,9 @@ class _Auditor:
             return LACKS_NOTICES
         if placement.pod.key in self.decision_log.double_allocations:
             return self.decision_log.double_allocations[placement.pod.key]
+        unknown = self._why_unknown(placement, verdict)
+        if unknown:
+            return unknown
         changed = self.decision_log.changed_nodes
         for name in (placement.node, *verdict.expected):
             if name in changed:
@@ -380,6 +402,26 @@ class _Auditor:
         if self.decision_log.order is OrderSource.QUEUE:
             return "the order in which the pods of one second were bound is not known"
         return ""
+
+    def _why_unknown(
+        self, decision: Placement | PreemptionDecision, verdict: DecisionVerdict
+    ) -> str:
+        """Which pods that neither state has were on one of the nodes in question, or ""."""
+        nodes = {decision.node, *verdict.expected}
+        latest = decision.time + MAX_SHIFT_SECONDS
+        if self.decision_log.order is OrderSource.LOG:
+            latest = inf
+        keys = sorted(
+            pod.key
+            for pod in self.unseen.values()
+            if pod.node in nodes and pod.key in self.present and pod.since <= latest
+        )
+        if not keys:
+            return ""
+        return (
+            f"what {_listed(keys)} held is not known: created, placed and gone between the two"
+            f" states, on {_listed(sorted({self.unseen[key].node for key in keys}))}"
+        )
 
     def _lacks_notices(self) -> bool:
         """Whether the scheduler may have gone by other nominations, for all that the log tells."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import msgspec
 from msgspec import structs
 
+from ksched_cli.analysis.chosen_volumes import storage_between, with_storage
 from ksched_cli.analysis.decision_order import (
     Decision,
     Departure,
@@ -31,13 +32,14 @@ from ksched_cli.analysis.scheduler_events import (
     scheduler_events,
     seconds,
 )
-from ksched_cli.analysis.scheduler_log import LogLine
+from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
 from ksched_cli.answers import Part
 from ksched_cli.cluster.objects import Node, Pod, ResourceClaim
 from ksched_cli.cluster.objects.devices import ResourceClaimStatus
 from ksched_cli.cluster.objects.pod import PodStatus
-from ksched_cli.cluster.state import ClusterState
+from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.queue import why_ignored
+from ksched_cli.framework.resource_claims import CLAIM_ANNOTATION
 from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.scenario.workloads import renewed_warnings
 
@@ -60,6 +62,16 @@ class LastRefusal:
 
 
 @dataclass(frozen=True, slots=True)
+class UnseenPod:
+    """A pod that came to a node and left it between the states, which hold nothing of it. since: in
+    seconds since 1970; 0 where only the log tells"""
+
+    key: str
+    node: str
+    since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class DecisionLog:
     """state:     to begin with; pods that come later are pending in it
     newcomers: pods of the name of another one of the state
@@ -68,6 +80,8 @@ class DecisionLog:
     departed:  pod key → node, of pods that left it nobody knows when
     changed_nodes: name → what of it changed in between
     double_allocations: pod key → a device of it that another pod has too, in words
+    unseen:    pods that neither state has; what they held is not known
+    chosen_volumes: claim → the volume that it got when its pod was placed
     """
 
     state: ClusterState
@@ -79,6 +93,8 @@ class DecisionLog:
     changed_nodes: Mapping[str, str]
     unexplained: tuple[Unexplained, ...]
     double_allocations: Mapping[str, str]
+    unseen: tuple[UnseenPod, ...] = ()
+    chosen_volumes: Mapping[Key, str] = field(default_factory=dict)
 
 
 def read_decision_log(
@@ -129,12 +145,15 @@ class _Reader:
         self.departed: dict[str, str] = {}
         # By UID, as the scheduler was given them.
         self.unplaced: dict[str, Pod] = {}
+        self.unseen: dict[str, UnseenPod] = {}
+        self.storage = storage_between(before, after)
 
     def read(self, log: Sequence[LogLine]) -> DecisionLog:
         for uid, pod in self.pods_after.items():
             earlier = self.pods_before.get(uid)
             if earlier is None or not earlier.node_name:
                 self.unplaced[uid] = _as_given(pod, earlier)
+        self._find_unseen(log)
         placements = [*self._placements(), *self._placements_of_gone()]
         preemptions = list(self._preemptions())
         self._find_departed()
@@ -142,7 +161,6 @@ class _Reader:
         decisions = _with_preemptions(self._in_order(placements, order), preemptions)
         if log and (logged := self._in_order_of_log(decisions, log)):
             order, decisions = OrderSource.LOG, logged
-        self._note_gone_pods()
         state, newcomers = self._state()
         if order is OrderSource.LOG:
             state = in_order_of_notices(state, log)
@@ -156,6 +174,8 @@ class _Reader:
             _changed_nodes(self.before, self.after),
             tuple(self.unexplained),
             double_allocations(self.after),
+            tuple(self.unseen.values()),
+            self.storage.chosen,
         )
 
     # -- decisions --------------------------------------------------------------------------------
@@ -171,10 +191,19 @@ class _Reader:
                 continue
             event = self.events.bindings.get(uid)
             time = event.time if event is not None else _bound_at(pod)
-            judged = not why_ignored(
+            judged = not self._is_given_node(pod) and not why_ignored(
                 structs.replace(given, node_name=pod.node_name), self.scheduler_names
             )
             yield Placement(given, pod.node_name, time, judged)
+
+    def _is_given_node(self, pod: Pod) -> bool:
+        """Whether the pod was created with its node, as static and mirror pods are. A binding sets
+        the condition PodScheduled; kubelets set it too, but not before the pod is noticed."""
+        if pod.uid in self.pods_before or pod.uid in self.events.bindings:
+            return False
+        owner = pod.metadata.controller
+        is_static = owner is not None and owner.kind == "Node"
+        return is_static or not any(c.type == "PodScheduled" for c in pod.status.conditions)
 
     def _placements_of_gone(self) -> Iterator[Placement]:
         """Of pods that waited in the first state, were bound, and are gone in the second."""
@@ -226,8 +255,8 @@ class _Reader:
         for key in evicted:
             self.departed.pop(key, None)
 
-    def _note_gone_pods(self) -> None:
-        """Pods that only an event tells of took room that neither state shows."""
+    def _find_unseen(self, log: Sequence[LogLine]) -> None:
+        """Pods that only an event or the log tells of held what neither state shows."""
         start = newest(
             time
             for pod in self.before.pods
@@ -236,8 +265,14 @@ class _Reader:
         for uid, event in self.events.bindings.items():
             is_unseen = uid not in self.pods_before and uid not in self.pods_after
             if is_unseen and event.time > start:
-                reason = f"it was created, bound to {event.node}, and is gone again"
-                self.unexplained.append(Unexplained(event.pod, reason))
+                self.unseen[event.pod] = UnseenPod(event.pod, event.node, event.time)
+        seen = {pod.key for pod in (*self.before.pods, *self.after.pods)}
+        for line in log:
+            if line.event is LogEvent.BINDING and line.pod not in seen:
+                self.unseen.setdefault(line.pod, UnseenPod(line.pod, line.node))
+        for pod in self.unseen.values():
+            reason = f"it was created, bound to {pod.node}, and is gone again"
+            self.unexplained.append(Unexplained(pod.key, reason))
 
     # -- their order ------------------------------------------------------------------------------
 
@@ -277,6 +312,7 @@ class _Reader:
             {pod.key: pod for pod in self.unplaced.values()},
             self.departed | evicted_from,
             {pod.key: pod for pod in (*self.pods_before.values(), *self.unplaced.values())},
+            {pod.key: pod.node for pod in self.unseen.values()},
         )
         for decision in logged:
             if isinstance(decision, Departure):
@@ -297,7 +333,9 @@ class _Reader:
             messages = [c.message for c in now.status.conditions if c.type == "PodScheduled"]
             refused_at = self.events.refusals.get(uid, 0.0)
             yield LastRefusal(
-                pod, messages[0] if messages else "", not self.departed and refused_at > last
+                pod,
+                messages[0] if messages else "",
+                not self.departed and not self.unseen and refused_at > last,
             )
 
     def _state(self) -> tuple[ClusterState, tuple[Pod, ...]]:
@@ -307,16 +345,18 @@ class _Reader:
             pod for pod in self.unplaced.values() if pods.setdefault(pod.key, pod).uid != pod.uid
         )
         merged: dict[str, Any] = {
-            field.name: {**getattr(self.after, field.name), **getattr(self.before, field.name)}
-            for field in fields(ClusterState)
-            if isinstance(getattr(self.before, field.name), dict) and field.name != "skipped"
+            each.name: {**getattr(self.after, each.name), **getattr(self.before, each.name)}
+            for each in fields(ClusterState)
+            if isinstance(getattr(self.before, each.name), dict) and each.name != "skipped"
         }
         claims = {
             key: claim if key in self.before.resource_claims else _unallocated(claim)
             for key, claim in merged["resource_claims"].items()
+            if key in self.before.resource_claims or not _is_of_scheduler(claim)
         }
         merged["resource_claims"] = claims
         state = replace(self.before, **merged, pods=tuple(pods.values()))
+        state = with_storage(state, self.storage)
         return replace(state, warnings=renewed_warnings(self.before, state)), newcomers
 
 
@@ -352,6 +392,11 @@ def _as_given(pod: Pod, earlier: Pod | None) -> Pod:
 def _unallocated(claim: ResourceClaim) -> ResourceClaim:
     """A claim that came later, as it was before its pod was scheduled."""
     return structs.replace(claim, status=ResourceClaimStatus())
+
+
+def _is_of_scheduler(claim: ResourceClaim) -> bool:
+    """Whether the scheduler made it, for a pod's extended resources: it is part of the decision."""
+    return claim.metadata.annotations.get(CLAIM_ANNOTATION) == "true"
 
 
 class _Condition(msgspec.Struct, rename="camel"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from ksched_cli.analysis.decision_order import (
     Decision,
@@ -20,7 +21,7 @@ from ksched_cli.analysis.decision_order import (
     PreemptionDecision,
 )
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
-from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects import ObjectMeta, Pod
 from ksched_cli.cluster.state import ClusterState
 
 # What is followed beside decisions and departures.
@@ -97,23 +98,35 @@ def in_order_of_log(
     waiting: Mapping[str, Pod],
     departed: Mapping[str, str],
     pods: Mapping[str, Pod],
+    unseen: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Decision]:
     """With the failed attempts and the departures; none where the log lacks the attempt of a
-    placement.
+    placement that is judged.
 
     waiting: the pods that have no node at first, by key; departed: key of a pod → the node that
-    it left; pods: by key
+    it left; pods: by key; unseen: key of a pod that came and went → the node that it was on
     """
     on_node = {key: pod.node_name for key, pod in pods.items()}
     on_node |= {placement.pod.key: placement.node for placement in placements}
     attempts = logged_attempts(log, on_node)
     last = {attempt.pod: attempt.index for attempt in attempts}
+    noticed_at = _first_additions(log)
     ranked: list[tuple[int, Decision]] = []
     for placement in placements:
-        if placement.pod.key not in last:
+        key = placement.pod.key
+        if key in last:
+            ranked.append((last[key], placement))
+        elif placement.judged:
             return []
-        ranked.append((last[placement.pod.key], placement))
-    left = dict(departed)
+        else:
+            ranked.append((noticed_at.get(key, -1), placement))
+    left = {**departed, **unseen}
+    pods = {**pods, **{key: _named(key) for key in unseen}}
+    ranked += [
+        (last[key], LoggedChange(pods[key], node, 0.0, LogEvent.BINDING))
+        for key, node in unseen.items()
+        if key in last
+    ]
     for attempt in attempts:
         if attempt.pod in waiting and (attempt.node or attempt.message):
             left.update(dict.fromkeys(attempt.victims, attempt.node))
@@ -125,10 +138,25 @@ def in_order_of_log(
             continue
         if line.event is LogEvent.DEPARTURE and line.pod in left:
             ranked.append((index, Departure(pod, left[line.pod], 0.0)))
-        elif line.event in CHANGES:
+        elif line.event in CHANGES and line.pod not in unseen:
             node = line.node or on_node[line.pod]
             ranked.append((index, LoggedChange(pod, node, 0.0, line.event)))
     return [decision for _, decision in sorted(ranked, key=lambda item: item[0])]
+
+
+def _first_additions(log: Sequence[LogLine]) -> dict[str, int]:
+    """Key of a pod → the line that tells that it was noticed on a node."""
+    additions: dict[str, int] = {}
+    for index, line in enumerate(log):
+        if line.event is LogEvent.ADDITION:
+            additions.setdefault(line.pod, index)
+    return additions
+
+
+def _named(key: str) -> Pod:
+    """A pod of which nothing but its name is known."""
+    namespace, _, name = key.partition("/")
+    return Pod(metadata=ObjectMeta(name=name, namespace=namespace, uid=key))
 
 
 def _failed(

@@ -8,11 +8,12 @@ neighbours too, as long as these remain ksched's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from ksched_cli.analysis.chosen_volumes import take_chosen_volumes
 from ksched_cli.analysis.decision_order import (
     MAX_SHIFT,
     MAX_SHIFT_SECONDS,
@@ -28,6 +29,7 @@ from ksched_cli.analysis.sampling import may_be_sampled
 from ksched_cli.analysis.scheduler_log import LogEvent
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
+from ksched_cli.cluster.state import Key
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.queue import Entry
 from ksched_cli.engine.records import Attempt
@@ -49,6 +51,7 @@ class ReplayedCluster:
     shifted:    how many decisions agree before or after their place in the order
     follows_statuses: whether a log tells when statuses are written and noticed
     bound:      UIDs of the pods placed
+    chosen_volumes: claim → the volume that it got when its pod was placed
     """
 
     simulation: Simulation
@@ -58,6 +61,7 @@ class ReplayedCluster:
     leaving: set[str] = field(default_factory=set)
     follows_statuses: bool = False
     bound: set[str] = field(default_factory=set)
+    chosen_volumes: Mapping[Key, str] = field(default_factory=dict)
     nominations: Nominations = field(init=False)
     _infos: dict[str, PodInfo] = field(default_factory=dict)
 
@@ -158,6 +162,7 @@ class ReplayedCluster:
                 simulation.snapshot.add(pod, row)
             if outcome.waits:
                 simulation.scheduler.waiting[pod.uid] = Entry.alone(pod)
+        take_chosen_volumes(simulation, placement.pod, self.chosen_volumes)
         is_nominated = verdict is not None and verdict.grade is Grade.NOMINATED
         if self._is_movable(placement) and not is_nominated:
             self.placed.append((placement, row))

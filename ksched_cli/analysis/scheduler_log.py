@@ -33,6 +33,7 @@ class LogEvent(Enum):
     UPDATE:     on its node something of it changed
     WRITING:    the status of a pod without a node is written
     NOTICE:     something of a pod without a node changed
+    BINDING:    it was bound to a node
     NODE:       a node was noticed, no pod
 
     UPDATE and NOTICE are written at -v=4.
@@ -49,6 +50,7 @@ class LogEvent(Enum):
     UPDATE = "update"
     WRITING = "writing"
     NOTICE = "notice"
+    BINDING = "binding"
     NODE = "node"
 
 
@@ -67,6 +69,7 @@ _EVENTS = {
     "Updating pod condition": LogEvent.WRITING,
     "Updating pod condition and nominated node name": LogEvent.WRITING,
     "Update event for unscheduled pod": LogEvent.NOTICE,
+    "Successfully bound pod to node": LogEvent.BINDING,
     "Add event for node": LogEvent.NODE,
 }
 # The field that names the pod, where it is not "pod".

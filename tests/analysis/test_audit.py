@@ -1,5 +1,6 @@
 """Whether real decisions are ksched's."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,6 +20,9 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.analysis.aftermath import aftermath, bound, event, preempted, scheduled
 from tests.clusters import crowded_states, crowds, states
+from tests.devices import thing
+from tests.plugins.dynamic_resources.test_extended import requesting
+from tests.plugins.dynamic_resources.test_shared_and_tainted_devices import claim, resource_slice
 
 Config = dict[str, Any] | None
 
@@ -28,8 +32,10 @@ def agreeing(answer: AuditResult) -> dict[str, int]:
     return {how: count for how, count in asdict(answer.summary).items() if count}
 
 
-def audited(before: ClusterState, after: ClusterState, config: Config = None) -> AuditResult:
-    decision_log = read_decision_log(before, after, simulation(before, config).frameworks)
+def audited(
+    before: ClusterState, after: ClusterState, config: Config = None, log: Sequence[LogLine] = ()
+) -> AuditResult:
+    decision_log = read_decision_log(before, after, simulation(before, config).frameworks, log)
     return audit(lambda: simulation(decision_log.state, config), decision_log)
 
 
@@ -264,6 +270,121 @@ def test_a_pod_that_left_in_between_may_explain_a_decision() -> None:
     after = replace(before, pods=(bound(p, "a", 9),))
     (unexplained,) = audited(before, after).unexplained
     assert unexplained.reason == "it would be as here once these pods had left: default/v"
+
+
+def gone(name: str, uid: str = "") -> Pod:
+    """A pod that is in neither state."""
+    return cluster(pod(name, metadata={"uid": uid or name})).pods[0]
+
+
+def test_what_a_pod_held_that_came_and_went_is_not_known() -> None:
+    """`p` went to b, because `u` was on a; before `u` came, it would have had to go to a."""
+    before = cluster(node("a", cpu=4), node("b", cpu=2), pod("p", cpu=1))
+    p = before.pods[0]
+    at_first = scheduled(p, "b", 1), scheduled(gone("u"), "a", 30_000)
+    later = scheduled(gone("u"), "a", 1), scheduled(p, "b", 30_000)
+    elsewhere = scheduled(gone("u"), "c", 1), scheduled(p, "b", 30_000)
+    for events, differences in ((at_first, 1), (later, 0), (elsewhere, 1)):
+        after = replace(before, pods=(bound(p, "b", 9),), others={"Event": events})
+        answer = audited(before, after)
+        assert len(answer.differ) == differences
+        if not differences:
+            (u, unknown) = answer.unexplained
+            assert u.pod == "default/u"
+            assert unknown.reason == (
+                "what default/u held is not known: created, placed and gone between the two "
+                "states, on a"
+            )
+
+
+@pytest.mark.parametrize("has_left", [False, True])
+def test_the_log_tells_how_long_a_pod_was_there_that_came_and_went(has_left: bool) -> None:
+    before = cluster(node("a", cpu=4), node("b", cpu=2), pod("p", cpu=1))
+    after = replace(before, pods=(bound(before.pods[0], "b", 9),))
+    departure = LogLine(LogEvent.DEPARTURE, "default/u")
+    log = [
+        LogLine(LogEvent.ATTEMPT, "default/u"),
+        LogLine(LogEvent.BINDING, "default/u", "a"),
+        *([departure] if has_left else []),
+        LogLine(LogEvent.ATTEMPT, "default/p"),
+        departure,
+    ]
+    answer = audited(before, after, log=log)
+    assert [item.pod for item in answer.differ] == ["default/p"] * has_left
+    assert [item.pod for item in answer.unexplained] == ["default/u", "default/p"][: 2 - has_left]
+
+
+def test_evictions_on_a_node_whose_pods_came_and_went_are_not_judged() -> None:
+    before = cluster(node("a", cpu=2), node("b", cpu=2), pod("p", cpu=2, priority=9))
+    p = before.pods[0]
+    events = (
+        scheduled(gone("u"), "a", 1),
+        scheduled(gone("v"), "b", 2),
+        preempted(gone("v"), p, "b", 3),
+        scheduled(p, "b", 4),
+    )
+    after = replace(before, pods=(bound(p, "b", 9),), others={"Event": events})
+    log = [
+        LogLine(LogEvent.ATTEMPT, "default/u"),
+        LogLine(LogEvent.BINDING, "default/u", "a"),
+        LogLine(LogEvent.ATTEMPT, "default/v"),
+        LogLine(LogEvent.BINDING, "default/v", "b"),
+        *preempting("default/p", "b", "default/v"),
+        LogLine(LogEvent.DEPARTURE, "default/v"),
+        LogLine(LogEvent.ATTEMPT, "default/p"),
+    ]
+    for lines in ([], log):
+        answer = audited(before, after, log=lines)
+        assert answer.differ == ()
+        assert {item.pod for item in answer.unexplained} >= {"default/u", "default/v"}
+
+
+def test_a_refusal_is_not_compared_where_pods_came_and_went() -> None:
+    before = cluster(node("a", cpu=2), pod("p", cpu=2))
+    left, refusal = pending(before.pods[0], "0/1 nodes are available: 1 Insufficient cpu.", 9)
+    events = (scheduled(gone("u"), "a", 1), refusal)
+    answer = audited(before, replace(before, pods=(left,), others={"Event": events}))
+    assert answer.differ == ()
+    assert "a would take it by now" in answer.unexplained[-1].reason
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_pods_that_were_created_with_their_node_are_no_decisions(static: bool) -> None:
+    """They need no attempt in the log either, and take their room when they are noticed."""
+    before = cluster(node("a", cpu=4), node("b", cpu=4), pod("p", cpu=1))
+    mirror = pod("m", cpu=3, node="a")
+    if static:
+        owner = {"apiVersion": "v1", "kind": "Node", "name": "a", "uid": "a", "controller": True}
+        mirror["metadata"]["ownerReferences"] = [owner]
+        mirror["status"] = {"conditions": [{"type": "PodScheduled", "status": "True"}]}
+    came = cluster(mirror).pods[0]
+    p = bound(before.pods[0], "b", 9)
+    log = [LogLine(LogEvent.ADDITION, "default/m"), LogLine(LogEvent.ATTEMPT, "default/p")]
+    for lines, source in (([], OrderSource.RESOURCE_VERSIONS), (log, OrderSource.LOG)):
+        answer = audited(before, replace(before, pods=(came, p)), log=lines)
+        assert (answer.decisions, answer.differ, answer.order) == (1, (), source)
+
+
+def test_a_claim_that_the_scheduler_made_is_its_decision() -> None:
+    before = cluster(
+        node("a"),
+        node("b"),
+        thing("DeviceClass", "any", {"extendedResourceName": "example.com/gpu"}),
+        resource_slice(0, {"nodeName": "b", "devices": [{"name": "x"}]}),
+        requesting("p", {"example.com/gpu": "1"}),
+    )
+    made = claim("p-extended-resources-x", {"requests": {"r": {}}})
+    made["metadata"] |= {
+        "namespace": "default",
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p", "controller": True}
+        ],
+    }
+    claims = cluster(made).resource_claims
+    after = replace(before, pods=(bound(before.pods[0], "b", 9),), resource_claims=claims)
+    answer = audited(before, after)
+    assert (answer.differ, answer.unexplained, agreeing(answer)) == ((), (), {"best": 1})
 
 
 def test_pods_of_other_schedulers_take_their_room_unjudged() -> None:

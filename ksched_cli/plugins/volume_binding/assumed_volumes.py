@@ -17,7 +17,7 @@ from ksched_cli.plugins.volumes.persistent_volumes import (
     PersistentVolumes,
     is_bound_to,
 )
-from ksched_cli.plugins.volumes.pod_claims import volume_class
+from ksched_cli.plugins.volumes.pod_claims import claim_class, volume_class
 
 
 class VolumeMemory(Struct, frozen=True):
@@ -86,6 +86,16 @@ class AssumedVolumes:
         name = volume_class(volume)
         table = self._volumes.of_class(name)
         self._taken.setdefault(name, table.claimed.copy())[table.index[volume.name]] = True
+
+    def assume_alone(self, volume: PersistentVolume | None, claim: PersistentVolumeClaim) -> None:
+        """Assumes that the claim has this volume and no other. None: one that is not there yet."""
+        table = self._volumes.of_class(claim_class(claim))
+        for name in tuple(self._volumes_of_claim.get(_key(claim), ())):
+            if volume is None or name != volume.name:
+                self.restore_volume(table.volumes[table.index[name]])
+        if volume is not None:
+            self.restore_claim(claim)
+            self.assume_bound(volume, claim)
 
     def assume_provisioned(self, claim: PersistentVolumeClaim, node: str) -> None:
         """Assumes that the claim's volume is to be provisioned for the node."""

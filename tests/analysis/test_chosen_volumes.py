@@ -1,0 +1,89 @@
+"""Volumes that claims get between two states are the scheduler's choice."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from ksched_cli.analysis.audit import AuditResult, audit
+from ksched_cli.analysis.decision_log import read_decision_log
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.testing import cluster, node, pod, simulation
+from tests.analysis.aftermath import bound
+from tests.volumes import claim, storage_class, volume
+
+NODES = [
+    node(name, cpu=cpu, labels={"kubernetes.io/hostname": name})
+    for name, cpu in (("a", 4), ("b", 16))
+]
+
+
+def using(name: str, claim: str, **fields: Any) -> dict[str, Any]:
+    manifest = pod(name, cpu=1, **fields)
+    manifest["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]
+    return manifest
+
+
+def audited(before: ClusterState, placed: dict[str, str], *storage: dict[str, Any]) -> AuditResult:
+    """placed: pod → its node, in order; storage: of the state afterwards, with new pods"""
+    after = cluster(*NODES, *storage)
+    pods = {p.name: p for p in (*after.pods, *before.pods)}
+    bindings = [bound(pods[name], on, 10 + n) for n, (name, on) in enumerate(placed.items())]
+    decision_log = read_decision_log(
+        before, replace(after, pods=tuple(bindings)), simulation(before).frameworks
+    )
+    return audit(partial(simulation, decision_log.state), decision_log)
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_of_equal_volumes_the_real_one_is_taken(is_new: bool) -> None:
+    """Both fit `p` on a, and v1 is first by name; had `p` v1, `q` could not be on b."""
+    local = storage_class("local")
+    volumes = [volume("v1", on=["a", "b"]), volume("v2", on=["a"])]
+    only_a = {"kubernetes.io/hostname": "a"}
+    pods = [using("p", "c", node_selector=only_a), using("q", "d")]
+    claims = [claim("c"), claim("d")]
+    first = 1 if is_new else 2
+    before = cluster(*NODES, local, *volumes, *claims[:first], *pods[:first])
+    answer = audited(
+        before,
+        {"p": "a", "q": "b"},
+        local,
+        volume("v1", on=["a", "b"], claim="d", phase="Bound"),
+        volume("v2", on=["a"], claim="c", phase="Bound"),
+        claim("c", volume="v2"),
+        claim("d", volume="v1"),
+        *pods[first:],
+    )
+    assert (answer.decisions, answer.differ, answer.unexplained) == (2, (), ())
+
+
+@pytest.mark.parametrize("has_volume_before", [False, True])
+def test_a_claim_that_came_later_does_not_give_the_node_away(has_volume_before: bool) -> None:
+    """Its pod had to go to b, where there is another volume; that its claim has v1 is no excuse."""
+    local, volumes = storage_class("local"), [volume("v1", on=["a"]), volume("v2", on=["b"])]
+    before = cluster(*NODES, local, *volumes[not has_volume_before :])
+    taken = volume("v1", on=["a"], claim="c", phase="Bound")
+    answer = audited(
+        before, {"p": "a"}, local, taken, volumes[1], claim("c", volume="v1"), using("p", "c")
+    )
+    assert [(d.node, d.expected) for d in answer.differ] == [("a", ("b",))]
+
+
+def test_a_claim_that_a_controller_bound_is_bound() -> None:
+    at_once = storage_class("local", wait=False)
+    before = cluster(*NODES, at_once, volume("v1", on=["a"]), claim("c"), using("p", "c"))
+    taken = volume("v1", on=["a"], claim="c", phase="Bound")
+    answer = audited(before, {"p": "a"}, at_once, taken, claim("c", volume="v1"))
+    assert (answer.decisions, answer.differ) == (1, ())
+
+
+def test_a_volume_that_was_made_for_a_claim_was_not_there_before() -> None:
+    disks = storage_class("disks", "csi.example.com")
+    before = cluster(*NODES, disks, claim("c", storage_class="disks"), using("p", "c"))
+    made = volume("pvc-1", storage_class="disks", on=["a"], claim="c", phase="Bound")
+    bound_claim = claim("c", storage_class="disks", volume="pvc-1", selected_node="a")
+    answer = audited(before, {"p": "a"}, disks, made, bound_claim)
+    assert [(d.node, d.expected) for d in answer.differ] == [("a", ("b",))]
+    assert audited(before, {"p": "b"}, disks, made, bound_claim).differ == ()
