@@ -18,6 +18,8 @@ class Grade(Enum):
     TIED: one of several that are equally good
     NOMINATED: the node that the pod was nominated to
     SAMPLED: worse than the best of all, but the best of nodes that may have been looked at
+    BATCHED: the next best node of the ranking for the pod before, which looks the same
+    REORDERED: as ksched's, had some of the decisions near it come before or after it
     PREEMPTS: room is made where ksched would make it, by evicting the same pods
     """
 
@@ -25,6 +27,8 @@ class Grade(Enum):
     TIED = "tied"
     NOMINATED = "nominated"
     SAMPLED = "sampled"
+    BATCHED = "batched"
+    REORDERED = "reordered"
     PREEMPTS = "preempts"
 
 

@@ -17,6 +17,7 @@ from ksched_cli.analysis.chosen_volumes import take_chosen_volumes
 from ksched_cli.analysis.decision_order import (
     MAX_SHIFT,
     MAX_SHIFT_SECONDS,
+    Decision,
     Departure,
     FailedAttempt,
     LoggedChange,
@@ -97,7 +98,52 @@ class ReplayedCluster:
             return DecisionVerdict(grade, evaluation, expected)
         if may_be_sampled(simulation, evaluation, row, parallel=self.parallel):
             return DecisionVerdict(Grade.SAMPLED, evaluation, expected)
+        batching = simulation.pipeline.batching
+        if batching is not None and row in batching.next_candidates(evaluation):
+            return DecisionVerdict(Grade.BATCHED, evaluation, expected)
         return DecisionVerdict(None, evaluation, expected)
+
+    def is_explained_by_order(
+        self,
+        decision: Placement | PreemptionDecision,
+        near: Sequence[Decision],
+        judge: Callable[[], DecisionVerdict],
+    ) -> bool:
+        """Whether it is ksched's with some of the decisions near it, on its node or on others, come
+        later or earlier than they are followed. Room alone counts: what volumes, devices and
+        nominations they take stays. Changes nothing."""
+        snapshot, own = self.simulation.snapshot, decision.node
+        coming = [each for each in near if isinstance(each, Placement)]
+        placed = [each for each in coming if each.pod.uid in self.bound]
+        coming = [each for each in coming if each.pod.uid not in self.bound]
+        sets = (
+            (-1, [each for each in placed if each.node == own]),
+            (1, [each for each in coming if each.node != own]),
+            (1, [each for each in coming if each.node == own]),
+            (-1, [each for each in placed if each.node != own]),
+        )
+        for chosen in ((0,), (1,), (0, 1), (2,), (3,), (2, 3), (0, 3), (1, 2)):
+            changes = [
+                (sign, self.info(each.pod), snapshot.row[each.node])
+                for sign, placements in (sets[index] for index in chosen)
+                for each in placements
+                if each.pod.uid != decision.pod.uid
+            ]
+            if not changes:
+                continue
+            before = {row: list(snapshot.pods[row]) for _, _, row in changes}
+            present = {pod.uid for pods in before.values() for pod in pods}
+            changes = [each for each in changes if each[0] > 0 or each[1].uid in present]
+            for sign, pod, row in changes:
+                (snapshot.add if sign > 0 else snapshot.remove)(pod, row)
+            explained = judge().grade is not None
+            for sign, pod, row in reversed(changes):
+                (snapshot.remove if sign > 0 else snapshot.add)(pod, row)
+            for row, pods in before.items():
+                snapshot.pods[row][:] = pods
+            if explained:
+                return True
+        return False
 
     def judge_preemption(self, decision: PreemptionDecision) -> DecisionVerdict:
         """Changes nothing. victims: empty where it is not known which pods left for the pod"""
@@ -154,6 +200,8 @@ class ReplayedCluster:
             simulation.snapshot.add(pod, row)
         else:
             evaluation = verdict.evaluation
+            if simulation.pipeline.batching is not None:
+                simulation.pipeline.batching.follow(evaluation, row)
             record = Attempt(pod.key, pod.spec.scheduler_name, placement.node)
             outcome = simulation.cycle.binding.assume(
                 evaluation.framework, evaluation.state, pod, row, record
@@ -186,8 +234,14 @@ class ReplayedCluster:
                 if not self.follows_statuses:
                     self.nominations.notice(other)
 
+    def end_batch(self) -> None:
+        """An attempt without a node ends what pods like the one before are given."""
+        if self.simulation.pipeline.batching is not None:
+            self.simulation.pipeline.batching.begin()
+
     def fail(self, attempt: FailedAttempt) -> None:
         """The pod's nomination is cleared when evictions would not help any more."""
+        self.end_batch()
         pod = self.info(attempt.pod)
         if NO_CANDIDATES in attempt.message:
             self.nominations.refuse(pod, "", attempt.message)

@@ -11,6 +11,7 @@ Upstream: pkg/scheduler/framework/runtime/batch.go (GetNodeHint, StoreScheduleRe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 
 import numpy as np
 
@@ -110,9 +111,13 @@ class Batch:
         )
         return {plugin.plugin: plugin.raw for plugin in scores}
 
+    def best(self) -> Rows:
+        """The best nodes that are left."""
+        return self.rows[(self.totals == self.totals.max()).nonzero()[0]]
+
     def take_best(self, tie_break: Callable[[Rows], int]) -> int:
         """The best node that is left, which is taken then."""
-        ties = self.rows[(self.totals == self.totals.max()).nonzero()[0]]
+        ties = self.best()
         row = tie_break(ties) if len(ties) > 1 else int(ties[0])
         self._take(row)
         return row
@@ -174,14 +179,32 @@ class Batching:
         batch = self._batches.get(framework.profile.scheduler_name)
         if batch is None or (is_nominated and framework.handle.release.rules.rescores_last_node):
             return self.hint
-        if self._continues(batch, evaluation):
+        if self._continues(batch, evaluation, self.attempts):
             self.hint = batch.take_best(self._tie_break)
         return self.hint
 
-    def _continues(self, batch: Batch, evaluation: Evaluation) -> bool:
+    def next_candidates(self, evaluation: Evaluation) -> Rows:
+        """The rows that `find_hint` would choose from in the next attempt, if it were this one;
+        empty where it would give none. Changes nothing."""
+        batch = copy(self._batches.get(evaluation.framework.profile.scheduler_name))
+        if batch is None or not self._continues(batch, evaluation, self.attempts + 1):
+            return np.empty(0, dtype=np.intp)
+        return batch.best()
+
+    def follow(self, evaluation: Evaluation, row: int) -> None:
+        """An attempt was made, and the pod took `row`, which is the hint where it may be."""
+        is_hint = row in self.next_candidates(evaluation)
+        self.begin()
+        if is_hint:
+            batch = self._batches[evaluation.framework.profile.scheduler_name]
+            self._continues(batch, evaluation, self.attempts)
+            self.hint = batch.take_best(lambda _: row)
+        self.store(evaluation, row)
+
+    def _continues(self, batch: Batch, evaluation: Evaluation, attempt: int) -> bool:
         """Upstream: batchStateCompatible, refreshHintCandidates."""
         pod = evaluation.pod
-        if batch.signature is None or not batch.left or self.attempts != batch.last_attempt + 1:
+        if batch.signature is None or not batch.left or attempt != batch.last_attempt + 1:
             return False
         if batch.signer.sign(pod) != batch.signature or batch.is_too_old(self._clock.now):
             return False

@@ -25,6 +25,8 @@ _GRADES = {
     Grade.BEST.value: "on the one best node",
     Grade.TIED.value: "on one of several equally good nodes",
     Grade.SAMPLED.value: "on the best of the nodes that may have been looked at",
+    Grade.BATCHED.value: "on the next node of the ranking for the pod before, which looks the same",
+    Grade.REORDERED.value: "in another order of the decisions near them",
     Grade.NOMINATED.value: "on the nominated node",
     Grade.PREEMPTS.value: "make room by the same evictions",
     REFUSED: "fit on no node, and have none",

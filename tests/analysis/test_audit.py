@@ -23,6 +23,8 @@ from tests.clusters import crowded_states, crowds, states
 from tests.devices import thing
 from tests.plugins.dynamic_resources.test_extended import requesting
 from tests.plugins.dynamic_resources.test_shared_and_tainted_devices import claim, resource_slice
+from tests.volumes import claim as volume_claim
+from tests.volumes import volume
 
 Config = dict[str, Any] | None
 
@@ -385,6 +387,100 @@ def test_a_claim_that_the_scheduler_made_is_its_decision() -> None:
     after = replace(before, pods=(bound(before.pods[0], "b", 9),), resource_claims=claims)
     answer = audited(before, after)
     assert (answer.differ, answer.unexplained, agreeing(answer)) == ((), (), {"best": 1})
+
+
+def with_volume(name: str, **fields: Any) -> list[dict[str, Any]]:
+    """A pod whose claim has a volume: what it takes cannot be taken back."""
+    manifest = pod(name, **fields)
+    source = {"persistentVolumeClaim": {"claimName": name}}
+    manifest["spec"]["volumes"] = [{"name": "v", **source}]
+    disk = volume(f"v-{name}", claim=name, phase="Bound")
+    return [manifest, disk, volume_claim(name, volume=f"v-{name}")]
+
+
+@pytest.mark.parametrize(("seconds", "is_near"), [(1, True), (30, False)])
+def test_what_another_order_of_near_decisions_explains_is_no_difference(
+    seconds: int, is_near: bool
+) -> None:
+    """`p` had to go to a only if `big` came first, of which the event is later."""
+    before = cluster(
+        node("a", cpu=4),
+        node("b", cpu=8),
+        *with_volume("p", cpu=3, priority=5),
+        *with_volume("big", cpu=7),
+    )
+    p, big = before.pods
+    events = scheduled(p, "a", 1), scheduled(big, "b", seconds * 1000)
+    pods = tuple(
+        structs.replace(bound(each, on, 1), status=structs.replace(each.status, phase="Running"))
+        for each, on in ((p, "a"), (big, "b"))
+    )
+    after = replace(before, pods=pods, others={"Event": events})
+    answer = audited(before, after)
+    assert answer.order is OrderSource.EVENTS
+    assert agreeing(answer).get("reordered", 0) == is_near
+    assert [(d.pod, d.expected) for d in answer.differ] == [("default/p", ("b",))][is_near:]
+    log = [LogLine(LogEvent.ATTEMPT, f"default/{name}") for name in ("p", "big")]
+    assert [d.pod for d in audited(before, after, log=log).differ] == ["default/p"]
+
+
+BATCHING = {
+    "profiles": [
+        {
+            "pluginConfig": [
+                {
+                    "name": "PodTopologySpread",
+                    "args": {"defaultingType": "List", "defaultConstraints": []},
+                }
+            ]
+        }
+    ]
+}
+
+
+def preferring(name: str) -> dict[str, Any]:
+    """n1 most, then n2; fills either, but not the larger n3."""
+    preferred = [
+        {
+            "weight": weight,
+            "preference": {
+                "matchExpressions": [
+                    {"key": "kubernetes.io/hostname", "operator": "In", "values": [host]}
+                ]
+            },
+        }
+        for host, weight in (("n1", 100), ("n2", 10))
+    ]
+    manifest = pod(name, cpu=4)
+    manifest["spec"]["affinity"] = {
+        "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
+    }
+    return manifest
+
+
+@pytest.mark.parametrize("has_log", [False, True])
+@pytest.mark.parametrize(("minor", "agrees"), [("1.34", False), ("1.35", True), ("1.37", True)])
+def test_the_next_node_of_the_ranking_for_the_pod_before_is_no_difference(
+    minor: str, agrees: bool, has_log: bool
+) -> None:
+    """Ranked anew, n2 is the best for `q`: n1 is full and no longer the measure."""
+    sizes = {"n1": 4, "n2": 4, "n3": 32}
+    before = cluster(
+        *(
+            node(name, cpu=cpu, labels={"kubernetes.io/hostname": name})
+            for name, cpu in sizes.items()
+        ),
+        preferring("p"),
+        preferring("q"),
+    )
+    p, q = before.pods
+    after = replace(before, pods=(bound(p, "n1", 1), bound(q, "n3", 2)))
+    opened = partial(simulation, config=BATCHING, kubernetes_version=minor)
+    log = [LogLine(LogEvent.ATTEMPT, f"default/{name}") for name in "pq"] if has_log else []
+    decision_log = read_decision_log(before, after, opened(before).frameworks, log)
+    answer = audit(lambda: opened(decision_log.state), decision_log)
+    assert bool(answer.differ) is not agrees
+    assert agreeing(answer).get("batched", 0) == agrees
 
 
 def test_pods_of_other_schedulers_take_their_room_unjudged() -> None:
