@@ -375,15 +375,15 @@ def test_a_claim_that_the_scheduler_made_is_its_decision() -> None:
         resource_slice(0, {"nodeName": "b", "devices": [{"name": "x"}]}),
         requesting("p", {"example.com/gpu": "1"}),
     )
-    made = claim("p-extended-resources-x", {"requests": {"r": {}}})
-    made["metadata"] |= {
+    extended = claim("p-extended-resources-x", {"requests": {"r": {}}})
+    extended["metadata"] |= {
         "namespace": "default",
         "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
         "ownerReferences": [
             {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p", "controller": True}
         ],
     }
-    claims = cluster(made).resource_claims
+    claims = cluster(extended).resource_claims
     after = replace(before, pods=(bound(before.pods[0], "b", 9),), resource_claims=claims)
     answer = audited(before, after)
     assert (answer.differ, answer.unexplained, agreeing(answer)) == ((), (), {"best": 1})

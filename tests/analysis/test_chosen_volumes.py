@@ -82,8 +82,8 @@ def test_a_claim_that_a_controller_bound_is_bound() -> None:
 def test_a_volume_that_was_made_for_a_claim_was_not_there_before() -> None:
     disks = storage_class("disks", "csi.example.com")
     before = cluster(*NODES, disks, claim("c", storage_class="disks"), using("p", "c"))
-    made = volume("pvc-1", storage_class="disks", on=["a"], claim="c", phase="Bound")
+    provisioned = volume("pvc-1", storage_class="disks", on=["a"], claim="c", phase="Bound")
     bound_claim = claim("c", storage_class="disks", volume="pvc-1", selected_node="a")
-    answer = audited(before, {"p": "a"}, disks, made, bound_claim)
+    answer = audited(before, {"p": "a"}, disks, provisioned, bound_claim)
     assert [(d.node, d.expected) for d in answer.differ] == [("a", ("b",))]
-    assert audited(before, {"p": "b"}, disks, made, bound_claim).differ == ()
+    assert audited(before, {"p": "b"}, disks, provisioned, bound_claim).differ == ()
