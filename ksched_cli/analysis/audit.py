@@ -39,6 +39,7 @@ from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.plugins.volumes.pod_claims import claim_uses
 
 REFUSED = "refused"
 
@@ -46,6 +47,13 @@ REFUSED = "refused"
 LACKS_NOTICES = (
     "nominations have changed, and the log does not tell when the scheduler noticed: at -v=4"
     " it does"
+)
+
+# kube-scheduler counts a claim's volume once the claim is bound, in PreBind, side by side with the
+# cycles of the next pods.
+VOLUME_LIMITS = "NodeVolumeLimits"
+VOLUMES_COME = (
+    "{} has as many volumes as it may, but those of {} may have been in the process of being bound"
 )
 
 # Why so many decisions that differ may all expect one node.
@@ -418,9 +426,9 @@ class _Auditor:
             return LACKS_NOTICES
         if placement.pod.key in self.decision_log.double_allocations:
             return self.decision_log.double_allocations[placement.pod.key]
-        unknown = self._why_unknown(placement, verdict)
-        if unknown:
-            return unknown
+        reason = self._why_unknown(placement, verdict) or self._why_volumes_come(placement)
+        if reason:
+            return reason
         changed = self.decision_log.changed_nodes
         for name in (placement.node, *verdict.expected):
             if name in changed:
@@ -456,6 +464,25 @@ class _Auditor:
             f"what {_listed(keys)} held is not known: created, placed and gone between the two"
             f" states, on {_listed(sorted({self.unseen[key].node for key in keys}))}"
         )
+
+    def _why_volumes_come(self, placement: Placement) -> str:
+        """Where the real node has too many volumes for the pod, but those of pods placed just
+        before may not have been bound yet, which kube-scheduler waits for aside, or ""."""
+        views = node_views(self.simulation, self.cluster.info(placement.pod), (placement.node,))
+        view = (views or {}).get(placement.node)
+        if view is None or view.rejection is None or view.rejection.plugin != VOLUME_LIMITS:
+            return ""
+        chosen = self.decision_log.chosen_volumes
+        pods = [
+            each.pod.key
+            for each in self.decisions
+            if isinstance(each, Placement)
+            and each.node == placement.node
+            and each.pod.uid in self.cluster.bound
+            and abs(each.time - placement.time) <= MAX_SHIFT_SECONDS
+            and any((each.pod.namespace, use.claim) in chosen for use in claim_uses(each.pod))
+        ]
+        return VOLUMES_COME.format(placement.node, _listed(pods)) if pods else ""
 
     def _lacks_notices(self) -> bool:
         """Whether the scheduler may have gone by other nominations, for all that the log tells."""

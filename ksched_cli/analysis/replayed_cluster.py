@@ -36,6 +36,7 @@ from ksched_cli.engine.queue import Entry
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.device_classes import may_allocate_devices
+from ksched_cli.plugins.node_volume_limits.attached_volumes import VolumeNames
 
 # In the message of an attempt that found no node to evict others from.
 NO_CANDIDATES = "preemption: 0/"
@@ -68,6 +69,8 @@ class ReplayedCluster:
 
     def __post_init__(self) -> None:
         self.nominations = Nominations(self.simulation.nominator)
+        handle = next(iter(self.simulation.frameworks.values())).handle
+        handle.service(VolumeNames).chosen = self.chosen_volumes
 
     def info(self, pod: Pod) -> PodInfo:
         """The one of the pod."""

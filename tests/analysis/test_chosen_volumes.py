@@ -1,17 +1,19 @@
 """Volumes that claims get between two states are the scheduler's choice."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
 
-from ksched_cli.analysis.audit import AuditResult, audit
+from ksched_cli.analysis.audit import VOLUMES_COME, AuditResult, audit
 from ksched_cli.analysis.decision_log import read_decision_log
+from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
-from tests.analysis.aftermath import bound
-from tests.volumes import claim, storage_class, volume
+from tests.analysis.aftermath import bound, scheduled
+from tests.volumes import CSI, claim, csi_node, storage_class, volume
 
 NODES = [
     node(name, cpu=cpu, labels={"kubernetes.io/hostname": name})
@@ -25,13 +27,22 @@ def using(name: str, claim: str, **fields: Any) -> dict[str, Any]:
     return manifest
 
 
-def audited(before: ClusterState, placed: dict[str, str], *storage: dict[str, Any]) -> AuditResult:
+def audited(
+    before: ClusterState,
+    placed: dict[str, str],
+    *storage: dict[str, Any],
+    events: tuple[dict[str, Any], ...] = (),
+    log: Sequence[LogLine] = (),
+) -> AuditResult:
     """placed: pod → its node, in order; storage: of the state afterwards, with new pods"""
     after = cluster(*NODES, *storage)
     pods = {p.name: p for p in (*after.pods, *before.pods)}
     bindings = [bound(pods[name], on, 10 + n) for n, (name, on) in enumerate(placed.items())]
     decision_log = read_decision_log(
-        before, replace(after, pods=tuple(bindings)), simulation(before).frameworks
+        before,
+        replace(after, pods=tuple(bindings), others={"Event": events}),
+        simulation(before).frameworks,
+        log,
     )
     return audit(partial(simulation, decision_log.state), decision_log)
 
@@ -87,3 +98,32 @@ def test_a_volume_that_was_made_for_a_claim_was_not_there_before() -> None:
     answer = audited(before, {"p": "a"}, disks, provisioned, bound_claim)
     assert [(d.node, d.expected) for d in answer.differ] == [("a", ("b",))]
     assert audited(before, {"p": "b"}, disks, provisioned, bound_claim).differ == ()
+
+
+def with_driver(name: str, on: list[str], claim: str = "") -> dict[str, Any]:
+    source = {"driver": CSI, "volumeHandle": name}
+    return volume(name, on=on, claim=claim, phase="Bound" if claim else "Available", csi=source)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "on", "differs", "is_unexplained"),
+    [(30, "a", False, False), (30, "b", True, False), (1, "b", False, True)],
+)
+def test_volumes_count_against_limits_once_they_are_bound(
+    seconds: int, on: str, differs: bool, is_unexplained: bool
+) -> None:
+    """b, the best node, takes one volume, that of `p`, which is bound while `q` may be placed."""
+    limits = [csi_node("a", csi_example_com=9), csi_node("b", csi_example_com=1)]
+    local, pods = storage_class("local"), [using("p", "c"), using("q", "d")]
+    others = [with_driver("v2", ["a", "b"], "d"), claim("d", volume="v2")]
+    free = with_driver("v1", ["a", "b"])
+    before = cluster(*NODES, *limits, local, free, *others, claim("c"), *pods)
+    p, q = before.pods
+    events = scheduled(p, "b", 1), scheduled(q, on, seconds * 1000)
+    taken = [with_driver("v1", ["a", "b"], "c"), claim("c", volume="v1")]
+    placed = {"p": "b", "q": on}
+    log = [LogLine(LogEvent.ATTEMPT, f"default/{name}") for name in "pq"]
+    answer = audited(before, placed, local, *limits, *taken, *others, events=events, log=log)
+    assert [d.pod for d in answer.differ] == ["default/q"] * differs
+    reasons = [VOLUMES_COME.format("b", "default/p")] * is_unexplained
+    assert [each.reason for each in answer.unexplained] == reasons

@@ -20,6 +20,7 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Column, Mask
+from ksched_cli.cluster.state import Key
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.status import PluginError
@@ -90,11 +91,13 @@ class RunningPodVolumes(Struct, frozen=True):
 class VolumeNames:
     """The volumes of pods, by the unique names under which a node counts them. Cached.
 
-    A service.
+    A service. chosen: claim → the volume that it gets when its pod is placed, where that is known
+    beforehand: running pods have it
     """
 
     def __init__(self, handle: Handle) -> None:
         self._cluster = handle.cluster
+        self.chosen: Mapping[Key, str] = {}
         self._counting: dict[PodSpec, bool] = {}
         self._running: dict[tuple[str, bool], RunningPodVolumes] = {}
 
@@ -140,11 +143,15 @@ class VolumeNames:
             problem = ownership_error(pod, claim) if volume.ephemeral is not None else ""
             if problem:
                 raise PluginError(problem)
-            volumes |= self._of_claim(claim, migration)
+            volumes |= self._of_claim(claim, migration, new=new)
         return volumes
 
-    def _of_claim(self, claim: PersistentVolumeClaim, migration: Migration) -> DriverByVolume:
-        volume = self._cluster.persistent_volumes.get(claim.spec.volume_name)
+    def _of_claim(
+        self, claim: PersistentVolumeClaim, migration: Migration, *, new: bool
+    ) -> DriverByVolume:
+        key = claim.namespace, claim.name
+        volume_name = claim.spec.volume_name or ("" if new else self.chosen.get(key, ""))
+        volume = self._cluster.persistent_volumes.get(volume_name)
         if volume is not None:
             return _of_volume(volume, migration)
         storage_class = self._cluster.storage_classes.get(claim_class(claim))
