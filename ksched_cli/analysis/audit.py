@@ -347,15 +347,11 @@ class _Auditor:
     def _is_reordered(
         self, decision: Placement | PreemptionDecision, judge: Callable[[], DecisionVerdict]
     ) -> bool:
-        """Counts a decision that another order explains. Within a second, or among so many
-        decisions as may overtake each other, none is known to be first."""
+        """Counts a decision that another order of those explains that may overtake each other."""
         if not self.reorders:
             return False
-        place, decisions = self.places[id(decision)], self.decisions
-        if self.decision_log.order is OrderSource.QUEUE:
-            window = decisions
-        else:
-            window = decisions[max(0, place - MAX_SHIFT) : place + MAX_SHIFT + 1]
+        place = self.places[id(decision)]
+        window = self.decisions[max(0, place - MAX_SHIFT) : place + MAX_SHIFT + 1]
         near = [each for each in window if abs(each.time - decision.time) <= MAX_SHIFT_SECONDS]
         if not self.cluster.is_explained_by_order(decision, near, judge):
             return False
