@@ -304,7 +304,8 @@ class _Auditor:
         for difference in self.differences:
             if len(difference.expected) == 1:
                 pods.setdefault(difference.expected[0], []).append(difference.pod)
-        taken = {each.node for each in self.decisions if isinstance(each, Placement)}
+        placements = (each for each in self.decisions if isinstance(each, Placement))
+        taken = {each.node for each in placements if each.judged}
         for node, keys in sorted(pods.items(), key=lambda item: (-len(item[1]), item[0])):
             if len(keys) >= LEAST_GROUPED:
                 cause = HELD_ROOM if node in taken else NOT_TAKEN

@@ -113,17 +113,22 @@ def why_swapped(before: ClusterState, after: ClusterState) -> str:
     if after.taken and before.taken > after.taken:
         return f"it was taken at {before.taken}, the other at {after.taken}"
     pods = {pod.uid: pod for pod in after.pods}
-    risen, fallen = 0, []
+    pairs = [(pod.metadata, pods[pod.uid].metadata) for pod in before.pods if pod.uid in pods]
     for pod in before.pods:
-        now = pods.get(pod.uid)
-        if now is None:
-            continue
-        if pod.node_name and not now.node_name:
+        if pod.uid in pods and pod.node_name and not pods[pod.uid].node_name:
             return f"{pod.key} has a node in it, and none in the other"
-        versions = [parse_int64(each.metadata.resource_version) or 0 for each in (pod, now)]
+    nodes = {(node.name, node.uid): node for node in after.nodes}
+    pairs += [
+        (node.metadata, nodes[node.name, node.uid].metadata)
+        for node in before.nodes
+        if (node.name, node.uid) in nodes
+    ]
+    risen, fallen = 0, []
+    for earlier, now in pairs:
+        versions = [parse_int64(each.resource_version) or 0 for each in (earlier, now)]
         risen += versions[0] < versions[1]
         if versions[0] > versions[1] > 0:
-            fallen.append(pod.key)
+            fallen.append(earlier.name)
     if fallen and not risen:
         return f"the resourceVersion of {fallen[0]} is higher in it than in the other"
     return ""
@@ -147,6 +152,7 @@ class _Reader:
         self.unplaced: dict[str, Pod] = {}
         self.unseen: dict[str, UnseenPod] = {}
         self.storage = storage_between(before, after)
+        self.tells_conditions = any(map(_is_scheduled, after.pods))
 
     def read(self, log: Sequence[LogLine]) -> DecisionLog:
         for uid, pod in self.pods_after.items():
@@ -198,12 +204,13 @@ class _Reader:
 
     def _is_given_node(self, pod: Pod) -> bool:
         """Whether the pod was created with its node, as static and mirror pods are. A binding sets
-        the condition PodScheduled; kubelets set it too, but not before the pod is noticed."""
+        the condition PodScheduled, where the state tells of conditions; kubelets set it too, but
+        not before the pod is noticed."""
         if pod.uid in self.pods_before or pod.uid in self.events.bindings:
             return False
         owner = pod.metadata.controller
         is_static = owner is not None and owner.kind == "Node"
-        return is_static or not any(c.type == "PodScheduled" for c in pod.status.conditions)
+        return is_static or (self.tells_conditions and not _is_scheduled(pod))
 
     def _placements_of_gone(self) -> Iterator[Placement]:
         """Of pods that waited in the first state, were bound, and are gone in the second."""
@@ -425,6 +432,10 @@ def _bound_at(pod: Pod) -> float:
             if condition.type == "PodScheduled" and condition.status == "True":
                 return seconds(condition.last_transition_time)
     return seconds(pod.status.start_time or pod.metadata.creation_timestamp)
+
+
+def _is_scheduled(pod: Pod) -> bool:
+    return any(c.type == "PodScheduled" and c.status == "True" for c in pod.status.conditions)
 
 
 def _is_untouched(pod: Pod) -> bool:

@@ -250,6 +250,14 @@ def test_the_later_of_two_states_is_told_by_what_only_rises() -> None:
         assert not why_swapped(first, later)
         assert why_swapped(later, first)
     assert not why_swapped(first, first)
+    nodes = [
+        cluster(node("a") | {"metadata": {"name": "a", "resourceVersion": text}})
+        for text in ("5", "9")
+    ]
+    assert not why_swapped(*nodes)
+    assert why_swapped(*nodes[::-1]) == (
+        "the resourceVersion of a is higher in it than in the other"
+    )
     assert why_swapped(second, first) == "default/p has a node in it, and none in the other"
 
 
