@@ -27,16 +27,19 @@ class Action(IntFlag):
     UPDATE_NODE_TAINT = 1 << 4
     UPDATE_NODE_CONDITION = 1 << 5
     UPDATE_NODE_ANNOTATION = 1 << 6
-    UPDATE_POD_LABEL = 1 << 7
-    UPDATE_POD_SCALE_DOWN = 1 << 8
-    UPDATE_POD_TOLERATION = 1 << 9
-    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 10
-    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 11
-    ALL = (1 << 12) - 1
+    UPDATE_NODE_DECLARED_FEATURE = 1 << 7
+    UPDATE_POD_LABEL = 1 << 8
+    UPDATE_POD_SCALE_DOWN = 1 << 9
+    UPDATE_POD_SCALE_UP = 1 << 10
+    UPDATE_POD_TOLERATION = 1 << 11
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 12
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 13
+    ALL = (1 << 14) - 1
     UPDATE = ALL & ~(ADD | DELETE)
 
 
-# Resources of events, with upstream's text. The last two are only of events that occur.
+# Resources of events, with upstream's text. A pod's are of one with a node, of another without, or
+# of the very pod that is asked about; a plugin that registers for POD hears of all three.
 POD = "Pod"
 NODE = "Node"
 PERSISTENT_VOLUME = "PersistentVolume"
@@ -51,9 +54,10 @@ RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
 DEVICE_CLASS = "resource.k8s.io/DeviceClass"
 WILDCARD = "*"
 ASSIGNED_POD = "AssignedPod"
-UNSCHEDULABLE_POD = "UnschedulablePod"
+UNSCHEDULED_POD = "UnscheduledPod"
+TARGET_POD = "TargetPod"
 
-_POD_RESOURCES = (ASSIGNED_POD, UNSCHEDULABLE_POD)
+_POD_RESOURCES = (ASSIGNED_POD, UNSCHEDULED_POD, TARGET_POD)
 
 
 class ClusterEvent(Struct, frozen=True):
@@ -78,8 +82,8 @@ EVERYTHING = ClusterEvent(WILDCARD, Action.ALL)
 ASSIGNED_POD_ADD = ClusterEvent(ASSIGNED_POD, Action.ADD)
 ASSIGNED_POD_UPDATE = ClusterEvent(ASSIGNED_POD, Action.UPDATE)
 ASSIGNED_POD_DELETE = ClusterEvent(ASSIGNED_POD, Action.DELETE)
-UNSCHEDULABLE_POD_ADD = ClusterEvent(UNSCHEDULABLE_POD, Action.ADD)
-UNSCHEDULABLE_POD_UPDATE = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE)
+UNSCHEDULED_POD_ADD = ClusterEvent(UNSCHEDULED_POD, Action.ADD)
+TARGET_POD_UPDATE = ClusterEvent(TARGET_POD, Action.UPDATE)
 RESOURCE_CLAIM_UPDATE = ClusterEvent(RESOURCE_CLAIM, Action.UPDATE)
 
 # A pod's as PodInfo, other objects as decoded, those that only plugins read as plain data; None:
@@ -119,9 +123,8 @@ class EnqueueExtensions(Protocol):
         ...
 
 
-def registrations_of(plugin: object) -> tuple[Registration, ...]:
-    """A plugin's events. One that hears of new nodes hears of every change of taints too, whatever
-    its hints.
+def registrations_of(plugin: object, *, adds_taints: bool) -> tuple[Registration, ...]:
+    """A plugin's events. adds_taints: see Rules.adds_taint_events
 
     Upstream: defaultEnqueueExtension, UnrollWildCardResource, buildQueueingHintMap.
     """
@@ -129,6 +132,8 @@ def registrations_of(plugin: object) -> tuple[Registration, ...]:
         own: Iterable[str] = getattr(plugin, "reads", ())
         return (*BY_DEFAULT, *((ClusterEvent(kind, Action.ALL), None) for kind in own))
     registrations = tuple(plugin.events_to_register())
+    if not adds_taints:
+        return registrations
     of_nodes = Action(0)
     for event, _ in registrations:
         if event.resource == NODE:
@@ -153,16 +158,21 @@ def node_events(old: Node, new: Node) -> Iterator[ClusterEvent]:
         yield ClusterEvent(NODE, Action.UPDATE_NODE_TAINT)
     if old.metadata.annotations != new.metadata.annotations:
         yield ClusterEvent(NODE, Action.UPDATE_NODE_ANNOTATION)
+    if old.status.declared_features != new.status.declared_features:
+        yield ClusterEvent(NODE, Action.UPDATE_NODE_DECLARED_FEATURE)
 
 
 def pod_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
-    """What a change of a pod is. Upstream: PodSchedulingPropertiesChange."""
-    resource = ASSIGNED_POD if new.pod.node_name else UNSCHEDULABLE_POD
+    """What a change of a pod is; one without a node is the pod that is asked about. Upstream:
+    PodSchedulingPropertiesChange."""
+    resource = ASSIGNED_POD if new.pod.node_name else TARGET_POD
     actions = []
     if old.labels != new.labels:
         actions.append(Action.UPDATE_POD_LABEL)
     if _requests_less(old, new):
         actions.append(Action.UPDATE_POD_SCALE_DOWN)
+    if _requests_less(new, old):
+        actions.append(Action.UPDATE_POD_SCALE_UP)
     if old.spec.scheduling_gates and not new.spec.scheduling_gates:
         actions.append(Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
     if len(old.spec.tolerations) != len(new.spec.tolerations):
@@ -173,6 +183,6 @@ def pod_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
 
 
 def _requests_less(old: PodInfo, new: PodInfo) -> bool:
-    """Whether the pod requests less of any resource than before."""
+    """Whether the pod requests less of any resource than before, or nothing of it any more."""
     after = new.resources.requests
     return any(after.get(name, -1) < amount for name, amount in old.resources.requests.items())

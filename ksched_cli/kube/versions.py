@@ -65,6 +65,13 @@ class Rules:
         nomination, pods that went by their own anti-affinity too, and any change of its labels
     binding_frees_nomination: to the queue, a nominated pod that is bound has left its node: pods of
         no more priority are asked about
+    adds_taint_events: to the queue, a plugin that hears of new nodes hears of every change of
+        taints too, whatever its hints
+    flushes_gated_pods: pods that a plugin holds back are asked about anew when they have been in
+        the queue for long
+    hears_of_deleted_claims: DynamicResources
+    avoids_any_term: to the hints of InterPodAffinity, a pod matches anti-affinity that matches one
+        of its terms; else all of them
     balances_change: NodeResourcesBalancedAllocation compares the node with and without the pod
     counts_image_volumes: ImageLocality sees volumes of images
     migrates_portworx: always, not where the node says so
@@ -124,6 +131,10 @@ class Rules:
     checks_strategy_type: bool = True
     follows_nominated_pods: bool = True
     binding_frees_nomination: bool = False
+    adds_taint_events: bool = False
+    flushes_gated_pods: bool = True
+    hears_of_deleted_claims: bool = True
+    avoids_any_term: bool = True
     balances_change: bool = True
     counts_image_volumes: bool = True
     migrates_portworx: bool = True
@@ -153,6 +164,10 @@ _RULES_1_36 = replace(
     absent_fields=frozenset({"v1.Plugins.podGroupPostFilter"}),
     absent_plugins=frozenset({"DeferredPodScheduling"}),
     absent_points=frozenset({"podGroupPostFilter"}),
+    adds_taint_events=True,
+    flushes_gated_pods=False,
+    hears_of_deleted_claims=False,
+    avoids_any_term=False,
     pre_filters_node_name=False,
     tells_candidate=False,
     device_post_filter_is_silent=False,

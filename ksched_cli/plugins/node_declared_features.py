@@ -67,7 +67,8 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
         return {"features": self._required(pod)} if self._enabled else None
 
     def events_to_register(self) -> Iterable[Registration]:
-        yield ClusterEvent(NODE, Action.ADD), None
+        node_event = ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE)
+        yield node_event, None  # which such a change always moves
         yield ClusterEvent(POD, Action.UPDATE), self._after_pod_change
 
     def pre_filter(

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ksched_cli.cluster.objects import Node, Pod
-from ksched_cli.cluster.objects.node import NodeSpec, Taint
+from ksched_cli.cluster.objects.node import NodeSpec, NodeStatus, Taint
 from ksched_cli.cluster.objects.pod import PodSchedulingGate, PodSpec, Toleration
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.framework.cluster_events import (
@@ -20,7 +20,8 @@ from ksched_cli.framework.cluster_events import (
     POD,
     RESOURCE_CLAIM,
     RESOURCE_SLICE,
-    UNSCHEDULABLE_POD,
+    TARGET_POD,
+    UNSCHEDULED_POD,
     VOLUME_ATTACHMENT,
     WILDCARD,
     Action,
@@ -41,7 +42,9 @@ CATALOG = PodCatalog()
         (ClusterEvent(NODE, Action.UPDATE_NODE_LABEL), ClusterEvent(NODE, Action.UPDATE), False),
         (ClusterEvent(NODE, Action.ADD), ClusterEvent(NODE, Action.DELETE), False),
         (ClusterEvent(POD, Action.DELETE), ASSIGNED_POD_DELETE, True),
-        (ClusterEvent(POD, Action.ALL), ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE), True),
+        (ClusterEvent(POD, Action.ALL), ClusterEvent(UNSCHEDULED_POD, Action.UPDATE), True),
+        (ClusterEvent(POD, Action.ALL), ClusterEvent(TARGET_POD, Action.UPDATE), True),
+        (ClusterEvent(TARGET_POD, Action.ALL), ClusterEvent(UNSCHEDULED_POD, Action.ADD), False),
         (ClusterEvent(NODE, Action.ALL), ASSIGNED_POD_DELETE, False),
         (ClusterEvent(WILDCARD, Action.ADD), ClusterEvent(NODE, Action.ADD), True),
         (EVERYTHING, EVERYTHING, True),
@@ -66,10 +69,13 @@ class Listener:
 
 def test_a_plugin_that_hears_of_new_nodes_hears_of_taints_once() -> None:
     taints = (ClusterEvent(NODE, Action.UPDATE_NODE_TAINT), None)
-    assert taints in registrations_of(Listener(Action.ADD | Action.UPDATE_NODE_LABEL))
-    assert taints not in registrations_of(Listener(Action.DELETE))
+    comes = Listener(Action.ADD | Action.UPDATE_NODE_LABEL)
+    assert taints in registrations_of(comes, adds_taints=True)
+    assert taints not in registrations_of(comes, adds_taints=False)
+    assert taints not in registrations_of(Listener(Action.DELETE), adds_taints=True)
     both = Action.ADD | Action.UPDATE_NODE_TAINT
-    assert registrations_of(Listener(both)) == ((ClusterEvent(NODE, both), None),)
+    registered = registrations_of(Listener(both), adds_taints=True)
+    assert registered == ((ClusterEvent(NODE, both), None),)
 
 
 def test_a_change_of_a_node_is_an_event_per_property() -> None:
@@ -84,6 +90,10 @@ def test_a_change_of_a_node_is_an_event_per_property() -> None:
         Action.UPDATE_NODE_LABEL,
         Action.UPDATE_NODE_TAINT,
     ]
+    declares = replace(old, status=NodeStatus(declared_features=("F",)))
+    assert [event.action for event in node_events(old, declares)] == [
+        Action.UPDATE_NODE_DECLARED_FEATURE
+    ]
     assert list(node_events(new, new)) == []
     assert list(node_events(Node(), old)) == []  # cordoned: no pod fits for that
 
@@ -94,7 +104,7 @@ def info(pod: Pod) -> PodInfo:
 
 def test_a_change_of_a_pod_that_is_nothing_particular_is_a_plain_update() -> None:
     old = Pod()
-    assert pod_events(info(old), info(old)) == [ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE)]
+    assert pod_events(info(old), info(old)) == [ClusterEvent(TARGET_POD, Action.UPDATE)]
     bound = replace(old, node_name="n")
     assert pod_events(info(bound), info(bound)) == [ClusterEvent(ASSIGNED_POD, Action.UPDATE)]
 
@@ -114,7 +124,7 @@ def test_a_plugin_that_says_nothing_is_registered_for_nearly_everything() -> Non
     class Silent:
         pass
 
-    registrations = registrations_of(Silent())
+    registrations = registrations_of(Silent(), adds_taints=False)
     assert {event.action for event, _ in registrations} == {Action.ALL}
     assert {hint for _, hint in registrations} == {None}
     resources = {event.resource for event, _ in registrations}

@@ -141,6 +141,11 @@ func (s *still) AddEventHandler(handler cache.ResourceEventHandler) (cache.Resou
 	return s.SharedIndexInformer.AddEventHandler(handler)
 }
 
+func (s *still) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	s.handlers = append(s.handlers, handler)
+	return s.SharedIndexInformer.AddEventHandlerWithOptions(handler, options)
+}
+
 // deliver is an informer's event: an object that came (old is nil), changed or went (now is nil).
 func (s *still) deliver(old, now any) error {
 	store := s.GetIndexer()

@@ -62,6 +62,7 @@ class _Queued(Struct, frozen=True, array_like=True):
     message: str
     repeats: bool
     first_active: Moment | None
+    flushed: Moment
     place: Place
 
     @classmethod

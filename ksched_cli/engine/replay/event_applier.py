@@ -29,7 +29,7 @@ from ksched_cli.framework import cluster_events as events
 from ksched_cli.framework.cluster_events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
-    UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULED_POD_ADD,
     Action,
     ClusterEvent,
     EventObject,
@@ -116,7 +116,7 @@ class EventApplier:
             nominator.nominate(pod, pod.pod.status.nominated_node_name)
         self.queue.add(pod)
         if self.cluster.configuration.release.enabled("GangScheduling"):
-            self.queue.move(UNSCHEDULABLE_POD_ADD, None, pod)
+            self.queue.move(UNSCHEDULED_POD_ADD, None, pod)
 
     def arrive(self, pod: Pod, runs_for: int | None) -> None:
         """A pod is created, with a node or without. Raises UsageError where it is there already."""

@@ -38,6 +38,7 @@ class QueuedPodInfo:
     repeats:   the last attempt found that it fits nowhere, and pods alike would have been told so
     is_member: of an EquivalenceClass, which stands in the queue for it
     first_active: when it was to be tried for the first time
+    flushed:   when it was last asked about because it had been there for long
     entry:     counts its moves; what a heap has of an earlier one is void
     """
 
@@ -56,6 +57,7 @@ class QueuedPodInfo:
     repeats: bool = False
     is_member: bool = False
     first_active: int | None = None
+    flushed: int = 0
     place: Place = Place.NOWHERE
     entry: int = 0
 

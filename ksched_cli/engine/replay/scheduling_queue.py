@@ -24,7 +24,7 @@ from ksched_cli.engine.replay.sub_queues import RETRIES, IsRejected, SubQueues
 from ksched_cli.framework.cluster_events import (
     BY_DEFAULT,
     EVERYTHING,
-    UNSCHEDULABLE_POD_UPDATE,
+    TARGET_POD_UPDATE,
     ClusterEvent,
     EventObject,
     QueueingHint,
@@ -58,7 +58,11 @@ class HintTable:
     def __init__(self, frameworks: Mapping[str, Framework]) -> None:
         self._registered: dict[str, dict[str, Sequence[Registration]]] = {}
         for name, framework in frameworks.items():
-            registered = {plugin.name: registrations_of(plugin) for plugin in framework.plugins}
+            adds_taints = framework.handle.release.rules.adds_taint_events
+            registered = {
+                plugin.name: registrations_of(plugin, adds_taints=adds_taints)
+                for plugin in framework.plugins
+            }
             self._registered[name] = {**registered, EXTENDER: BY_DEFAULT}
         self._matching: dict[tuple[str, ClusterEvent], tuple[RegisteredHint, ...]] = {}
 
@@ -357,7 +361,7 @@ class SchedulingQueue:
         if queued is None:
             return
         pod = queued.pod
-        strategy = self._hints.strategy(queued, UNSCHEDULABLE_POD_UPDATE, pod, pod)
+        strategy = self._hints.strategy(queued, TARGET_POD_UPDATE, pod, pod)
         if strategy and self._places.place_of(queued) is Place.UNSCHEDULABLE:
             self._places.put(queued, Place.NOWHERE)
             self._requeue(queued, strategy)
@@ -418,7 +422,8 @@ class SchedulingQueue:
         first = alike[0]
         if most_important is not None and first.pod.priority > most_important:
             return
-        if first.gated and not any(gating.matches(event) for gating in first.gating_events):
+        is_heard = event == EVERYTHING or any(each.matches(event) for each in first.gating_events)
+        if first.gated and not is_heard:
             return
         strategy = self._hints.strategy(first, event, old, new)
         if strategy is not Strategy.SKIP:
@@ -453,6 +458,7 @@ class SchedulingQueue:
         """Pods that have been there for long are tried again. Upstream:
         flushUnschedulablePodsLeftover."""
         for queued in self._places.unschedulable.take_overdue(self._clock.now):
+            queued.flushed = self._clock.now
             self._move_alike([queued], EVERYTHING, None, None, None)
 
     def flush_backoff(self) -> None:

@@ -37,6 +37,7 @@ class UnschedulablePods:
 
     longest_after: after so many rejections the backoff does not grow any more
     forms_classes: whether pods become members of classes
+    flushes_gated: see Rules.flushes_gated_pods
     gated_count: how many of the pods are gated
     """
 
@@ -46,10 +47,12 @@ class UnschedulablePods:
         on_rejections: OnRejections | None = None,
         *,
         forms_classes: bool = False,
+        flushes_gated: bool = True,
     ) -> None:
         self._longest_after = longest_after
         self._on_rejections = on_rejections
         self._forms_classes = forms_classes
+        self._flushes_gated = flushes_gated
         self.gated_count = 0
         self._groups: dict[_GroupKey, Group] = {}
         self._keys: dict[QueuedPodInfo, tuple[_GroupKey, Hashable]] = {}
@@ -85,8 +88,12 @@ class UnschedulablePods:
         self._keys[queued] = group_key, key
         if queued.gated:
             self.gated_count += 1
-        else:
-            due = (queued.timestamp + _MAX_STAY) // _FLUSH_INTERVAL * _FLUSH_INTERVAL
+        if self._flushes_gated or not queued.gated:
+            due = (
+                (max(queued.timestamp, queued.flushed) + _MAX_STAY)
+                // _FLUSH_INTERVAL
+                * _FLUSH_INTERVAL
+            )
             flush = (due + _FLUSH_INTERVAL, next(self._numbers), queued.entry, queued)
             heappush(self._flushes, flush)
 

@@ -119,6 +119,7 @@ class DynamicResources(
         self._waits_for_devices = features_of(handle.release).binding_conditions
         rules = handle.release.rules
         self._pod_kind = "Pod" if rules.names_owner_kind else "pod"
+        self._hears_of_deletions = rules.hears_of_deleted_claims
         is_silent = rules.device_post_filter_is_silent
         self._nothing_to_deallocate = SILENT if is_silent else NOTHING_TO_DEALLOCATE
         self._still_not_schedulable = SILENT if is_silent else STILL_NOT_SCHEDULABLE
@@ -134,7 +135,7 @@ class DynamicResources(
         return self._handle.service(ClaimStore)
 
     def events_to_register(self) -> Iterable[Registration]:
-        return registrations(self._claims)
+        return registrations(self._claims, self._hears_of_deletions)
 
     def _claims(self, pod: PodInfo) -> list[ResourceClaim]:
         """The pod's claims. Raises ClaimError."""
@@ -316,11 +317,13 @@ def read_state(state: CycleState) -> ClaimsState:
 ClaimsOf = Callable[[PodInfo], Sequence[ResourceClaim]]
 
 
-def registrations(claims_of: ClaimsOf) -> Iterable[Registration]:
+def registrations(claims_of: ClaimsOf, hears_of_deletions: bool) -> Iterable[Registration]:
+    """hears_of_deletions: see Rules.hears_of_deleted_claims"""
     comes_or_changes = Action.ADD | Action.UPDATE
     node_actions = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
     yield ClusterEvent(NODE, node_actions), None
-    claim_event = ClusterEvent(RESOURCE_CLAIM, comes_or_changes)
+    claim_actions = comes_or_changes | Action.DELETE if hears_of_deletions else comes_or_changes
+    claim_event = ClusterEvent(RESOURCE_CLAIM, claim_actions)
     yield claim_event, partial(after_claim_change, claims_of)
     pod_event = ClusterEvent(POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
     yield pod_event, partial(after_pod_change, claims_of)
@@ -329,14 +332,17 @@ def registrations(claims_of: ClaimsOf) -> Iterable[Registration]:
 
 
 def after_claim_change(
-    claims_of: ClaimsOf, pod: PodInfo, old: ResourceClaim | None, new: ResourceClaim
+    claims_of: ClaimsOf, pod: PodInfo, old: ResourceClaim | None, new: ResourceClaim | None
 ) -> bool:
     """A claim was deallocated, or one of the pod's has come, or has another status."""
+    was_allocated = old is not None and old.status.allocation is not None
+    if new is None:
+        return was_allocated
     try:
         claims = claims_of(pod)
     except ClaimError:
         return False
-    if old is not None and old.status.allocation is not None and new.status.allocation is None:
+    if was_allocated and new.status.allocation is None:
         return True
     if all(claim.metadata.uid != new.metadata.uid for claim in claims):
         return False

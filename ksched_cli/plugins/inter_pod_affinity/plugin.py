@@ -8,7 +8,7 @@ Upstream: plugins/interpodaffinity (plugin.go, filtering.go, scoring.go).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
@@ -120,7 +120,7 @@ class InterPodAffinity(
         return {} if self._ignores_preferred else {"labels": tuple(sorted(pod.labels.items()))}
 
     def events_to_register(self) -> Iterable[Registration]:
-        return registrations(self._rules.follows_nominated_pods)
+        return registrations(self._rules.follows_nominated_pods, self._rules.avoids_any_term)
 
     # -- filter -----------------------------------------------------------------------------------
 
@@ -404,15 +404,25 @@ def _pre_score_state(state: CycleState) -> PreScoreState:
     return score_state
 
 
-def registrations(follows_nominated: bool) -> Iterable[Registration]:
-    """follows_nominated: see Rules.follows_nominated_pods"""
+# Whether a pod matches the terms of an affinity.
+Matches = Callable[[tuple[AffinityTerm, ...], PodInfo], bool]
+
+
+def registrations(follows_nominated: bool, avoids_any: bool) -> Iterable[Registration]:
+    """follows_nominated, avoids_any: see Rules.follows_nominated_pods, avoids_any_term"""
     pod_event = ClusterEvent(POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE)
-    yield pod_event, partial(after_pod_change, follows_nominated=follows_nominated)
+    avoids = _any_matches if avoids_any else _all_match
+    yield pod_event, partial(after_pod_change, follows_nominated=follows_nominated, avoids=avoids)
     yield ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL), after_node_change
 
 
 def after_pod_change(
-    pod: PodInfo, old: PodInfo | None, new: PodInfo | None, *, follows_nominated: bool
+    pod: PodInfo,
+    old: PodInfo | None,
+    new: PodInfo | None,
+    *,
+    follows_nominated: bool,
+    avoids: Matches,
 ) -> bool:
     """A pod with a node begins to match the affinity, or no longer matches the anti-affinity."""
     if follows_nominated and old is not None and new is not None and new.key == pod.key:
@@ -424,16 +434,16 @@ def after_pod_change(
     terms = affinity_terms(pod)
     if terms.error:
         return True
-    if new is not None and _all_match(terms.required, new):
-        # Where it is new, there is no old pod that matched.
-        return old is None or not _all_match(terms.required, old) or _avoids_no_more(pod, old, new)
+    matched = old is not None and _all_match(terms.required, old)
+    if new is not None and not matched and _all_match(terms.required, new):
+        return True
     if old is None:
         return False
     if new is not None:
-        return _avoids_no_more(pod, old, new)
-    if _all_match(terms.required_anti, old):
+        return avoids(terms.required_anti, old) and not avoids(terms.required_anti, new)
+    if avoids(terms.required_anti, old):
         return True
-    return follows_nominated and _all_match(affinity_terms(old).required_anti, pod)
+    return follows_nominated and avoids(affinity_terms(old).required_anti, pod)
 
 
 def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:
@@ -454,16 +464,17 @@ def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:
     )
 
 
-def _avoids_no_more(pod: PodInfo, old: PodInfo, new: PodInfo) -> bool:
-    anti = affinity_terms(pod).required_anti
-    return _all_match(anti, old) and not _all_match(anti, new)
-
-
 def _all_match(terms: tuple[AffinityTerm, ...], pod: PodInfo) -> bool:
-    """Whether there are terms, and all of them select the pod. As upstream, namespace selectors are
-    matched against no labels."""
-    return bool(terms) and all(
-        (pod.namespace in term.namespaces or term.namespace_selector.matches({}))
-        and term.selector.matches(pod.labels)
-        for term in terms
-    )
+    """Whether there are terms, and all of them select the pod."""
+    return bool(terms) and all(_matches(term, pod) for term in terms)
+
+
+def _any_matches(terms: tuple[AffinityTerm, ...], pod: PodInfo) -> bool:
+    return any(_matches(term, pod) for term in terms)
+
+
+def _matches(term: AffinityTerm, pod: PodInfo) -> bool:
+    """As upstream, namespace selectors are matched against no labels."""
+    return (
+        pod.namespace in term.namespaces or term.namespace_selector.matches({})
+    ) and term.selector.matches(pod.labels)

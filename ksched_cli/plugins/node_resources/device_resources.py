@@ -7,7 +7,7 @@ calculateDRAExtendedResourceAllocatableRequest).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,6 +48,9 @@ class DelegatingFit(NodeResourcesFit):
 
     def scope_for(self, pod: PodInfo) -> Scope:
         return _scope_for(pod, self._resources, self._backed)
+
+    def delegated(self, pod: PodInfo) -> Container[str]:
+        return self._backing.requested(pod)
 
     def compare_nodes(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, used: Mapping[str, Column]

@@ -6,17 +6,26 @@ isSchedulableAfterNodeChange), resource_allocation.go (scorePlacement).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
-from ksched_cli.cluster.objects import Node
+from ksched_cli.cluster.objects import DeviceClass, Node
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import PODS, node_allocatable
 from ksched_cli.cluster.snapshot import COUNTABLE, Column, Floats, Rows, RowUsage, Snapshot
-from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
+from ksched_cli.framework.cluster_events import (
+    DEVICE_CLASS,
+    NODE,
+    POD,
+    Action,
+    ClusterEvent,
+    Registration,
+)
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.device_classes import IMPLICIT_PREFIX
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
     ChecksRows,
@@ -91,6 +100,7 @@ class NodeResourcesFit(
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         self._snapshot = handle.snapshot
+        self._delegates = handle.release.enabled("DRAExtendedResource")
         strategy = args.scoring_strategy or ScoringStrategy()
         self._ignored = frozenset(args.ignored_resources or ())
         self._ignored_groups = frozenset(args.ignored_resource_groups or ())
@@ -110,7 +120,13 @@ class NodeResourcesFit(
         pod_actions = Action.DELETE | Action.UPDATE_POD_SCALE_DOWN
         yield ClusterEvent(POD, pod_actions), after_pod_change
         node_actions = Action.ADD | Action.UPDATE_NODE_ALLOCATABLE
-        yield ClusterEvent(NODE, node_actions), after_node_change
+        yield ClusterEvent(NODE, node_actions), partial(after_node_change, self.delegated)
+        if self._delegates:
+            yield ClusterEvent(DEVICE_CLASS, Action.ADD | Action.UPDATE), after_class_change
+
+    def delegated(self, pod: PodInfo) -> Container[str]:
+        """The requested resources that a device class backs, where a node has none of them."""
+        return ()
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         return requests_key(pod)
@@ -340,17 +356,31 @@ def after_pod_change(pod: PodInfo, old: PodInfo, new: PodInfo | None) -> bool:
     )
 
 
-def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:
-    """The node, if it were empty, has room for the pod, and more than before."""
+def after_node_change(
+    delegated_of: Callable[[PodInfo], Container[str]], pod: PodInfo, old: Node | None, new: Node
+) -> bool:
+    """The node, if it were empty, has room for the pod, and more than before, or devices may do."""
     allocatable = node_allocatable(new)
-    if allocatable.get(PODS, 0) < 1 or any(
-        amount > allocatable.get(name, 0) for name, amount in pod.resources.requests.items()
-    ):
+    delegated = delegated_of(pod)
+    lacking = {
+        name for name, amount in pod.resources.requests.items() if amount > allocatable.get(name, 0)
+    }
+    by_devices = {name for name in lacking if name in delegated and not allocatable.get(name)}
+    if allocatable.get(PODS, 0) < 1 or lacking - by_devices:
         return False
-    if old is None:
+    if old is None or by_devices:
         return True
     before = node_allocatable(old)
     return allocatable.get(PODS, 0) > before.get(PODS, 0) or _has_more(pod, before, allocatable)
+
+
+def after_class_change(pod: PodInfo, old: DeviceClass | None, new: DeviceClass) -> bool:
+    """The class begins to back a resource that the pod requests."""
+    resource, requests = new.spec.extended_resource_name, pod.resources.requests
+    if old is None and IMPLICIT_PREFIX + new.name in requests:
+        return True
+    is_same = old is not None and (old.spec.extended_resource_name or "") == (resource or "")
+    return not is_same and resource in requests
 
 
 def _has_more(pod: PodInfo, before: Mapping[str, int], after: Mapping[str, int]) -> bool:

@@ -48,6 +48,7 @@ from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.int64 import MAX_INT64, divide
 from ksched_cli.kube.selectors import Selector, SelectorError, label_selector, selector_of_map
+from ksched_cli.plugins.helper.hints import had_node
 from ksched_cli.plugins.helper.signatures import Fragments
 from ksched_cli.plugins.pod_topology_spread import args as args_types
 from ksched_cli.plugins.pod_topology_spread import explain as explained
@@ -141,6 +142,7 @@ class PodTopologySpread(
         self._cluster = handle.cluster
         self._index = handle.snapshot.index(PodIndex)
         self._compares = handle.release.enabled(COMPARISON_GATE)
+        self._follows_nominated = handle.release.rules.follows_nominated_pods
 
     def scope_for(self, pod: PodInfo) -> Scope:
         """Pods without constraints do not depend on other pods."""
@@ -156,7 +158,7 @@ class PodTopologySpread(
         return None if pod.spec.topology_spread_constraints else {}
 
     def events_to_register(self) -> Iterable[Registration]:
-        return registrations(lambda pod: self._constraints(pod, HARD))
+        return registrations(lambda pod: self._constraints(pod, HARD), self._follows_nominated)
 
     # -- constraints ------------------------------------------------------------------------------
 
@@ -397,21 +399,30 @@ ConstraintsOf = Callable[[PodInfo], Sequence[Constraint]]
 Labels = Mapping[str, str]
 
 
-def registrations(constraints_of: ConstraintsOf) -> Iterable[Registration]:
+def registrations(constraints_of: ConstraintsOf, follows_nominated: bool) -> Iterable[Registration]:
+    """follows_nominated: see Rules.follows_nominated_pods"""
     pod_actions = (
         Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
     )
-    yield ClusterEvent(POD, pod_actions), partial(after_pod_change, constraints_of)
+    after_change = partial(after_pod_change, constraints_of, follows_nominated)
+    yield ClusterEvent(POD, pod_actions), after_change
     node_actions = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
     yield ClusterEvent(NODE, node_actions), partial(after_node_change, constraints_of)
 
 
 def after_pod_change(
-    constraints_of: ConstraintsOf, pod: PodInfo, old: PodInfo | None, new: PodInfo | None
+    constraints_of: ConstraintsOf,
+    follows_nominated: bool,
+    pod: PodInfo,
+    old: PodInfo | None,
+    new: PodInfo | None,
 ) -> bool:
     """A pod that the constraints count comes, goes, or counts differently than before."""
     for other in (old, new):
-        if other is not None and not _is_involved(other, pod):
+        if other is None or other.key == pod.key:
+            continue
+        has_node = had_node(other) if follows_nominated else other.pod.node_name
+        if not has_node or other.namespace != pod.namespace:
             return False
     constraints = constraints_of(pod)
     if old is None or new is None:
@@ -442,10 +453,6 @@ def after_node_change(
             for c in constraints
         )
     )
-
-
-def _is_involved(other: PodInfo, pod: PodInfo) -> bool:
-    return other.key == pod.key or (bool(other.pod.node_name) and other.namespace == pod.namespace)
 
 
 def _has_keys(labels: Labels, constraints: Sequence[Constraint]) -> bool:

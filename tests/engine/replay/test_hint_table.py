@@ -25,6 +25,7 @@ from ksched_cli.framework.cluster_events import (
     Registration,
 )
 from ksched_cli.framework.runtime import Framework
+from ksched_cli.kube.versions import release_of
 
 NODE_ADD = ClusterEvent(NODE, Action.ADD)
 
@@ -50,6 +51,7 @@ TABLE = HintTable({
     "default-scheduler": cast(
         Framework,
         SimpleNamespace(
+            handle=SimpleNamespace(release=release_of("1.36")),
             plugins=(
                 Registers("Node", (ClusterEvent(NODE, Action.ADD), None)),
                 Registers("Never", (ClusterEvent(NODE, Action.ALL), never)),

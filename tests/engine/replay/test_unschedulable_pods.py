@@ -67,10 +67,21 @@ def test_a_pod_is_flushed_at_the_first_tick_after_more_than_five_minutes() -> No
 
 
 def test_a_pod_that_has_moved_or_is_gated_is_not_flushed() -> None:
-    pods, pod, gated = UnschedulablePods(), queued("a", 1), queued("b")
+    pods, pod, gated = UnschedulablePods(flushes_gated=False), queued("a", 1), queued("b")
     gated.gating_plugin = "SchedulingGates"
     pods.add(pod)
     pods.add(gated)
     assert pods.next_flush() == 330 * SECOND
     pod.entry += 1
     assert pods.next_flush() is None
+
+
+def test_a_gated_pod_is_flushed_again_after_as_long_from_1_37_on() -> None:
+    pods, gated = UnschedulablePods(), queued("a")
+    gated.gating_plugin = "SchedulingGates"
+    pods.add(gated)
+    assert pods.take_overdue(330 * SECOND) == [gated]
+    pods.remove(gated)
+    gated.flushed = 330 * SECOND
+    pods.add(gated)
+    assert pods.next_flush() == 660 * SECOND

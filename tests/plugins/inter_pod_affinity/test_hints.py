@@ -1,9 +1,10 @@
 """Which events may let a pod be where its affinities want it."""
 
-from functools import partial
 from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cluster_events import POD, QueueingHint
+from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins.inter_pod_affinity import plugin
 from tests.plugins.event_objects import decoded_node, pod_info
 from tests.plugins.inter_pod_affinity.manifests import affinity
@@ -11,8 +12,19 @@ from tests.plugins.inter_pod_affinity.manifests import affinity
 TERM: dict[str, Any] = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
 AFFINE = pod_info(affinity=affinity(affine=[TERM]))
 AVOIDING = pod_info(affinity=affinity(anti_affine=[TERM]))
-after_pod_change = partial(plugin.after_pod_change, follows_nominated=False)
-after_pod_change_1_36 = partial(plugin.after_pod_change, follows_nominated=True)
+
+
+def hint_of(minor: str) -> QueueingHint:
+    """What the plugin of a minor says of events of pods."""
+    rules = release_of(minor).rules
+    registered = plugin.registrations(rules.follows_nominated_pods, rules.avoids_any_term)
+    (hint,) = (hint for event, hint in registered if event.resource == POD)
+    assert hint is not None
+    return hint
+
+
+after_pod_change = hint_of("1.34")
+after_pod_change_1_36 = hint_of("1.36")
 
 
 def other(app: str, **fields: Any) -> PodInfo:
@@ -48,6 +60,15 @@ def test_nominated_pods_and_anti_affinity_of_others_count_in_later_minors() -> N
     assert not after_pod_change(plain, avoids_x, None)
     assert after_pod_change_1_36(plain, avoids_x, None)
     assert after_pod_change_1_36(plain, pod_info(), plain)
+
+
+def test_from_1_37_on_one_term_of_the_anti_affinity_is_enough() -> None:
+    term = TERM | {"labelSelector": {"matchLabels": {"tier": "db"}}}
+    avoiding = pod_info(affinity=affinity(anti_affine=[TERM, term]))
+    assert not after_pod_change_1_36(avoiding, other("x"), None)
+    assert hint_of("1.37")(avoiding, other("x"), None)
+    assert hint_of("1.37")(avoiding, other("x"), other("y"))
+    assert not hint_of("1.37")(avoiding, other("y"), None)
 
 
 def test_nodes_count_by_the_domain_they_come_into_or_leave() -> None:

@@ -1,9 +1,22 @@
 """Which events may make room for a pod."""
 
-from ksched_cli.plugins.node_resources.fit import after_node_change, after_pod_change
+from functools import partial
+from typing import Any
+
+from ksched_cli.cluster.objects import DeviceClass
+from ksched_cli.plugins.node_resources import fit
+from ksched_cli.plugins.node_resources.fit import after_class_change, after_pod_change
+from ksched_cli.testing import cluster
 from tests.plugins.event_objects import decoded_node, pod_info
 
 POD = pod_info(cpu="2")
+after_node_change = partial(fit.after_node_change, lambda pod: ())
+
+
+def device_class(name: str, **spec: Any) -> DeviceClass:
+    kind = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"}
+    state = cluster({**kind, "metadata": {"name": name}, "spec": spec})
+    return state.device_classes[name]
 
 
 def test_a_deleted_pod_makes_room_where_it_had_a_node() -> None:
@@ -35,3 +48,26 @@ def test_a_changed_node_must_have_more_of_what_the_pod_requests() -> None:
     assert after_node_change(POD, before, decoded_node(cpu="5"))
     assert after_node_change(POD, before, decoded_node(cpu="4", pods=111))
     assert not after_node_change(POD, before, decoded_node(cpu="4", memory="99Gi"))
+
+
+def test_a_node_without_the_resource_fits_where_devices_may_stand_for_it() -> None:
+    requests_gpu = pod_info(requests={"example.com/gpu": "1"})
+    delegating = partial(fit.after_node_change, lambda pod: ("example.com/gpu",))
+    assert not after_node_change(requests_gpu, None, decoded_node())
+    assert delegating(requests_gpu, None, decoded_node())
+    assert delegating(requests_gpu, decoded_node(), decoded_node())
+
+
+def test_a_device_class_matters_when_it_begins_to_back_a_requested_resource() -> None:
+    requests_gpu = pod_info(requests={"example.com/gpu": "1"})
+    requests_class = pod_info(requests={"deviceclass.resource.kubernetes.io/gpu": "1"})
+    plain, backing = (
+        device_class("gpu"),
+        device_class("gpu", extendedResourceName="example.com/gpu"),
+    )
+    assert after_class_change(requests_gpu, None, backing)
+    assert after_class_change(requests_gpu, plain, backing)
+    assert not after_class_change(requests_gpu, backing, backing)
+    assert not after_class_change(requests_gpu, None, plain)
+    assert after_class_change(requests_class, None, plain)
+    assert not after_class_change(requests_class, plain, backing)

@@ -1,10 +1,12 @@
 """Which events may let a pod be where its spread constraints want it."""
 
+from functools import partial
 from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.plugins.pod_topology_spread import plugin
 from ksched_cli.plugins.pod_topology_spread.constraints import Constraint, filter_constraints
-from ksched_cli.plugins.pod_topology_spread.plugin import after_node_change, after_pod_change
+from ksched_cli.plugins.pod_topology_spread.plugin import after_node_change
 from tests.plugins.event_objects import decoded_node, pod_info
 from tests.plugins.pod_topology_spread.manifests import constraint, spread
 
@@ -15,28 +17,38 @@ def constraints_of(pod: PodInfo) -> tuple[Constraint, ...]:
     return filter_constraints(pod.spec.topology_spread_constraints, pod.labels, "DoNotSchedule")
 
 
+after_pod_change = partial(plugin.after_pod_change, constraints_of, False)
+after_pod_change_1_36 = partial(plugin.after_pod_change, constraints_of, True)
+
+
 def other(app: str, **fields: Any) -> PodInfo:
     return pod_info("other", labels={"app": app}, **{"node": "n", **fields})
 
 
 def test_pods_that_are_counted_matter_when_they_come_and_go() -> None:
-    assert after_pod_change(constraints_of, POD, None, other("web"))
-    assert after_pod_change(constraints_of, POD, other("web"), None)
-    assert not after_pod_change(constraints_of, POD, None, other("y"))
-    assert not after_pod_change(constraints_of, POD, None, other("web", node=""))
-    assert not after_pod_change(constraints_of, POD, other("web", namespace="blue"), None)
+    assert after_pod_change(POD, None, other("web"))
+    assert after_pod_change(POD, other("web"), None)
+    assert not after_pod_change(POD, None, other("y"))
+    assert not after_pod_change(POD, None, other("web", node=""))
+    assert not after_pod_change(POD, other("web", namespace="blue"), None)
+
+
+def test_nominated_pods_are_counted_in_later_minors() -> None:
+    nominated = other("web", node="", status={"nominatedNodeName": "n"})
+    assert not after_pod_change(POD, nominated, None)
+    assert after_pod_change_1_36(POD, nominated, None)
 
 
 def test_labels_matter_where_a_pod_begins_or_ceases_to_count() -> None:
-    assert after_pod_change(constraints_of, POD, other("web"), other("y"))
-    assert not after_pod_change(constraints_of, POD, other("z"), other("y"))
+    assert after_pod_change(POD, other("web"), other("y"))
+    assert not after_pod_change(POD, other("z"), other("y"))
 
 
 def test_a_toleration_matters_where_taints_are_honored() -> None:
     for policy, is_tried in (("Honor", True), ("Ignore", False)):
         fields = spread(constraint("zone", nodeTaintsPolicy=policy))
         before, after = pod_info(spec=fields), pod_info(spec=fields, tolerations=["k"])
-        assert after_pod_change(constraints_of, after, before, after) is is_tried
+        assert after_pod_change(after, before, after) is is_tried
 
 
 def test_nodes_matter_where_they_have_the_key() -> None:
