@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What a release of Kubernetes that ksched does not know changes.
 
-    new_minor.py 1.NN.P [--diff FOLDER]
+    new_minor.py [1.NN.P] [--diff FOLDER]
 
-For a new minor, or a new patch of one: prints upstream's source files that changed, those that
+For a new minor, or a new patch of one; without a version, for the newest tag of a minor after those
+that are known, pre-releases included. Prints upstream's source files that changed, those that
 ksched implements first; writes the module file and the feature gates; builds the oracle; asks it
 for every case of tests/conformance, and prints what it decides otherwise than the newest minor that
 is known (or the same minor's patch before), grouped by the first difference. Exit status 1 where
@@ -44,6 +45,16 @@ def go(*arguments: str) -> str:
     return subprocess.run(
         ["go", *arguments], cwd=HERE, check=True, stdout=subprocess.PIPE, text=True
     ).stdout
+
+
+def later_tag(tags: list[str], minor: str) -> str:
+    """The newest of the tags whose minor is later, or "". tags: oldest first, as Go lists them"""
+    later = [tag for tag in tags if _minor_numbers(tag) > _minor_numbers(minor)]
+    return later[-1] if later else ""
+
+
+def _minor_numbers(version: str) -> list[int]:
+    return [int(number) for number in version.removeprefix("v").split(".")[:2]]
 
 
 def module_folder(module: str, version: str) -> Path:
@@ -221,10 +232,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("version", metavar="1.NN.P")
+    parser.add_argument("version", nargs="?", metavar="1.NN.P")
     parser.add_argument("--diff", type=Path, metavar="FOLDER", help="write the sources' diffs here")
     options = parser.parse_args()
-    version = f"v{options.version.removeprefix('v')}"
+    given = options.version or later_tag(
+        go("list", "-m", "-versions", "k8s.io/kubernetes").split()[1:], list(MODULES)[-1]
+    )
+    if not given:
+        print(f"nothing after {list(MODULES)[-1]}")
+        return 0
+    version = f"v{given.removeprefix('v')}"
     minor = ".".join(version.removeprefix("v").split(".")[:2])
     if minor == OLDEST:
         parser.error("a patch of the oldest minor is written into go.mod by hand")
