@@ -137,6 +137,7 @@ class _Reader:
             ),
             kubernetes_version=data.get("kubernetesVersion", ""),
             feature_gates=data.get("featureGates", ""),
+            min_compatibility_version=str(data.get("minCompatibilityVersion", "")),
             timeline=self._path(data.get("timeline", "")),
             until=str(data.get("until", "")),
             autoscaler=self._path(data.get("autoscaler", "")),

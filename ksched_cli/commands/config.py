@@ -11,6 +11,7 @@ from ksched_cli.commands.command_line import Command, CommandGroup, option
 from ksched_cli.commands.options import SOURCE_HELP, AllowPlugins, CommonOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_paths import STDIN, split_reference
+from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.forms import Form, safe_in_job
 
 if TYPE_CHECKING:
@@ -74,13 +75,20 @@ def diff(
     before: Annotated[str, typer.Argument(metavar="A", help=VERSIONED_HELP)],
     after: Annotated[str, typer.Argument(metavar="B", help="What to compare with it.")],
     allow_plugins: AllowPlugins = None,
+    from_version: Annotated[
+        str,
+        option("The minor whose rules apply to A. Default: that of B.", "|".join(MINORS)),
+    ] = "",
 ) -> ExitCode:
     """What differs once both take effect.
 
     Defaults, merging, multiPoint and weights are applied before: two files that mean the same do
-    not differ, however they are written. -o markdown is for a pull request. Exit code 0 when
-    nothing differs, 1 when something does.
+    not differ, however they are written. With --from-version, A and B may be one file: what an
+    upgrade makes of it. -o markdown is for a pull request. Exit code 0 when nothing differs, 1 when
+    something does.
     """
+    from msgspec.structs import replace
+
     from ksched_cli.commands import output, runs
     from ksched_cli.config.answers import ConfigurationDiff
     from ksched_cli.config.diff import differences
@@ -91,8 +99,13 @@ def diff(
     check_standard_input({"A": [before], "B": [after]})
     options = runs.in_project(options, after)
     sides = [runs.configured_run(options, path) for path in (before, after)]
+    names = before, after
+    if from_version:
+        sides[0] = replace(sides[0], kubernetes_version=from_version)
     opener = runs.opener(*sides)
-    registry = opener.registry(sides[0])
+    registry = opener.registry(sides[1])
+    if from_version:
+        names = f"{before} ({from_version})", f"{after} ({registry.release.minor})"
     output.set_release(registry.release)
     allowed = runs.allowed_in_project(allow_plugins, after)
     first, second = (_configuration(opener, side, allowed) for side in sides)
@@ -100,8 +113,8 @@ def diff(
     output.show(
         Report(
             lambda: ConfigurationDiff(changes=tuple(changes)),
-            table=lambda: renderer.table(changes, (before, after), output.limit()),
-            texts={Form.MARKDOWN: lambda: renderer.markdown(changes, (before, after))},
+            table=lambda: renderer.table(changes, names, output.limit()),
+            texts={Form.MARKDOWN: lambda: renderer.markdown(changes, names)},
         ),
         options.output,
     )

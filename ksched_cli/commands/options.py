@@ -151,6 +151,10 @@ KubernetesVersion = Annotated[
     ),
 ]
 FeatureGates = Annotated[str, option("As kube-scheduler's.", "NAME=true|false,...")]
+MinCompatibilityVersion = Annotated[
+    str,
+    option("As kube-scheduler's: some feature gates are on by default only with it.", "MINOR"),
+]
 Trace = Annotated[
     bool,
     option(
@@ -242,6 +246,7 @@ class CommonOptions:
     no_pager: NoPager = False
     kubernetes_version: KubernetesVersion = ""
     feature_gates: FeatureGates = ""
+    min_compatibility_version: MinCompatibilityVersion = ""
     open_page: OpenPage = False
 
 

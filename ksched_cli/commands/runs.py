@@ -53,6 +53,7 @@ def run_of(options: ReplayableOptions, *, timeline: str = "", extender_bind: boo
         plugins=tuple(options.plugin or ()),
         kubernetes_version=options.kubernetes_version,
         feature_gates=options.feature_gates,
+        min_compatibility_version=options.min_compatibility_version,
         timeline=timeline or getattr(options, "timeline", ""),
         until=options.until,
         autoscaler=options.autoscaler,
@@ -87,6 +88,7 @@ def arguments_of(run: Run) -> list[str]:
         ("--namespace", run.namespace),
         ("--kubernetes-version", run.kubernetes_version),
         ("--feature-gates", run.feature_gates),
+        ("--min-compatibility-version", run.min_compatibility_version),
         ("--timeline", run.timeline),
         ("--until", run.until),
         ("--autoscaler", run.autoscaler),
@@ -121,6 +123,7 @@ def configured_run(options: CommonOptions, configuration: str | None = None) -> 
         plugins=tuple(options.plugin or ()),
         kubernetes_version=options.kubernetes_version,
         feature_gates=options.feature_gates,
+        min_compatibility_version=options.min_compatibility_version,
     )
 
 
@@ -134,6 +137,8 @@ def in_project(options: AnyOptions, file: str) -> AnyOptions:
         options,
         kubernetes_version=options.kubernetes_version or stated.kubernetes_version,
         feature_gates=options.feature_gates or stated.feature_gates,
+        min_compatibility_version=options.min_compatibility_version
+        or stated.min_compatibility_version,
         no_plugins=options.no_plugins or stated.no_plugins,
     )
 
@@ -227,7 +232,12 @@ def in_named_release(plugins: Registry, options: CommonOptions) -> Registry:
     from ksched_cli.run.plugins import in_release
 
     minor, gates = options.kubernetes_version, options.feature_gates
-    release = release_of(minor, gates) if minor else inferred_release((), gates)
+    compatibility = options.min_compatibility_version
+    release = (
+        release_of(minor, gates, compatibility=compatibility)
+        if minor
+        else inferred_release((), gates, compatibility)
+    )
     set_release(release)
     return in_release(plugins, release)
 

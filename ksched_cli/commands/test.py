@@ -111,6 +111,9 @@ class _Runs:
             or run.kubernetes_version
             or default.kubernetes_version,
             feature_gates=options.feature_gates or run.feature_gates or default.feature_gates,
+            min_compatibility_version=options.min_compatibility_version
+            or run.min_compatibility_version
+            or default.min_compatibility_version,
             extenders=run.extenders and not options.no_extenders,
             plugin_timeout=options.plugin_timeout,
         )

@@ -139,6 +139,7 @@ def _reviewer(options: ValidateOptions) -> Reviewer:
         ReviewOptions(
             options.kubernetes_version,
             options.feature_gates,
+            options.min_compatibility_version,
             read_allowed(options.allow_plugins or ()),
             selection,
             Severity(options.fail_on) if options.fail_on else None,

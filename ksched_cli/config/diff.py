@@ -5,7 +5,7 @@ Defaults are filled in and plugins merged before: two texts that mean the same d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import field
@@ -89,7 +89,8 @@ def _of_profiles(
 
 
 def _of_profile(name: str, before: Profile, after: Profile) -> Iterator[ConfigurationChange]:
-    old, new = _settings(before), _settings(after)
+    points = dict.fromkeys((*before.plugins, *after.plugins))  # of two minors, perhaps
+    old, new = _settings(before, points), _settings(after, points)
     for path, first, second in _compare("", old, new):
         yield ConfigurationChange(name, path, first, second)
     for key in before.plugins:
@@ -98,11 +99,12 @@ def _of_profile(name: str, before: Profile, after: Profile) -> Iterator[Configur
             yield ConfigurationChange(name, f"plugins.{key}.order", first_order, second_order)
 
 
-def _settings(profile: Profile) -> dict[str, Any]:
+def _settings(profile: Profile, points: Iterable[str]) -> dict[str, Any]:
     return {
         "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
         "plugins": {
-            key: {ref.name: _presence(ref) for ref in refs} for key, refs in profile.plugins.items()
+            point: {ref.name: _presence(ref) for ref in profile.plugins.get(point, ())}
+            for point in points
         },
     }
 

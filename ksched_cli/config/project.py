@@ -39,6 +39,9 @@ class ProjectSettings:
         "", 'Whose rules apply, as "1.36"; --kubernetes-version overrides it.'
     )
     feature_gates: str = _setting("", "As kube-scheduler's --feature-gates.")
+    min_compatibility_version: str = _setting(
+        "", "As kube-scheduler's --min-compatibility-version."
+    )
     allow_plugins: tuple[str, ...] = _setting(
         (), "Plugins of another build, NAME or NAME=POINT+POINT, besides --allow-plugins."
     )
@@ -166,6 +169,10 @@ def _checks(settings: ProjectSettings) -> Iterator[tuple[Place, Callable[[], obj
         yield ("kubernetesVersion",), partial(release_of, minor)
     if gates and minor in ("", *MINORS):
         yield ("featureGates",), partial(release_of, minor or NEWEST, gates)
+    compatibility = settings.min_compatibility_version
+    if compatibility and minor in ("", *MINORS):
+        check_version = partial(release_of, minor or NEWEST, compatibility=compatibility)
+        yield ("minCompatibilityVersion",), check_version
     for index, text in enumerate(settings.allow_plugins):
         yield ("allowPlugins", index), partial(parse_allowed, text)
     for key, selectors, check in (

@@ -18,7 +18,7 @@ from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.embedded import ConfigurationText
 from ksched_cli.config.project import Project, Projects
 from ksched_cli.config.review import Review
-from ksched_cli.config.sources import ReviewedText, review_text
+from ksched_cli.config.sources import ReviewedText, refusals_of_gates, review_text
 from ksched_cli.kube.versions import Release, inferred_release, later_releases, release_of
 
 
@@ -29,6 +29,7 @@ class ReviewOptions:
 
     kubernetes_version: str = ""
     feature_gates: str = ""
+    min_compatibility_version: str = ""
     allowed: Sequence[AllowedPlugin] = ()
     selection: Selection = field(default_factory=Selection)
     fail_on: Severity | None = None
@@ -46,6 +47,7 @@ class FileSettings:
     project: Project
     release: Release
     feature_gates: str
+    min_compatibility_version: str
     allowed: tuple[AllowedPlugin, ...]
     chosen: frozenset[str]
     ignores: tuple[FileIgnore, ...]
@@ -68,12 +70,16 @@ class Reviewer:
         stated = project.settings
         minor = options.kubernetes_version or stated.kubernetes_version
         gates = options.feature_gates or stated.feature_gates
+        compatibility = options.min_compatibility_version or stated.min_compatibility_version
         own = Selection(stated.select, stated.extend_select, stated.ignore)
         ignores = file_ignores(stated.per_file_ignores)
         return FileSettings(
             project,
-            release_of(minor, gates) if minor else inferred_release((), gates),
+            release_of(minor, gates, compatibility=compatibility)
+            if minor
+            else inferred_release((), gates, compatibility),
             gates,
+            compatibility,
             (*project.allowed, *options.allowed),
             selected_rules((own, options.selection)),
             matching(ignores, path, project.folder),
@@ -87,7 +93,9 @@ class Reviewer:
         registry = self._registry(release, gates)
         later = [self._registry(each, "") for each in later_releases(release)]
         reviewed = review_text(source, registry, settings.allowed, later)
-        review = selected(reviewed.review, settings.chosen, settings.ignores)
+        gate_warnings = refusals_of_gates(gates, later_releases(release))
+        review = replace(reviewed.review, findings=(*gate_warnings, *reviewed.review.findings))
+        review = selected(review, settings.chosen, settings.ignores)
         return replace(reviewed, review=review, fail_on=settings.fail_on)
 
     def _registry(self, release: Release, gates: str) -> KnownPlugins:

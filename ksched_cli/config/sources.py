@@ -26,6 +26,7 @@ from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import read_file, yaml_failure
 from ksched_cli.kube.file_paths import expand_paths, split_reference
 from ksched_cli.kube.near_names import did_you_mean
+from ksched_cli.kube.versions import Release, refused_gates
 from ksched_cli.kube.yaml_errors import YamlError
 
 # Also in JSON, and in JSON within a quoted string.
@@ -250,6 +251,16 @@ def read_git_object(reference: str) -> bytes:
         hint = "REV:PATH has the path from the repository's root, or ./PATH from here."
         raise InputError(reference, f"there is no such file, and git says: {reason}", hint=hint)
     return answer.stdout
+
+
+def refusals_of_gates(feature_gates: str, releases: Iterable[Release]) -> tuple[Finding, ...]:
+    """A warning where a later release refuses a value of --feature-gates: the first that does."""
+    for release in releases:
+        reason = refused_gates(release.minor, feature_gates)
+        if reason:
+            message = f"Kubernetes {release.minor} refuses this: {reason}"
+            return (Finding(Severity.WARNING, "", None, None, message, "", LATER_RULE),)
+    return ()
 
 
 def with_later_refusals(

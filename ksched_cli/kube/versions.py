@@ -26,6 +26,9 @@ from ksched_cli.kube.gates import FOLLOWED, FOLLOWED_FROM_BETA, FOLLOWED_IN, INV
 
 _VERSION = re.compile(r"v?\d+(\.\d+)*")
 _MINOR = re.compile(r"v?(\d+\.\d+)(?:\D|$)")
+_COMPATIBLE = re.compile(r"(?:kube=)?v?(\d+)\.(\d+)(?:\.0)?")
+# --min-compatibility-version goes back so many minors, and not beyond 1.31.
+_COMPATIBLE_MINORS, _FIRST_COMPATIBLE = 3, 31
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
@@ -39,6 +42,7 @@ class Rules:
     absent_points:  keys of extension points that come later
     scheme:         the name of the configuration's scheme in decoding errors
     checks_gate_dependencies: a gate that is on needs those it depends on
+    has_compatibility_version: kube-scheduler has --min-compatibility-version
     names_taint:    TaintToleration's message has the taint
     names_owner_kind: the message about a claim of another owner has the kind Pod, in capitals
     filter_timeout_is_error: of DynamicResources; else the node is rejected
@@ -112,6 +116,7 @@ class Rules:
     absent_points: frozenset[str] = frozenset()
     scheme: str = "pkg/runtime/scheme.go:111"
     checks_gate_dependencies: bool = True
+    has_compatibility_version: bool = True
     names_taint: bool = False
     names_owner_kind: bool = True
     filter_timeout_is_error: bool = True
@@ -218,6 +223,7 @@ _RULES_1_34 = replace(
     absent_plugins=_RULES_1_35.absent_plugins | {"GangScheduling", "NodeDeclaredFeatures"},
     scheme="k8s.io/kubernetes/pkg/scheduler/apis/config/scheme/scheme.go:29",
     checks_gate_dependencies=False,
+    has_compatibility_version=False,
     binding_frees_nomination=True,
     names_taint=True,
     skips_unusable_pools=False,
@@ -272,23 +278,60 @@ class Release:
 
 
 def release_of(
-    minor: str = NEWEST, feature_gates: str = "", inferred: str = "", unknown_kubelet: str = ""
+    minor: str = NEWEST,
+    feature_gates: str = "",
+    inferred: str = "",
+    unknown_kubelet: str = "",
+    *,
+    compatibility: str = "",
 ) -> Release:
-    """The release of a minor, with its feature gates set as kube-scheduler's --feature-gates does.
+    """The release of a minor, with its feature gates set as kube-scheduler's --feature-gates and
+    --min-compatibility-version (compatibility) do.
 
-    Raises UsageError for a minor that ksched does not know, and for gates that kube-scheduler
-    refuses, or that ksched does not follow.
+    Raises UsageError for a minor that ksched does not know, for gates and versions that
+    kube-scheduler refuses, and for gates that ksched does not follow.
     """
     if minor not in _RULES:
         message = f'--kubernetes-version takes {", ".join(MINORS)}; not "{minor}"'
         raise UsageError(message)
     version, rules = _data(minor)["version"], _RULES[minor]
     settings = _parsed(feature_gates)
-    enabled = _defaults(minor)
+    # Without the option it is the minor before, whose schedulers may be beside.
+    is_own = bool(compatibility) and _compatible_minor(compatibility, minor) == minor
+    enabled = _defaults(minor, is_own)
     if settings:
-        enabled = _switched(_gates(minor), settings, rules)
+        enabled = _switched(_gates(minor, is_own), settings, rules)
         _check_followed(minor, enabled)
     return Release(minor, version, enabled, rules, inferred, unknown_kubelet)
+
+
+def _compatible_minor(text: str, minor: str) -> str:
+    """The value of --min-compatibility-version. Upstream: component-base compatibility
+    (registry.go, version.go), apiserver util/compatibility. Raises UsageError."""
+    option = "--min-compatibility-version"
+    if not _RULES[minor].has_compatibility_version:
+        raise UsageError(f"kube-scheduler {minor} has no {option}")
+    match = _COMPATIBLE.fullmatch(text)
+    if match is None:
+        raise UsageError(f'{option} must be a minor such as {minor}; not "{text}"')
+    first, number = (int(part) for part in minor.split("."))
+    floor = first, max(number - _COMPATIBLE_MINORS, _FIRST_COMPATIBLE)
+    if not floor <= (int(match[1]), int(match[2])) <= (first, number):
+        raise UsageError(
+            f"{option}: minCompatibilityVersion version {match[1]}.{match[2]} is not between"
+            f" [{floor[0]}.{floor[1]}, {minor}]"
+        )
+    return f"{match[1]}.{match[2]}"
+
+
+def refused_gates(minor: str, feature_gates: str) -> str:
+    """Why kube-scheduler of a minor refuses a value of --feature-gates that is well-formed, or
+    ""."""
+    try:
+        _switched(_gates(minor), _parsed(feature_gates), _RULES[minor])
+    except UsageError as error:
+        return str(error)
+    return ""
 
 
 def minor_of(version: str) -> str:
@@ -297,19 +340,21 @@ def minor_of(version: str) -> str:
     return match[1] if match else ""
 
 
-def inferred_release(kubelets: Iterable[str], feature_gates: str = "") -> Release:
+def inferred_release(
+    kubelets: Iterable[str], feature_gates: str = "", compatibility: str = ""
+) -> Release:
     """The release nearest to the newest of the nodes' kubelets, else the newest that ksched knows.
-    Raises UsageError for feature gates, see release_of."""
+    Raises UsageError for feature gates and compatibility, see release_of."""
     newest = max((each for each in kubelets if minor_of(each)), key=_numbers, default="")
+    minor, unknown = minor_of(newest), ""
     if not newest:
-        return release_of(NEWEST, feature_gates, "the newest that ksched knows")
-    minor = minor_of(newest)
-    if minor in MINORS:
-        return release_of(minor, feature_gates, f"the newest kubelet of the nodes is {newest}")
-    nearest = MINORS[0] if _numbers(minor) < _numbers(MINORS[0]) else NEWEST
-    return release_of(
-        nearest, feature_gates, f"nearest to {newest}, the newest kubelet of the nodes", newest
-    )
+        minor, inferred = NEWEST, "the newest that ksched knows"
+    elif minor in MINORS:
+        inferred = f"the newest kubelet of the nodes is {newest}"
+    else:
+        minor = MINORS[0] if _numbers(minor) < _numbers(MINORS[0]) else NEWEST
+        inferred, unknown = f"nearest to {newest}, the newest kubelet of the nodes", newest
+    return release_of(minor, feature_gates, inferred, unknown, compatibility=compatibility)
 
 
 def unknown_minor_warning(release: Release) -> str:
@@ -342,11 +387,12 @@ def _data(minor: str) -> dict[str, Any]:
 
 
 @cache
-def _gates(minor: str) -> Mapping[str, Gate]:
+def _gates(minor: str, is_own_compatibility: bool = False) -> Mapping[str, Gate]:
+    """is_own_compatibility: --min-compatibility-version is the minor itself"""
     return {
         name: Gate(
             row["stage"],
-            row["default"],
+            row["default"] ^ (is_own_compatibility and row.get("flips", False)),
             row.get("locked", False),
             tuple(row.get("needs", ())),
             row.get("schedules", False),
@@ -356,9 +402,9 @@ def _gates(minor: str) -> Mapping[str, Gate]:
 
 
 @cache
-def _defaults(minor: str) -> Mapping[str, bool]:
-    gates = _data(minor)["gates"]
-    return MappingProxyType({name: gate["default"] for name, gate in gates.items()})
+def _defaults(minor: str, is_own_compatibility: bool = False) -> Mapping[str, bool]:
+    gates = _gates(minor, is_own_compatibility)
+    return MappingProxyType({name: gate.default for name, gate in gates.items()})
 
 
 # -- --feature-gates ------------------------------------------------------------------------------

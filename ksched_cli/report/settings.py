@@ -20,6 +20,7 @@ def settings_text(path: str, settings: FileSettings) -> str:
     document = {
         "kubernetesVersion": settings.release.minor,
         "featureGates": settings.feature_gates,
+        "minCompatibilityVersion": settings.min_compatibility_version,
         "allowPlugins": [
             "=".join(filter(None, (plugin.name, "+".join(sorted(plugin.points or ())))))
             for plugin in settings.allowed

@@ -179,6 +179,15 @@ AXES: tuple[Axis, ...] = (
         ("feature_gates",),
         lambda run: run.feature_gates or "default feature gates",
     ),
+    Axis(
+        "compatibility version",
+        ("min_compatibility_version",),
+        lambda run: (
+            f"compatible with {run.min_compatibility_version}"
+            if run.min_compatibility_version
+            else "default compatibility version"
+        ),
+    ),
     CONFIGURATION,
     Axis("plugins", ("plugins",), _plugins_label, _plugins),
     Axis("patches", ("patches",), _patches_label),

@@ -128,11 +128,15 @@ class Opener:
         """The release that the Run names, else that of its state's newest kubelet. Warns where
         ksched does not know that. Raises KschedError."""
         if run.kubernetes_version:
-            return release_of(run.kubernetes_version, run.feature_gates)
+            return release_of(
+                run.kubernetes_version,
+                run.feature_gates,
+                compatibility=run.min_compatibility_version,
+            )
         kubelets: set[str] = set()
         if run.states or run.live:
             kubelets = {node.status.node_info.kubelet_version for node in self.state(run).nodes}
-        release = inferred_release(kubelets, run.feature_gates)
+        release = inferred_release(kubelets, run.feature_gates, run.min_compatibility_version)
         if warning := unknown_minor_warning(release):
             self._warn(warning)
         return release
@@ -140,7 +144,8 @@ class Opener:
     def registry(self, run: Run) -> Registry:
         """The plugins as the Run's release has them. Raises KschedError."""
         release = self.release(run)
-        key = (run.plugins, release.minor, release.inferred, run.feature_gates)
+        named = (run.feature_gates, run.min_compatibility_version)
+        key = (run.plugins, release.minor, release.inferred, named)
         if key not in self._registries:
             self._registries[key] = in_release(self.plugins(run), release)
         return self._registries[key]
@@ -164,6 +169,7 @@ class Opener:
             release.minor,
             release.inferred,
             run.feature_gates,
+            run.min_compatibility_version,
             as_json(run.patches),
             allowed,
         )

@@ -76,6 +76,7 @@ class Run(
     plugins:       MODULE:NAME, FILE.py or FILE.py:NAME of plugins that are not installed
     kubernetes_version: the minor whose rules decide; "" is that of the state's kubelets
     feature_gates: as kube-scheduler's --feature-gates
+    min_compatibility_version: as kube-scheduler's --min-compatibility-version
     timeline:      the path of a timeline; "" is a run at one instant
     until:         when the replay of the timeline stops, as `6h` or as a time; "" is its end
     autoscaler:    the path of a file with node groups; "" is none
@@ -101,6 +102,7 @@ class Run(
     plugins: tuple[str, ...] = ()
     kubernetes_version: str = ""
     feature_gates: str = ""
+    min_compatibility_version: str = ""
     timeline: str = ""
     until: str = ""
     autoscaler: str = ""

@@ -31,7 +31,7 @@ from ksched_cli.sweep.plan import (
 from ksched_cli.sweep.sweep_file import FileDocument
 
 Step = Callable[[Run], object]
-GATES = "featureGates"
+GATES, COMPATIBILITY = "featureGates", "minCompatibilityVersion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +146,20 @@ class _Preparation:
         opener = self.opener
         self._vary((STATES, CHANGES), self._open_state, has_code=False)
         self._vary(
-            (VERSIONS,), lambda run: opener.release(replace(run, feature_gates="")), has_code=False
+            (VERSIONS,),
+            lambda run: opener.release(
+                replace(run, feature_gates="", min_compatibility_version="")
+            ),
+            has_code=False,
         )
-        self._vary((VERSIONS, GATES), opener.release, has_code=False)
-        self._vary((PLUGINS, VERSIONS, GATES, CONFIGURATIONS), self._open_configuration, patch="")
+        self._vary(
+            (VERSIONS, COMPATIBILITY),
+            lambda run: opener.release(replace(run, feature_gates="")),
+            has_code=False,
+        )
+        releases = (VERSIONS, COMPATIBILITY, GATES)
+        self._vary(releases, opener.release, has_code=False)
+        self._vary((PLUGINS, *releases, CONFIGURATIONS), self._open_configuration, patch="")
         # The first set of plugins does for all, unless it may not be imported.
         sets = () if self._may_import is every else (PLUGINS,)
         for key in dict.fromkeys(axis.key for plan in self._plans for axis in plan.axes):

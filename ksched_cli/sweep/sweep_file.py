@@ -38,6 +38,7 @@ from ksched_cli.sweep.plan import (
 # its value of the file's.
 SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "featureGates": ("feature_gates", str),
+    "minCompatibilityVersion": ("min_compatibility_version", str),
     "namespace": ("namespace", str),
     "until": ("until", str),
     "evictAtOnce": ("evict_at_once", bool),

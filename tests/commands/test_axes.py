@@ -62,6 +62,11 @@ AXES: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
         ("--feature-gates", "TaintTolerationComparisonOperators=true"),
         {"featureGates": "TaintTolerationComparisonOperators=true"},
     ),
+    "compatibility": (
+        ("--kubernetes-version", "1.37"),
+        ("--min-compatibility-version", "1.37"),
+        {"minCompatibilityVersion": "1.37"},
+    ),
     "draws": (
         ("--tie-break", "random", "--seed", "1"),
         ("--seed", "2"),
@@ -82,7 +87,7 @@ AXES: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
     "eviction": (OVER_TIME, ("--evict-at-once",), {"timeline": "week.json", "evictAtOnce": True}),
 }
 # Axes that decide nothing here: they are taken, and the answer stays.
-IDLE = ("cache", "timeout", "extenders")
+IDLE = ("cache", "timeout", "extenders", "compatibility")
 # By question, the axes that change its answer here; the others are taken, too. One pod's answer
 # does not depend on all that happens to others.
 TOUCHED: dict[str, tuple[str, ...]] = {
@@ -222,8 +227,8 @@ def test_expectations_take_every_axis(ksched: Ksched, files: Path, axis: str) ->
     _, own, fields = AXES[axis]
     document: dict[str, Any] = {"apiVersion": "ksched/v1", "kind": "Expectations"}
     document["state"] = "cluster.json"
-    if axis == "gates":
-        fields = {**fields, "kubernetesVersion": "1.36"}
+    if axis in ("gates", "compatibility"):
+        fields = {**fields, "kubernetesVersion": AXES[axis][0][1]}
     where = outcome_of(ksched, axis, own)
     document |= {**fields, "expect": [{"pod": name, "on": on} for name, on in where.items()]}
     (files / "expect.json").write_text(json.dumps(document))
@@ -268,6 +273,10 @@ SWEPT: dict[str, dict[str, Any]] = {
     "gates": {
         "kubernetesVersions": ["1.36"],
         "featureGates": ["", "TaintTolerationComparisonOperators=true"],
+    },
+    "compatibility": {
+        "kubernetesVersions": ["1.37"],
+        "minCompatibilityVersion": ["", "1.37"],
     },
     "draws": {"seeds": [1, 2]},
     "preemption": {"noPreemption": [False, True]},

@@ -69,6 +69,21 @@ def test_what_differs_between_two_files(ksched: Ksched, tmp_path: Path) -> None:
     assert (code, out) == (0, "nothing differs once both take effect\n")
 
 
+def test_what_an_upgrade_makes_of_a_file(ksched: Ksched, tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(HEAD)
+    between = ("--from-version", "1.36", "--kubernetes-version", "1.37")
+    code, out, _ = ksched("config", "diff", *between, file, file, "-o", "json")
+    document = conforms(json.loads(out), "configuration_diff")
+    paths = {change["path"]: (change["from"], change["to"]) for change in document["changes"]}
+    assert code == 1
+    assert paths["plugins.preFilter.NodeName"] == (None, True)
+    assert paths["plugins.podGroupPostFilter.DefaultPreemption"] == (None, True)
+    code, out, _ = ksched("config", "diff", *between, file, file)
+    assert "scheduler.yaml (1.36)" in out
+    assert "scheduler.yaml (1.37)" in out
+
+
 OLD = HEAD.replace("/v1\n", "/v1beta2\n") + "profiles: [{schedulerName: a}]  # ours\n"
 
 

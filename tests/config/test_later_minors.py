@@ -7,8 +7,8 @@ import pytest
 from ksched_cli.config.checks.findings import Severity
 from ksched_cli.config.checks.ignores import LATER_RULE
 from ksched_cli.config.review import Review, review_bytes
-from ksched_cli.config.sources import with_later_refusals
-from ksched_cli.kube.versions import MINORS, release_of
+from ksched_cli.config.sources import refusals_of_gates, with_later_refusals
+from ksched_cli.kube.versions import MINORS, later_releases, release_of
 from ksched_cli.plugins import registry_of
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -66,3 +66,12 @@ def test_a_comment_on_its_line_silences_what_a_later_minor_refuses() -> None:
 def test_such_a_comment_on_another_line_silences_nothing() -> None:
     elsewhere = FORBIDDEN.replace("profiles:", f"profiles:  # ksched: ignore[{LATER_RULE}]")
     assert LATER_RULE in [finding.rule for finding in reviewed(elsewhere, "1.35").findings]
+
+
+def test_gates_that_a_later_minor_does_not_have_are_a_warning() -> None:
+    later = later_releases(release_of("1.35"))
+    (warning,) = refusals_of_gates("SchedulerQueueingHints=true", later)
+    assert warning.severity is Severity.WARNING
+    refusal = "--feature-gates: unrecognized feature gate: SchedulerQueueingHints"
+    assert warning.message.startswith(f"Kubernetes 1.37 refuses this: {refusal}")
+    assert refusals_of_gates("OpportunisticBatching=false", later) == ()

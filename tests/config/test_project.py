@@ -74,6 +74,7 @@ def test_allowed_plugins_have_their_points(tmp_path: Path) -> None:
         ("kind: Sweep\n", ':1:1: kind: "Sweep" is not one of Project'),
         ("kubernetesVersion: '1.12'\n", ":1:1: kubernetesVersion: takes 1.34, "),
         ("featureGates: Foo=true\n", ":1:1: featureGates: "),
+        ('minCompatibilityVersion: "1.99"\n', ":1:1: minCompatibilityVersion: "),
         ("allowPlugins: [A=scor]\n", ':1:16: allowPlugins[0]: "scor" of A is no extension point'),
         (
             "select: [all, weigths]\n",

@@ -133,6 +133,34 @@ def test_a_gate_that_shows_in_no_decision_may_be_set() -> None:
     assert not release_of("1.36").enabled("SchedulerAsyncAPICalls")
 
 
+def test_a_default_may_depend_on_the_compatibility_version() -> None:
+    gate = "DRAFractionalCapacityRange"
+    assert not release_of("1.37").enabled(gate)
+    assert not release_of("1.37", compatibility="1.36").enabled(gate)
+    assert release_of("1.37", compatibility="1.37").enabled(gate)
+    assert inferred_release(["v1.37.0"], compatibility="kube=1.37").enabled(gate)
+    switched = release_of("1.37", f"{gate}=false", compatibility="1.37")
+    assert not switched.enabled(gate)
+
+
+@pytest.mark.parametrize(
+    ("minor", "version", "message"),
+    [
+        ("1.37", "1.38", "version 1.38 is not between [1.34, 1.37]"),
+        ("1.37", "1.33", "version 1.33 is not between [1.34, 1.37]"),
+        ("1.35", "1.31", "version 1.31 is not between [1.32, 1.35]"),
+        ("1.36", "1.36.1", 'must be a minor such as 1.36; not "1.36.1"'),
+        ("1.34", "1.34", "kube-scheduler 1.34 has no --min-compatibility-version"),
+    ],
+)
+def test_a_compatibility_version_is_of_the_minor_or_the_three_before(
+    minor: str, version: str, message: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        release_of(minor, compatibility=version)
+    assert message in str(error.value)
+
+
 def test_dependencies_between_gates_count_from_the_second_minor_on() -> None:
     with pytest.raises(UsageError, match="depends on features that are disabled"):
         release_of("1.36", "NodeDeclaredFeatures=false")

@@ -114,6 +114,10 @@ def test_changes_are_compared_where_nothing_else_varies(tmp_path: Path) -> None:
         ),
         ({"noPreemption": [False, True]}, ["with preemption", "without preemption"]),
         ({"featureGates": ["", "A=true"]}, ["default feature gates", "A=true"]),
+        (
+            {"minCompatibilityVersion": ["", "1.37"]},
+            ["default compatibility version", "compatible with 1.37"],
+        ),
         ({"configurations": [{"name": "a name that is longer than those of sides are"}, "c.yaml"]},
          ["a name that is longer than those of sides are", "c.yaml"]),
     ],

@@ -85,6 +85,10 @@ def test_a_file_that_is_wrong_is_an_error_before_the_first_run(
             r"kubernetesVersions\[1\]: --kubernetes-version",
         ),
         ({"featureGates": ["", "Nothing=true"]}, r"featureGates\[1\]: .*Nothing"),
+        (
+            {"kubernetesVersions": ["1.37"], "minCompatibilityVersion": ["1.37", "1.38"]},
+            r"minCompatibilityVersion\[1\]: --min-compatibility-version: .*1\.38",
+        ),
         ({"plugins": [[], "missing.py"]}, r"plugins\[1\]: .*missing.py.*[Nn]o such file"),
         ({"plugins": ["broken.py"]}, r"plugins\[0\]: .*broken.py: ModuleNotFoundError"),
         ({"timelines": ["week.json"], "until": ["5s", "soon"]}, r"until\[1\]: .*soon"),

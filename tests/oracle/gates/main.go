@@ -1,5 +1,6 @@
 // Prints the feature gates that kube-scheduler of this module's Kubernetes release knows, as JSON:
-// gate → stage, default, locked, and the gates that it needs. releases.py makes ksched's table of it.
+// gate → stage, default, locked, the gates that it needs, and whether its default is the other one where
+// --min-compatibility-version is this minor. releases.py makes ksched's table of it.
 package main
 
 import (
@@ -7,6 +8,7 @@ import (
 	"fmt"
 	"os"
 
+	"k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	logsapi "k8s.io/component-base/logs/api/v1"
@@ -19,6 +21,13 @@ type gate struct {
 	Default bool     `json:"default"`
 	Locked  bool     `json:"locked,omitempty"`
 	Needs   []string `json:"needs,omitempty"`
+	Flips   bool     `json:"flips,omitempty"`
+}
+
+// compatible is the gates of releases whose defaults depend on a compatibility version.
+type compatible interface {
+	EmulationVersion() *version.Version
+	SetEmulationVersionAndMinCompatibilityVersion(emulation, compatibility *version.Version) error
 }
 
 // dependent is the gates of releases that know which gate needs which.
@@ -36,11 +45,20 @@ func main() {
 	}
 	table := map[string]gate{}
 	for name, spec := range utilfeature.DefaultMutableFeatureGate.GetAll() {
-		row := gate{string(spec.PreRelease), spec.Default, spec.LockToDefault, nil}
+		row := gate{Stage: string(spec.PreRelease), Default: spec.Default, Locked: spec.LockToDefault}
 		for _, other := range needs[name] {
 			row.Needs = append(row.Needs, string(other))
 		}
 		table[string(name)] = row
+	}
+	if gates, ok := utilfeature.DefaultMutableFeatureGate.(compatible); ok {
+		own := version.MajorMinor(gates.EmulationVersion().Major(), gates.EmulationVersion().Minor())
+		must(gates.SetEmulationVersionAndMinCompatibilityVersion(own, own))
+		for name, spec := range utilfeature.DefaultMutableFeatureGate.GetAll() {
+			row := table[string(name)]
+			row.Flips = row.Default != spec.Default
+			table[string(name)] = row
+		}
 	}
 	out := json.NewEncoder(os.Stdout)
 	out.SetIndent("", " ")
