@@ -209,6 +209,7 @@ def simulation(
     *,
     kubernetes_version: str = NEWEST,
     feature_gates: str = "",
+    min_compatibility_version: str = "",
 ) -> Simulation:
     """A simulation that records all details.
 
@@ -218,13 +219,15 @@ def simulation(
              point they extend
     kubernetes_version: the minor whose rules are followed, as "1.36"
     feature_gates: as those of kube-scheduler, "A=true,B=false"
+    min_compatibility_version: as that of kube-scheduler, "1.37"
 
     Raises InputError where the configuration is wrong, UsageError for gates that are refused.
     """
     if config is None and plugins:
         config = profile_with_plugins([PluginEntry.of(plugin, ORIGIN) for plugin in plugins])
     entries = [PluginEntry.of(plugin, ORIGIN) for plugin in plugins]
-    registry = registry_of(release_of(kubernetes_version, feature_gates), entries)
+    release = release_of(kubernetes_version, feature_gates, compatibility=min_compatibility_version)
+    registry = registry_of(release, entries)
     configuration = load_configuration(_text(config), "the test's configuration", registry)
     return Simulation(state, configuration, registry, Options(detailed=True))
 
@@ -236,10 +239,16 @@ def simulate(
     *,
     kubernetes_version: str = NEWEST,
     feature_gates: str = "",
+    min_compatibility_version: str = "",
 ) -> RunRecord:
     """Schedules all pending pods; the other arguments as `simulation` takes them."""
     run = simulation(
-        state, config, plugins, kubernetes_version=kubernetes_version, feature_gates=feature_gates
+        state,
+        config,
+        plugins,
+        kubernetes_version=kubernetes_version,
+        feature_gates=feature_gates,
+        min_compatibility_version=min_compatibility_version,
     )
     record = run.run()
     check(run)

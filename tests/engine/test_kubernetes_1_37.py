@@ -616,3 +616,12 @@ def test_ranges_count_in_thousandths_with_their_gate_alone() -> None:
     nowhere = "1 cannot allocate all claims"
     assert claimed(slices(device), claim=claim()) == (nowhere, nowhere)
     assert claimed(slices(device), claim=claim(), gates=fractional) == (nowhere, "a")
+
+
+def test_ranges_count_in_thousandths_where_no_older_scheduler_is_beside() -> None:
+    policy = {"validRange": {"min": "250m", "step": "250m", "max": "2"}}
+    device = {"name": "d", **SHARED, **memory("900m", **policy)}
+    for version, placed in (("1.36", ""), ("1.37", "a")):
+        state = cluster(node("a"), ANY, slices(device), wanting("600m"), claiming(0, "p", ["c"]))
+        run = simulate(state, kubernetes_version="1.37", min_compatibility_version=version)
+        assert run.attempts[-1].node == placed, version
