@@ -9,6 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -17,6 +19,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
+
+// replayedLater are kinds that timelines may change in these minors only.
+var replayedLater = []runtime.Object{&resourceapi.DeviceTaintRule{}}
 
 // addsUnschedulable ends the name of the method that queues a pod that failed.
 const addsUnschedulable = ".AddUnschedulablePodIfNotPresent"

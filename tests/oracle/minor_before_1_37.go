@@ -8,11 +8,15 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
+
+// replayedLater are kinds that timelines may change in later minors only.
+var replayedLater []runtime.Object
 
 // addsUnschedulable ends the name of the method that queues a pod that failed.
 const addsUnschedulable = ".AddUnschedulableIfNotPresent"

@@ -112,7 +112,7 @@ func replayTimeline(timelineText []byte, texts [][]byte, configText []byte) (*re
 		return nil, err
 	}
 	ticks := newOrderClock(*t.Start)
-	c, err := newClusterByHand(context.Background(), cfg, s, replayed, scheduler.WithClock(ticks))
+	c, err := newClusterByHand(context.Background(), cfg, s, slices.Concat(replayed, replayedLater), scheduler.WithClock(ticks))
 	if err != nil {
 		return nil, &refusal{"framework", err.Error()}
 	}

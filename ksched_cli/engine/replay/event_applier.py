@@ -35,6 +35,7 @@ from ksched_cli.framework.cluster_events import (
     EventObject,
     pod_events,
 )
+from ksched_cli.framework.device_taint_rules import GATE, with_taint_rules
 from ksched_cli.scenario.change import Change, apply_changes
 from ksched_cli.scenario.objects import (
     custom_objects_of,
@@ -267,7 +268,8 @@ class EventApplier:
         bound = dict(self.cluster.bound)
         if changes_objects(before, after):
             self._renew(replace(after, pods=before.pods))
-        for event, old, new in object_events(before, after):
+        follows_rules = self.cluster.configuration.release.enabled(GATE)
+        for event, old, new in object_events(before, after, follows_taint_rules=follows_rules):
             self.queue.move(event, old, new)
         for key, pod in bound.items():
             if key not in self.cluster.bound:  # its node is gone
@@ -334,19 +336,43 @@ class PodChanges(NamedTuple):
     added: dict[str, Pod]
 
 
-def object_events(before: ClusterState, after: ClusterState) -> Iterator[ObjectEvent]:
-    """Of nodes, then of the other kinds that kube-scheduler and plugins watch, without pods."""
+def object_events(
+    before: ClusterState, after: ClusterState, *, follows_taint_rules: bool = False
+) -> Iterator[ObjectEvent]:
+    """Of nodes, then of the other kinds that kube-scheduler and plugins watch, without pods.
+    follows_taint_rules: slices change where DeviceTaintRules do"""
     if before.nodes is not after.nodes:
         old = {node.name: node for node in before.nodes}
         new = {node.name: node for node in after.nodes}
         yield from _node_events(old, new)
     for attribute, resource in _RESOURCES.items():
         yield from _events_of(getattr(before, attribute), getattr(after, attribute), resource)
+    if follows_taint_rules:
+        yield from _tainted_slices(before, after)
     if before.others is not after.others:
         for kind in dict.fromkeys((*before.others, *after.others)):
             yield from _events_of(
                 custom_objects_of(before, kind), custom_objects_of(after, kind), kind
             )
+
+
+def _tainted_slices(before: ClusterState, after: ClusterState) -> Iterator[ObjectEvent]:
+    """Slices that are the same, but for the taints that rules add."""
+    if before.device_taint_rules is after.device_taint_rules:
+        return
+    slices = [
+        resource_slice
+        for key, resource_slice in after.resource_slices.items()
+        if before.resource_slices.get(key) is resource_slice
+    ]
+    old, new = (
+        with_taint_rules(slices, tuple(state.device_taint_rules.values()))
+        for state in (before, after)
+    )
+    for previous, current in zip(old, new, strict=True):
+        if previous != current:
+            event = ClusterEvent(events.RESOURCE_SLICE, Action.UPDATE)
+            yield ObjectEvent(event, previous, current)
 
 
 def _node_events(old: Mapping[str, Node], new: Mapping[str, Node]) -> Iterator[ObjectEvent]:
@@ -381,6 +407,7 @@ def changes_objects(before: ClusterState, after: ClusterState) -> bool:
     names = ("nodes", *_RESOURCES, "services", "replica_sets", "stateful_sets")
     names = (*names, "replication_controllers", "pod_disruption_budgets", "namespaces")
     names = (*names, "priority_classes", "resource_claim_templates", "others")
+    names = (*names, "device_taint_rules")
     return any(getattr(before, name) is not getattr(after, name) for name in names)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import DeviceClass, ResourceSlice
+from ksched_cli.framework.device_taint_rules import GATE, with_taint_rules
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.framework.shared_devices import DeviceID
@@ -20,7 +21,6 @@ from ksched_cli.plugins.dynamic_resources.features import allocator_rules, featu
 from ksched_cli.plugins.dynamic_resources.pools import DevicePools
 from ksched_cli.plugins.dynamic_resources.requests import Demand
 from ksched_cli.plugins.dynamic_resources.selectors import DeviceSelectors
-from ksched_cli.plugins.dynamic_resources.taints import with_taint_rules
 from ksched_cli.plugins.dynamic_resources.view import DemandView
 
 
@@ -118,7 +118,7 @@ class Devices:
         self.features = features_of(handle.release)
         slices: Iterable[ResourceSlice] = handle.cluster.resource_slices.values()
         taint_rules = tuple(handle.cluster.device_taint_rules.values())
-        if taint_rules and handle.release.enabled("DRADeviceTaintRules"):
+        if taint_rules and handle.release.enabled(GATE):
             slices = with_taint_rules(slices, taint_rules)
         self.pools = DevicePools(handle.snapshot, slices, self.rules, self.features)
         self.selectors = DeviceSelectors(self.pools.kinds, self.classes, self.rules.reads_lists)

@@ -9,7 +9,8 @@ import pytest
 
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.errors import UsageError
-from tests.replays import node, pod, replay, tries
+from tests.engine.replay.claims import DEVICE_CLASS, claiming, device_claim, devices
+from tests.replays import Plain, node, pod, replay, tries
 
 
 def test_a_change_in_kubectls_words_moves_pods(tmp_path: Path) -> None:
@@ -109,3 +110,34 @@ def test_an_event_about_what_is_not_there_is_an_error(
     with pytest.raises(UsageError) as error:
         replay(tmp_path, [node("a"), pod("x", nodeName="a")], [{"at": 0, **event}])
     assert message in str(error.value)
+
+
+def taint_rule(name: str, **selector: str) -> Plain:
+    spec: Plain = {"deviceSelector": selector, "taint": {"key": "k", "effect": "NoSchedule"}}
+    kind = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule"}
+    return {**kind, "metadata": {"name": name}, "spec": spec}
+
+
+def test_rules_that_taint_devices_no_more_move_pods_that_wait_for_devices(tmp_path: Path) -> None:
+    """As kube-scheduler 1.37.2 does along this timeline."""
+    claims = [device_claim("c"), device_claim("d")]
+    objects = [node("a", "4"), node("b", "4"), DEVICE_CLASS, *map(devices, "ab"), *claims]
+    run = replay(
+        tmp_path,
+        [*objects, taint_rule("every", driver="d")],
+        [
+            {"at": 1, "pod": claiming("p", "c")},
+            {"at": 20.5, "put": taint_rule("every", driver="other")},
+            {"at": 40, "put": taint_rule("of-b", pool="b")},
+            {"at": 42, "pod": claiming("q", "d")},
+            {"at": 60.5, "put": taint_rule("of-c", pool="c")},
+            {"at": 70.5, "delete": {"kind": "DeviceTaintRule", "name": "of-b"}},
+        ],
+        minor="1.37",
+    )
+    assert tries(run) == [
+        (1.0, "p", "unschedulable"),
+        (20.5, "p", "a"),
+        (42.0, "q", "unschedulable"),
+        (70.5, "q", "b"),
+    ]
