@@ -6,9 +6,11 @@ made of its Judgement.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin, allowed_in, with_allowed
 from ksched_cli.config.checks.findings import Finding, Findings, Severity, at_position, in_order
@@ -30,8 +32,11 @@ from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.config.validation import text as validation_text
 from ksched_cli.config.validation import validate
 from ksched_cli.errors import InputError, Position
-from ksched_cli.kube.documents import decode_text
+from ksched_cli.kube.documents import Path, decode_text
 from ksched_cli.kube.field_errors import FieldError
+
+_CURLY = ("\u201c", "\u201d", "\u2018", "\u2019")  # “ ” and the single ones
+_TAB = re.compile(r"^ *\t", re.MULTILINE)
 
 
 class Stage(StrEnum):
@@ -175,6 +180,8 @@ def _add_syntax_error(text: str, error: TextSyntaxError, findings: Findings) -> 
         problem = problem.partition(": ")[2]
     form = "JSON" if is_json_buffer(text) else "YAML"
     hint = "a text that begins with { is read as JSON, never as YAML" if form == "JSON" else ""
+    if form == "YAML" and _TAB.search(text):
+        hint = "indent with spaces: YAML takes no tabs there"
     if "{{" in text:
         hint = "a template must be rendered first: `helm template CHART` prints it so"
     findings.put(at_position("syntax", (), error.position, f"not {form}: {problem}", hint))
@@ -191,11 +198,28 @@ def _check(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> 
     check_args_kind(parsed.configuration, parsed.data, registry, findings)
     for field_error in judgement.field_errors:
         add_field_error(field_error, (), findings)
+    for path, value in _texts(parsed.data):
+        if value.startswith(_CURLY) and value.endswith(_CURLY):
+            plain = value.strip("".join(_CURLY))
+            message = f"{value} has curly quotes, which are a part of the value"
+            findings.warn("curly-quotes", path, message, f'write "{plain}"')
     check_names(parsed.configuration, registry, findings)
     check_points_of_allowed(parsed.configuration, registry, findings)
     for error in judgement.startup.errors:
         add_startup_error(error, parsed.configuration, findings)
     _lint(judgement, registry, findings)
+
+
+def _texts(data: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Every value that is a text."""
+    if isinstance(data, str):
+        yield path, data
+    elif isinstance(data, Mapping):
+        for key, value in data.items():
+            yield from _texts(value, (*path, key))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _texts(value, (*path, index))
 
 
 def _check_structure(parsed: ParsedText, registry: KnownPlugins, findings: Findings) -> None:
