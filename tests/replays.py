@@ -86,7 +86,14 @@ def autoscaler_of(folder: Path, state: ClusterState, document: Plain) -> Autosca
     return read_autoscaler(str(path), state)
 
 
-def replay(
+def replay(folder: Path, objects: list[Plain], events: list[Plain], **options: Any) -> Replay:
+    """As `replay_of`, to its end."""
+    run = replay_of(folder, objects, events, **options)
+    run.run()
+    return run
+
+
+def replay_of(
     folder: Path,
     objects: list[Plain],
     events: list[Plain],
@@ -98,8 +105,10 @@ def replay(
     extenders: list[Plain] | None = None,
     **header: Any,
 ) -> Replay:
-    """Runs the events on a cluster of the objects, with its attempts traced. autoscaler: the
-    content of a file of that kind"""
+    """The events on a cluster of the objects, not begun yet, with its attempts traced.
+
+    autoscaler: the content of a file of that kind; header: fields of the timeline
+    """
     state = state_of(folder, *objects)
     scaling = None if autoscaler is None else autoscaler_of(folder, state, autoscaler)
     path = folder / "timeline.json"
@@ -110,9 +119,7 @@ def replay(
         timeline.start, timeline.until, traces=True, on_record=on_record, autoscaler=scaling
     )
     cluster = cluster_of(state, gates, extenders=extenders, minor=minor)
-    run = Replay(cluster, timeline.events(), options)
-    run.run()
-    return run
+    return Replay(cluster, timeline.events(), options, share_read=timeline.share_read)
 
 
 def tries(run: Replay) -> list[tuple[float, str, str]]:

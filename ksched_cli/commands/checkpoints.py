@@ -4,19 +4,15 @@ interrupted, and resumes the one that is there."""
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ksched_cli.commands.output import note
-from ksched_cli.commands.signals import SIGNALS, EndedBySignal
+from ksched_cli.commands.signals import EndedBySignal, Interruption
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +32,7 @@ class Checkpoints:
     path: str
     fingerprint: str
     records: list[PodRecord]
-    _signal: int = 0
+    interruption: Interruption = field(default_factory=Interruption)
     _written: float = field(default_factory=monotonic)
 
     def resume(self, run: Replay) -> None:
@@ -57,33 +53,15 @@ class Checkpoints:
         self.records += checkpoint.records
         note(f"resuming {name} at {run.clock.text}")
 
-    @contextmanager
-    def signals(self) -> Iterator[None]:
-        """Inside, a signal that ends ksched does so after the instant; a second one at once."""
-        before = {number: signal.getsignal(number) for number in SIGNALS}
-        for number, handler in before.items():
-            if handler is not signal.SIG_IGN:
-                signal.signal(number, self._remember)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _remember(self, number: int, frame: FrameType | None) -> None:
-        self._signal = number
-        for other in SIGNALS:
-            signal.signal(other, signal.SIG_DFL)
-
     def after_instant(self, run: Replay) -> None:
         """Raises EndedBySignal."""
-        is_due = self._signal or monotonic() - self._written > INTERVAL
+        is_due = self.interruption.number or monotonic() - self._written > INTERVAL
         if not is_due or not run.is_resumable:
             return
         self._write(run)
-        if self._signal:
+        if self.interruption.number:
             note(f"interrupted at {run.clock.text}; the same command resumes {self.path}")
-            raise EndedBySignal(self._signal)
+            raise EndedBySignal(self.interruption.number)
         self._written = monotonic()
 
     def _write(self, run: Replay) -> None:

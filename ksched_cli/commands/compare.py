@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.compare_replays import ReplaySide
     from ksched_cli.cluster.change_record import ChangeRecord
     from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.engine.replay.replay import Replay
     from ksched_cli.run.differences import NamedRun
     from ksched_cli.run.open import Opener
     from ksched_cli.run.run import Run
@@ -213,15 +212,11 @@ def _replay(named: NamedRun, opener: Opener) -> ReplaySide:
     from ksched_cli.run.open import Watch
 
     departed: list[PodRecord] = []
-    with progress.of_time() as on_progress:
-
-        def on_instant(replay: Replay) -> None:
-            if on_progress is not None:
-                on_progress(replay.clock.now / 1e6, replay.log.counts.events)
-
-        watch = Watch(on_record=departed.append, on_instant=on_instant if on_progress else None)
+    with progress.of_replay() as shown:
+        watch = Watch(on_record=departed.append, on_instant=lambda replay: shown.after_instant())
         replay = opener.replay(named.run, watch)
         runs.introduce(replay.cluster.engine)
+        shown.begin(replay)
         replay.run()
     return ReplaySide.of(named, replay, departed)
 

@@ -1,18 +1,27 @@
-"""Progress on standard error, on a terminal only."""
+"""Progress on standard error: on a terminal only, but for replays, which may take long."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING
 
-from ksched_cli.commands.output import SETTINGS
+from ksched_cli.commands.output import SETTINGS, note
+from ksched_cli.kube.time import SECOND
+
+if TYPE_CHECKING:
+    from ksched_cli.engine.replay.replay import Replay
 
 OnProgress = Callable[[int, int], None]
 
 # Redrawing takes longer than placing a pod.
 REDRAW_EVERY = 100
+REDRAW_SECONDS = 0.25
+# Of a replay, where there is no terminal.
+LINE_EVERY = 30.0
 
 
 @contextmanager
@@ -62,19 +71,86 @@ def of_objects() -> Iterator[Callable[[str, int], None] | None]:
         yield lambda kind, count: status.update(f"reading the cluster: {kind} {count:,}")
 
 
+@dataclass(slots=True)
+class Pace:
+    """How fast a replay is since it began in this process: a resumed one was partly done before.
+
+    began: by the machine's clock; done, share: how much was done then
+    """
+
+    replay: Replay
+    began: float = field(default_factory=lambda: monotonic())
+    done: int = field(init=False)
+    share: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.done, self.share = self._done, self.replay.share_done
+
+    @property
+    def _done(self) -> int:
+        counts = self.replay.log.counts
+        return counts.events + counts.attempts + counts.ended
+
+    @property
+    def took(self) -> float:
+        return monotonic() - self.began
+
+    @property
+    def rate(self) -> float:
+        """Events, attempts and ends in a second."""
+        return (self._done - self.done) / max(self.took, 1e-9)
+
+    @property
+    def left(self) -> float | None:
+        """How many seconds the rest will take at this pace; None while nothing tells."""
+        share = self.replay.share_done
+        if not self.share < share <= 1:
+            return None
+        return self.took * (1 - share) / (share - self.share)
+
+    @property
+    def text(self) -> str:
+        from ksched_cli.report.replay import MomentTexts, duration
+
+        replay, left = self.replay, self.left
+        parts = [
+            f"replaying: {MomentTexts.of(replay).text(replay.clock.now)}",
+            f"{replay.log.counts.events:,} events",
+            f"{self.rate:,.0f} a second",
+        ]
+        if left is not None:
+            rest = "the timeline is read" if replay.share_done == 1 else ""
+            parts.append(rest or f"about {duration(round(left) * SECOND)} left")
+        return ", ".join(parts)
+
+
+@dataclass(slots=True)
+class ReplayProgress:
+    """Shows how far a replay is. show: takes a line, None for --quiet; interval: in seconds"""
+
+    show: Callable[[str], None] | None
+    interval: float
+    _pace: Pace | None = None
+    _shown: float = 0.0
+
+    def begin(self, replay: Replay) -> Pace:
+        self._pace, self._shown = Pace(replay), monotonic()
+        return self._pace
+
+    def after_instant(self) -> None:
+        if self.show is None or self._pace is None or monotonic() - self._shown < self.interval:
+            return
+        self._shown = monotonic()
+        self.show(self._pace.text)
+
+
 @contextmanager
-def of_time() -> Iterator[Callable[[float, int], None] | None]:
-    """What is called with the simulated seconds and the events that happened; else as of_pods."""
+def of_replay() -> Iterator[ReplayProgress]:
+    """On a terminal a line that changes, else one now and then."""
     if SETTINGS.quiet or not sys.stderr.isatty():
-        yield None
+        yield ReplayProgress(None if SETTINGS.quiet else note, LINE_EVERY)
         return
     from rich.console import Console
 
     with Console(stderr=True).status("replaying") as status:
-        calls = count()
-
-        def on_instant(seconds: float, events: int) -> None:
-            if not next(calls) % REDRAW_EVERY:
-                status.update(f"replaying: {seconds / 3600:,.1f} h, {events:,} events")
-
-        yield on_instant
+        yield ReplayProgress(status.update, REDRAW_SECONDS)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from time import perf_counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +10,7 @@ import typer
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import ReplayableOptions
+from ksched_cli.commands.signals import EndedBySignal, Interruption
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
@@ -18,6 +18,7 @@ _LONG = 2.0  # seconds after which a replay says how fast it was
 
 if TYPE_CHECKING:
     from ksched_cli.commands.checkpoints import Checkpoints
+    from ksched_cli.commands.progress import Pace
     from ksched_cli.engine.replay.records import PodRecord
     from ksched_cli.engine.replay.replay import Replay
     from ksched_cli.report.forms import Report
@@ -60,8 +61,9 @@ def replay(
     TIMELINE says what happens when; the state is the cluster at its start. Pods wait in
     kube-scheduler's queue, with backoff, queueing hints and the grace periods of victims, while
     simulated time passes. -o csv has a line per pod, -o html curves, -o name the pods that stay
-    pending. Exit code 0 when every pod that is not gated found a node, 1 when some stay pending, 2
-    when the timeline, state or configuration is broken, 3 when a plugin failed.
+    pending. Ctrl-C ends it after the instant, with the result so far. Exit code 0 when every pod
+    that is not gated found a node, 1 when some stay pending, 2 when the timeline, state or
+    configuration is broken, 3 when a plugin failed.
     """
     from ksched_cli.commands import runs
     from ksched_cli.commands.output import show_of_state
@@ -72,11 +74,13 @@ def replay(
     replay = run.run()
     evicts = bool(replay.log.counts.evicted)
     runs.report_defects(replay.cluster.engine, options.debug, evicts=evicts)
-    if options.save_state:
+    if options.save_state and not replay.is_interrupted:
         _save(replay, options.save_state)
     changes = run.opener.state(described).changes
     name = "standard input" if timeline == "-" else timeline
     show_of_state(_report(replay, name, options, run.records), options, changes)
+    if replay.is_interrupted:
+        raise EndedBySignal(run.interruption.number)
     if replay.scheduler.failed:
         return ExitCode.DEFECT
     return ExitCode.NO if replay.pending() else ExitCode.YES
@@ -114,39 +118,46 @@ class _Run:
     opener: Opener
     options: ReplayCommandOptions
     records: list[PodRecord] | None
+    interruption: Interruption = field(default_factory=Interruption)
     _checkpoints: Checkpoints | None = None
 
     def run(self) -> Replay:
+        """Raises EndedBySignal where it is interrupted and its checkpoint has been written."""
         from ksched_cli.commands import progress, runs
         from ksched_cli.commands.output import warn
         from ksched_cli.run.open import Watch
 
-        began = perf_counter()
-        with progress.of_time() as on_progress:
+        with progress.of_replay() as shown:
 
             def on_instant(replay: Replay) -> None:
-                if on_progress is not None:
-                    on_progress(replay.clock.now / 1e6, replay.log.counts.events)
+                shown.after_instant()
                 if self._checkpoints is not None:
                     self._checkpoints.after_instant(replay)
+                elif self.interruption.number:
+                    replay.is_interrupted = True
 
             watch = Watch(
                 traces=self.options.trace,
                 on_record=None if self.records is None else self.records.append,
-                on_instant=on_instant if on_progress or self.options.checkpoint else None,
+                on_instant=on_instant,
             )
             replay = self.opener.replay(self.described, watch)
             runs.introduce(replay.cluster.engine)
             if self.options.checkpoint:
-                self._run_with_checkpoints(replay)
-            else:
+                self._resume(replay)
+            pace = shown.begin(replay)
+            with self.interruption.awaited():
                 replay.run()
+        if self._checkpoints is not None:
+            self._checkpoints.finish()
         for line in replay.applier.warnings:
             warn(line)
-        _note_speed(replay, perf_counter() - began)
+        if replay.is_interrupted:
+            warn(f"interrupted at {replay.clock.text}: the result is of the time until then")
+        _note_speed(replay, pace)
         return replay
 
-    def _run_with_checkpoints(self, replay: Replay) -> None:
+    def _resume(self, replay: Replay) -> None:
         """Resumes the checkpoint, if there is one. Raises UsageError."""
         from ksched_cli.commands.checkpoints import Checkpoints, check_state, fingerprint_of
 
@@ -157,14 +168,10 @@ class _Run:
             traces=self.options.trace,
             lists_pods=self.records is not None,
         )
-        checkpoints = Checkpoints(
-            self.options.checkpoint, fingerprint, [] if self.records is None else self.records
-        )
-        checkpoints.resume(replay)
-        self._checkpoints = checkpoints
-        with checkpoints.signals():
-            replay.run()
-        checkpoints.finish()
+        records = [] if self.records is None else self.records
+        path = self.options.checkpoint
+        self._checkpoints = Checkpoints(path, fingerprint, records, self.interruption)
+        self._checkpoints.resume(replay)
 
 
 def _report(
@@ -193,15 +200,14 @@ def _report(
     )
 
 
-def _note_speed(run: Replay, took: float) -> None:
+def _note_speed(run: Replay, pace: Pace) -> None:
     from ksched_cli.commands.output import note
 
-    if took < _LONG:
+    if pace.took < _LONG:
         return
     counts = run.log.counts
-    rate = (counts.events + counts.attempts + counts.ended) / max(took, 1e-9)
     events = f"{counts.events:,} events, {counts.attempts:,} attempts"
-    note(f"{events} and {counts.ended:,} ends in {took:.1f} s: {rate:,.0f} a second")
+    note(f"{events} and {counts.ended:,} ends; here {pace.rate:,.0f} a second in {pace.took:.1f} s")
 
 
 def _save(run: Replay, path: str) -> None:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 from typing import NoReturn
 
@@ -26,16 +27,48 @@ class EndedBySignal(BaseException):
 def raised_signals() -> Iterator[None]:
     """Inside, the first of SIGNALS raises EndedBySignal, and the next one ends the process at once.
     One that the parent has us ignore, as nohup does, stays ignored."""
+    with _handled(_raise), unmasked_signals():
+        yield
+
+
+@dataclass(slots=True)
+class Interruption:
+    """The first of SIGNALS, for a command that ends at a moment of its own choice.
+
+    number: of the signal; 0 before there was one
+    """
+
+    number: int = 0
+
+    @contextmanager
+    def awaited(self) -> Iterator[None]:
+        """Inside, the first signal is remembered, and the next one ends the process at once."""
+
+        def remember(number: int) -> None:
+            self.number = number
+
+        with _handled(remember):
+            yield
+
+
+@contextmanager
+def _handled(handle: Callable[[int], None]) -> Iterator[None]:
+    """Inside, the first of SIGNALS is handled, and the next one is not."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+
+    def handle_once(number: int, frame: FrameType | None) -> None:
+        for other in SIGNALS:
+            signal.signal(other, signal.SIG_DFL)
+        handle(number)
+
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     for number, handler in handlers.items():
         if handler is not signal.SIG_IGN:
-            signal.signal(number, _raise)
+            signal.signal(number, handle_once)
     try:
-        with unmasked_signals():
-            yield
+        yield
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
@@ -63,7 +96,5 @@ def end_by(number: int) -> NoReturn:
     raise SystemExit(128 + number)  # where the signal is blocked
 
 
-def _raise(number: int, frame: FrameType | None) -> None:
-    for other in SIGNALS:
-        signal.signal(other, signal.SIG_DFL)
+def _raise(number: int) -> None:
     raise EndedBySignal(number)

@@ -340,6 +340,7 @@ class Opener:
                 on_instant=watch.on_instant,
                 autoscaler=scaling,
             ),
+            share_read=timeline.share_read,
         )
 
 

@@ -7,6 +7,7 @@ needed, so that their number does not matter.
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -150,6 +151,9 @@ class Timeline:
     reads: frozenset[str] = frozenset()
     _path: str = "-"
     _text: str = ""
+    _share: float = 0.0
+    # Of lines, while they are read: the file as it is, gzipped or not.
+    _file: IO[bytes] | None = None
     _templates: dict[str, _Template] = field(default_factory=dict)
     # Pods of equal specs share one: plugins' answers are cached by it.
     _specs: dict[bytes, PodSpec] = field(default_factory=dict)
@@ -181,6 +185,12 @@ class Timeline:
         else:
             yield from self._events_of_lines()
 
+    def share_read(self) -> float:
+        """How much of the events has been read, from 0 to 1."""
+        if self._file is None:
+            return self._share
+        return self._file.tell() / max(os.fstat(self._file.fileno()).st_size, 1)
+
     def _events_of_document(self) -> Iterator[TimelineEvent]:
         events = []
         for index, data in enumerate(self.header.get("events") or ()):
@@ -191,11 +201,13 @@ class Timeline:
                 position = locate(self._text, 0, ("events", index))
                 raise self._error(error, index, position) from None
         # Stable: events of one time stay in their order.
-        yield from sorted(events, key=lambda event: event.at)
+        for count, event in enumerate(sorted(events, key=lambda event: event.at), start=1):
+            self._share = count / len(events)
+            yield event
 
     def _events_of_lines(self) -> Iterator[TimelineEvent]:
         last = 0
-        with open_lines(self._path) as file:
+        with open(self._path, "rb") as self._file, lines_of(self._file, self._path) as file:
             for number, text in enumerate(_read(file, self.name), start=1):
                 if number == 1 or not text.strip():
                     continue
@@ -209,6 +221,7 @@ class Timeline:
                     raise self._error(error, number - 2, Position(number, 1)) from None
                 last = event.at
                 yield event
+        self._file, self._share = None, 1.0
 
     def _error(self, error: Exception, index: int, position: Position | None) -> InputError:
         problem, subject = str(error), f"event {index}"
@@ -401,11 +414,9 @@ def _start(text: str) -> int:
 # -- files ----------------------------------------------------------------------------------------
 
 
-def open_lines(path: str) -> IO[bytes] | gzip.GzipFile:
-    """A file of lines, gzipped or not."""
-    if path.endswith(_GZIP):
-        return gzip.open(path)
-    return open(path, "rb")
+def lines_of(file: IO[bytes], path: str) -> IO[bytes] | gzip.GzipFile:
+    """The lines of a file, gzipped where its name says so."""
+    return gzip.GzipFile(fileobj=file) if path.endswith(_GZIP) else file
 
 
 def _read(file: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]:
@@ -447,7 +458,7 @@ def _read_lines(
     path: str, state: ClusterState, namespace: str, name: str, reads: frozenset[str]
 ) -> Timeline:
     try:
-        with open_lines(path) as file:
+        with open(path, "rb") as raw, lines_of(raw, path) as file:
             first = next(_read(file, name), b"")
     except FileNotFoundError:
         raise InputError(name, "there is no such file") from None

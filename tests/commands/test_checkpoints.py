@@ -66,7 +66,7 @@ def test_a_signal_ends_it_after_the_instant_and_it_goes_on_from_there(
     whole.run()
     first = Checkpoints(str(path), "f", [])
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(EndedBySignal), first.signals():
+    with pytest.raises(EndedBySignal), first.interruption.awaited():
         bench.start(first, interrupt_at=8_000_000).run()
     assert signal.getsignal(signal.SIGTERM) is before
     assert path.stat().st_mode & 0o077 == 0
@@ -115,7 +115,7 @@ def test_a_checkpoint_is_of_one_seed(
 ) -> None:
     path = tmp_path / "checkpoint"
     saved = Checkpoints(str(path), "of another seed", [])
-    with pytest.raises(EndedBySignal), saved.signals():
+    with pytest.raises(EndedBySignal), saved.interruption.awaited():
         Bench(timeline).start(saved, interrupt_at=8_000_000).run()
     command = ("replay", timeline, "--state", write_state(a_node("n")), "--checkpoint", path)
     code, _, err = ksched(*command, "--tie-break", "random", "--seed", 3)

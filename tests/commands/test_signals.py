@@ -16,6 +16,7 @@ import pytest
 
 from ksched_cli.commands.signals import EndedBySignal, raised_signals
 from ksched_cli.live.snapshot_file import written_aside
+from ksched_cli.testing import node, pod
 from tests.sweep.sweeps import write_sweep
 from tests.sweep.test_tune_file import OBJECTIVES, SPACE
 
@@ -106,6 +107,42 @@ def test_many_runs_that_a_signal_ends_say_how_to_resume(
     if command == "sweep":
         done = int(err.partition("interrupted: ")[2].partition(" ")[0])
         assert saved.read_text().count("\n") == done < 30
+
+
+INTERRUPTS = """
+import os, signal
+from ksched_cli.api import SUCCESS, FilterPlugin
+
+class Interrupts(FilterPlugin):
+    name = "Interrupts"
+
+    def filter(self, state, pod, node):
+        if pod.name == "p2":
+            os.kill(os.getpid(), signal.{})
+        return SUCCESS
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_replay_that_a_signal_ends_writes_what_is_finished(name: str, tmp_path: Path) -> None:
+    """Pods come at 0, 10, 20 and 30 s for 15 s each; the signal comes at 20 s: the first has ended,
+    at 15 s, the second runs until 25 s, and the third is placed before the instant is over."""
+    (tmp_path / "plugin.py").write_text(INTERRUPTS.format(name))
+    events = [{"at": 10 * n, "pod": pod(f"p{n}", cpu=1), "runsFor": 15} for n in range(4)]
+    timeline, state, last = (tmp_path / each for each in ("t.json", "state.json", "last.json"))
+    header = {"apiVersion": "ksched/v1", "kind": "Timeline", "start": "2026-11-23T08:00:00Z"}
+    timeline.write_text(json.dumps({**header, "until": 3_600, "events": events}))
+    state.write_text(json.dumps(node("n", cpu=4)))
+    options = ("--plugin", tmp_path / "plugin.py", "--save-state", last, "-o", "json")
+    with started("replay", timeline, "--state", state, *options) as process:
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == -signal.Signals[name]
+    result = json.loads(out)
+    warning = "interrupted at 2026-11-23T08:00:20Z: the result is of the time until then"
+    assert (result["end"], result["warnings"]) == (20, [warning])
+    assert [each["outcome"] for each in result["pods"]] == ["ended", "running", "running"]
+    assert f"warning: {warning}" in err
+    assert not last.exists()
 
 
 def test_a_signal_at_any_moment_leaves_no_traceback_and_a_whole_result_or_none() -> None:

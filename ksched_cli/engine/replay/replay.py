@@ -69,6 +69,8 @@ class Replay:
     changed: when a pod ended or was bound, or an event happened, for the last time
     length:  how many of these there were
     is_resumed: it goes on where another was
+    is_interrupted: it ends after this instant, before its time
+    share_read: how much of the timeline has been read, from 0 to 1
     """
 
     cluster: MutableCluster
@@ -87,6 +89,8 @@ class Replay:
     changed: int = 0
     length: int = 0
     is_resumed: bool = False
+    is_interrupted: bool = False
+    share_read: Callable[[], float] = float
 
     def __post_init__(self) -> None:
         engine = self.cluster.engine
@@ -135,11 +139,11 @@ class Replay:
             self._advance()
             if not self.is_resumed:
                 self._begin()
-            while (at := self._next_instant()) is not None:
+            while not self.is_interrupted and (at := self._next_instant()) is not None:
                 if self.options.until is not None and at > self.options.until:
                     break
                 self._run_instant(at)
-            if self.options.until is not None:
+            if self.options.until is not None and not self.is_interrupted:
                 self.clock.now = max(self.clock.now, self.options.until)
             self._finish()
 
@@ -233,6 +237,13 @@ class Replay:
         """The pods that stay pending, by name; gated ones do not count."""
         records = self.log.live.values()
         return sorted(record.pod for record in records if record.outcome is PodOutcome.PENDING)
+
+    @property
+    def share_done(self) -> float:
+        """How much of it is done, from 0 to 1: by the timeline's events, or by the time until its
+        end where that is more."""
+        until = self.options.until
+        return max(self.share_read(), self.clock.now / until if until else 0.0)
 
     def state(self) -> ClusterState:
         """The cluster as it is now."""
