@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import NoReturn
 
 from ksched_cli.cluster.objects import Pod
@@ -84,6 +84,8 @@ class Engine:
     pod_groups: the groups of pods that are tried together; None where the feature gate is off
     focus:      the pods that a question is about, or None
     newcomers:  pods that wait for a node besides those of the state
+    before:     the engine of the same run that this one takes the place of: a recording of
+                extenders goes on
     """
 
     state: ClusterState
@@ -105,8 +107,9 @@ class Engine:
     newcomers: list[Pod] = field(default_factory=list)
     # Whether the pod tried last was one that a question is about; so before any was tried.
     _was_in_focus: bool = field(init=False, default=True)
+    before: InitVar[Engine | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, before: Engine | None) -> None:
         if self.options.plugin_timeout:
             self.caller.limit_calls(self.options.plugin_timeout)
         if self.options.trace_calls:
@@ -115,7 +118,10 @@ class Engine:
         self.catalog = PodCatalog(resources_rule(release))
         self.snapshot = self._running_pods()
         self.extenders = ExtenderRunner.of(
-            self.configuration.extenders, self.nominator, self.options.extenders
+            self.configuration.extenders,
+            self.nominator,
+            self.options.extenders,
+            None if before is None else before.extenders,
         )
         if release.enabled(POD_GROUP_GATE):
             names = {profile.scheduler_name for profile in self.configuration.profiles}

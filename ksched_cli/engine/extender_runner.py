@@ -112,16 +112,28 @@ class ExtenderRunner:
 
     @classmethod
     def of(
-        cls, configured: Sequence[Extender], nominator: Nominator, options: ExtenderOptions
+        cls,
+        configured: Sequence[Extender],
+        nominator: Nominator,
+        options: ExtenderOptions,
+        before: ExtenderRunner | None = None,
     ) -> ExtenderRunner:
-        """Raises KschedError where TLS or a file is of no use."""
+        """before: of the same run, which this one continues. Raises KschedError where TLS or a file
+        is of no use."""
         if not options.used or not configured:
             return cls()
         # The HTTP client is loaded for those who need it.
         from ksched_cli.extenders.build import Extenders
 
         warn = options.warn or (lambda line: None)
-        extenders = Extenders.build(configured, nominator, warn, options.record, options.replay)
+        extenders = Extenders.build(
+            configured,
+            nominator,
+            warn,
+            options.record,
+            options.replay,
+            None if before is None else before._extenders,
+        )
         return cls(extenders, options.bind)
 
     def check(self) -> None:

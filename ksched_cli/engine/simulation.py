@@ -27,8 +27,8 @@ class Simulation(Engine):
 
     scheduler: PassScheduler = field(init=False)
 
-    def __post_init__(self) -> None:
-        Engine.__post_init__(self)
+    def __post_init__(self, before: Engine | None) -> None:
+        Engine.__post_init__(self, before)
         self.scheduler = PassScheduler(self)
 
     @contextmanager

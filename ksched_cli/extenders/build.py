@@ -40,11 +40,17 @@ class Extenders:
         warn: Callable[[str], None],
         record: str = "",
         replay: str = "",
+        before: Extenders | None = None,
     ) -> Extenders:
-        """record, replay: files, or "". Raises KschedError where a file or TLS is unusable."""
+        """record, replay: files, or ""; before: of the same run, which these continue: its files
+        are theirs from now on. Raises KschedError where a file or TLS is unusable."""
         extenders = cls(warn)
-        extenders._replay = Replay(replay) if replay else None
-        extenders._recording = Recording(record) if record else None
+        if before is None:
+            extenders._replay = Replay(replay) if replay else None
+            extenders._recording = Recording(record) if record else None
+        else:
+            extenders._replay, extenders._recording = before._replay, before._recording
+            before._replay = before._recording = None
         node_json = NodeJsonCache()
         extenders.all = tuple(
             HTTPExtender(

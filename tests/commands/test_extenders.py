@@ -83,6 +83,30 @@ def test_a_recorded_run_is_repeated_without_the_server(
     assert (code, err) == (0, "")
 
 
+def test_a_recording_goes_on_when_nodes_join(
+    ksched: Ksched,
+    write_state: WriteState,
+    write_config: WriteConfig,
+    serve: Serve,
+    tmp_path: Path,
+) -> None:
+    """Three pods come, and a node joins before the third: three calls, of two and three nodes."""
+    server = serve({"/filter": everything})
+    config = write_config(config_text({"urlPrefix": server.url, "filterVerb": "filter"}))
+    timeline, calls = tmp_path / "timeline.json", tmp_path / "calls.jsonl"
+    events = [{"at": at, "pod": pod(f"p{at}", cpu=1)} for at in (0, 1, 3)]
+    header = {"apiVersion": "ksched/v1", "kind": "Timeline"}
+    joining = {"at": 2, "put": node("c")}
+    timeline.write_text(json.dumps({**header, "events": [*events, joining]}))
+    options = ("--state", write_state(node("a"), node("b")), "--config", config, "-o", "json")
+    first = ksched("replay", timeline, *options, "--record-extenders", calls)
+    lines = map(json.loads, calls.read_text().splitlines())
+    assert [len(line["request"]["Nodes"]["items"]) for line in lines] == [2, 2, 3]
+    again = ksched("replay", timeline, *options, "--replay-extenders", calls)
+    assert again[:2] == first[:2]
+    assert len(server.calls) == 3
+
+
 def test_a_replay_without_the_answer_is_an_error_that_says_what_to_do(
     run: Ksched, tmp_path: Path
 ) -> None:

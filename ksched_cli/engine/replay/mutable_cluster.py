@@ -262,6 +262,7 @@ class MutableCluster:
             self.options,
             caller=before.caller,
             waiting=before.waiting,
+            before=before,
         )
         return before
 
