@@ -16,7 +16,7 @@ from ksched_cli.analysis.audit import AuditResult
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.analysis.compare import Comparison
 from ksched_cli.analysis.compare_replays import ReplayComparison
-from ksched_cli.analysis.draws import DrawnComparison
+from ksched_cli.analysis.draws import DrawnComparison, ReplayDraws
 from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.expectations import ExpectationsResult
 from ksched_cli.analysis.explain import Explanation
@@ -57,6 +57,7 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "pending_report": (PendingReport,),
     "plugin_list": (PluginList,),
     "preemption_result": (PreemptionResult,),
+    "replay_draws": (ReplayDraws,),
     "replay_result": (ReplayResult,),
     "schedule_result": (ScheduleResult,),
     "snapshot_result": (SnapshotResult,),

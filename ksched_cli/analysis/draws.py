@@ -105,6 +105,33 @@ class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
         )
 
 
+class ReplayDraws(StateAnswer, frozen=True, kw_only=True):
+    """Several draws of one replay: every figure is a mean with its 95 % interval (Student's t).
+
+    timeline: the file
+    summary: figures as `sweep` has those of a replay, each as {mean, low, high}
+    figures: by name, as `wait.mean`
+    """
+
+    COMMAND: ClassVar = "replay"
+
+    kind: Literal["ReplayDraws"] = "ReplayDraws"
+    timeline: str
+    seeds: tuple[int, ...]
+    summary: Mapping[str, Any]
+    figures: Annotated[Mapping[str, Interval], HIDDEN]
+
+
+def replay_draws(
+    timeline: str, figures: Sequence[Mapping[str, float]], seeds: Sequence[int]
+) -> ReplayDraws:
+    """figures: one per seed, in the order of the seeds"""
+    intervals = _intervals(figures)
+    return ReplayDraws(
+        timeline=timeline, seeds=tuple(seeds), summary=_nested(intervals), figures=intervals
+    )
+
+
 def compare_draws(
     runs: Sequence[NamedRun],
     figures: Sequence[Sequence[Mapping[str, float]]],
@@ -115,13 +142,13 @@ def compare_draws(
     for named, own in zip(runs, figures, strict=True):
         common = _common(own)
         paired = [name for name in _common(figures[0]) if name in common and own is not figures[0]]
-        intervals = {name: Interval.of([each[name] for each in own]) for name in common}
+        intervals = _intervals(own)
         sides.append(
             DrawnSide(
                 named.name,
                 named.run,
                 named.differs_in,
-                _nested({name: _rounded(interval) for name, interval in intervals.items()}),
+                _nested(intervals),
                 {name: _difference(name, figures[0], own) for name in paired},
                 intervals,
             )
@@ -147,15 +174,19 @@ def _rounded(interval: Interval) -> Interval:
 
 
 def _nested(figures: Mapping[str, Interval]) -> dict[str, Any]:
-    """`utilization.cpu.mean` as a document has it."""
+    """Rounded, and `utilization.cpu.mean` as a document has it."""
     nested: dict[str, Any] = {}
     for name, interval in figures.items():
         *path, key = name.split(".")
         inner = nested
         for step in path:
             inner = inner.setdefault(step, {})
-        inner[key] = interval
+        inner[key] = _rounded(interval)
     return nested
+
+
+def _intervals(draws: Sequence[Mapping[str, float]]) -> dict[str, Interval]:
+    return {name: Interval.of([draw[name] for draw in draws]) for name in _common(draws)}
 
 
 def _common(draws: Sequence[Mapping[str, float]]) -> list[str]:

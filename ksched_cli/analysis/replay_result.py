@@ -27,6 +27,7 @@ from ksched_cli.engine.replay.autoscaler.state import Reason, ScaleAction
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord, ReplayAttempt
 from ksched_cli.engine.replay.replay import Replay
+from ksched_cli.engine.scheduling_cycle import first_by_name
 from ksched_cli.kube.time import SECOND
 
 Seconds = Annotated[float, Meta(ge=0)]
@@ -35,12 +36,15 @@ AttemptEnd = Literal["scheduled", "unschedulable", "error", "waiting"]
 
 HOUR = 3_600 * SECOND
 _POINTS = 1_000  # of curves
+# From so many ties on, and such a share of the placements, they decided much.
+_MANY_TIES, _MUCH = 10, 0.2
 
 
 class ReplaySummary(Part, frozen=True):
     """How many of what.
 
     events: of the timeline
+    tied: of the placed ones those for which several nodes were equally good
     running: on nodes at the end
     ended: that ran for as long as they were to
     evicted: by preemption, which are not created again, and by the autoscaler, of which those with
@@ -53,6 +57,7 @@ class ReplaySummary(Part, frozen=True):
     events: Count
     attempts: Count
     placed: Count
+    tied: Count
     running: Count
     ended: Count
     evicted: Count
@@ -69,6 +74,7 @@ class ReplaySummary(Part, frozen=True):
             events=counts.events,
             attempts=counts.attempts,
             placed=counts.placed,
+            tied=counts.tied,
             running=len(replay.cluster.bound),
             ended=counts.ended,
             evicted=counts.evicted,
@@ -77,6 +83,20 @@ class ReplaySummary(Part, frozen=True):
             gated=outcomes[PodOutcome.GATED],
             ignored=counts.ignored,
         )
+
+
+def tie_warning(replay: Replay) -> str:
+    """That ties decided much of it, or ""."""
+    counts = replay.log.counts
+    if counts.tied < _MANY_TIES or counts.tied < counts.placed * _MUCH:
+        return ""
+    is_drawn = replay.cluster.options.tie_break is not first_by_name
+    how = "by one draw each" if is_drawn else "by the nodes' names"
+    return (
+        f"ties decided {counts.tied:,} of {counts.placed:,} placements "
+        f"({counts.tied / counts.placed:.0%}), {how}: other draws may give other waiting times; "
+        "--seeds 10 says by how much they differ"
+    )
 
 
 class GroupWaits(Part, frozen=True):

@@ -11,9 +11,9 @@ import typer
 
 from ksched_cli import program_name
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.command_line import option, whole_number
-from ksched_cli.commands.options import Before, StateOptions
-from ksched_cli.errors import PluginDefectError, UsageError
+from ksched_cli.commands.command_line import option
+from ksched_cli.commands.options import Before, Seeds, StateOptions
+from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_paths import check_standard_input
 
 if TYPE_CHECKING:
@@ -37,14 +37,7 @@ class CompareOptions(StateOptions):
         str,
         option("Replay this timeline on each side, as `replay` does: who waits how long.", "FILE"),
     ] = ""
-    seeds: Annotated[
-        int | None,
-        option(
-            "Draw ties N times on each side; report means with 95 % intervals.",
-            "N",
-            parser=whole_number("--seeds", 2, 1_000),
-        ),
-    ] = None
+    seeds: Seeds = None
     vs: Annotated[
         list[str] | None,
         option(
@@ -125,8 +118,9 @@ def _with_usages(answer: Comparison, sides: Sequence[Side]) -> Comparison:
 
 def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
     from ksched_cli.analysis import compare_replays as analysis
+    from ksched_cli.analysis.replay_result import tie_warning
     from ksched_cli.commands import runs
-    from ksched_cli.commands.output import limit, show_of_state
+    from ksched_cli.commands.output import limit, show_of_state, warn
     from ksched_cli.report import compare_replays as renderer
     from ksched_cli.report.forms import Report
     from ksched_cli.report.table import PAGE
@@ -137,6 +131,8 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
     for side in sides:
         evicts = bool(side.replay.log.counts.evicted)
         runs.report_defects(side.replay.cluster.engine, options.debug, evicts=evicts)
+        if warning := tie_warning(side.replay):
+            warn(f"{side.named.name}: {warning}")
     report = Report(
         lambda: answer,
         table=lambda: renderer.table(answer, limit(options.everything)),
@@ -151,6 +147,7 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
 def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
     from ksched_cli.analysis.draws import compare_draws
     from ksched_cli.commands import runs
+    from ksched_cli.commands.draws import figures_of_draws
     from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import draws as renderer
     from ksched_cli.report.forms import Report
@@ -163,10 +160,7 @@ def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Op
         )
     )
     sides = named(described, opener.inputs)
-    figures = _draw(sides, opener, options.seeds or 0)
-    for run, draws in zip(described, figures, strict=True):
-        if any(draw["evicted"] for draw in draws):
-            runs.warn_of_missing_budgets(opener.state(run))
+    figures = figures_of_draws(sides, opener, options.seeds or 0)
     seeds = [(described[0].seed or 0) + index for index in range(options.seeds or 0)]
     answer = compare_draws(sides, figures, seeds)
     report = Report(
@@ -176,33 +170,6 @@ def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Op
     )
     show_of_state(report, options, _changes(map(opener.state, described)))
     return ExitCode.NO if answer.differs else ExitCode.YES
-
-
-def _draw(sides: Sequence[NamedRun], opener: Opener, count: int) -> list[list[Mapping[str, float]]]:
-    """The figures of each side, draw by draw, with one seed after the other. Raises UsageError
-    where a draw does not come to its end, PluginDefectError where a plugin is to blame."""
-    from msgspec.structs import replace as with_fields
-
-    from ksched_cli.commands import progress
-    from ksched_cli.sweep.outcome import Failed, Performer, Task
-    from ksched_cli.sweep.preparation import Shared
-
-    performer = Performer(Shared(opener.inputs), opener)
-    figures: list[list[Mapping[str, float]]] = [[] for _ in sides]
-    with progress.of_runs("draws") as on_progress:
-        for index in range(count):
-            for side, own in zip(sides, figures, strict=True):
-                run = with_fields(side.run, seed=(side.run.seed or 0) + index)
-                outcome = performer.perform(Task("", run))
-                if isinstance(outcome, Failed):
-                    message = f"{side.name}, seed {run.seed}: {outcome.error}"
-                    if outcome.is_defect:
-                        raise PluginDefectError(message, "")
-                    raise UsageError(message)
-                own.append(outcome.figures())
-            if on_progress is not None:
-                on_progress(index + 1, count)
-    return figures
 
 
 def _replay(named: NamedRun, opener: Opener) -> ReplaySide:

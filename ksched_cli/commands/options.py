@@ -170,6 +170,14 @@ TracedPods = Annotated[
 TieBreak = Annotated[
     str, option("Among equally good nodes: the first by name, or a draw.", "name|random")
 ]
+Seeds = Annotated[
+    int | None,
+    option(
+        "Draw ties N times in each run; report means with 95 % intervals.",
+        "N",
+        parser=whole_number("--seeds", 2, 1_000),
+    ),
+]
 PodName = Annotated[
     str,
     typer.Argument(metavar="POD", help=POD_HELP, autocompletion=complete_pod),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option
-from ksched_cli.commands.options import ReplayableOptions
+from ksched_cli.commands.options import ReplayableOptions, Seeds
 from ksched_cli.commands.signals import EndedBySignal, Interruption
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
@@ -48,6 +48,7 @@ class ReplayCommandOptions(ReplayableOptions):
     save_state: SaveState = ""
     usage: Usage = False
     checkpoint: CheckpointFile = ""
+    seeds: Seeds = None
 
 
 def replay(
@@ -69,6 +70,9 @@ def replay(
     from ksched_cli.commands.output import show_of_state
 
     _check(options)
+    name = "standard input" if timeline == "-" else timeline
+    if options.seeds:
+        return _draw(options, timeline, name)
     described = runs.run_of(options, timeline=timeline)
     run = _Run(described, runs.opener(described), options, [] if _lists_pods(options) else None)
     replay = run.run()
@@ -77,13 +81,36 @@ def replay(
     if options.save_state and not replay.is_interrupted:
         _save(replay, options.save_state)
     changes = run.opener.state(described).changes
-    name = "standard input" if timeline == "-" else timeline
     show_of_state(_report(replay, name, options, run.records), options, changes)
     if replay.is_interrupted:
         raise EndedBySignal(run.interruption.number)
     if replay.scheduler.failed:
         return ExitCode.DEFECT
     return ExitCode.NO if replay.pending() else ExitCode.YES
+
+
+def _draw(options: ReplayCommandOptions, timeline: str, name: str) -> ExitCode:
+    """Several draws of it."""
+    from ksched_cli.analysis.draws import replay_draws
+    from ksched_cli.commands import runs
+    from ksched_cli.commands.draws import figures_of_draws
+    from ksched_cli.commands.output import limit, show_of_state
+    from ksched_cli.report import draws as renderer
+    from ksched_cli.report.forms import Report
+    from ksched_cli.run.differences import NamedRun
+
+    first, count = options.seed or 0, options.seeds or 0
+    options = replace(options, tie_break="random", seed=first)
+    described = runs.run_of(options, timeline=timeline)
+    opener = runs.opener(described)
+    runs.introduce(opener.replay(described).cluster.engine)
+    (figures,) = figures_of_draws([NamedRun("", described)], opener, count)
+    answer = replay_draws(name, figures, range(first, first + count))
+    report = Report(
+        lambda: answer, table=lambda: renderer.replay_table(answer, limit(options.everything))
+    )
+    show_of_state(report, options, opener.state(described).changes)
+    return ExitCode.NO if any(draw["pending"] for draw in figures) else ExitCode.YES
 
 
 def _is_data(options: ReplayCommandOptions) -> bool:
@@ -108,6 +135,22 @@ def _check(options: ReplayCommandOptions) -> None:
         check_writable(options.save_state)
     if options.usage and options.output is not Form.CSV:
         raise UsageError("--usage does nothing without -o csv")
+    if options.seeds:
+        _check_draws(options)
+
+
+def _check_draws(options: ReplayCommandOptions) -> None:
+    """Raises UsageError for what is of a single draw."""
+    given = {
+        "--trace": options.trace,
+        "--summary": options.summary,
+        "--save-state": options.save_state,
+        "--checkpoint": options.checkpoint,
+        "--record-extenders": options.record_extenders,
+        f"-o {options.output.value}": options.output in (Form.CSV, Form.NAME),
+    }
+    for option in (option for option, is_given in given.items() if is_given):
+        raise UsageError(f"--seeds cannot be combined with {option}, which is of a single draw")
 
 
 @dataclass(slots=True)
@@ -123,6 +166,7 @@ class _Run:
 
     def run(self) -> Replay:
         """Raises EndedBySignal where it is interrupted and its checkpoint has been written."""
+        from ksched_cli.analysis.replay_result import tie_warning
         from ksched_cli.commands import progress, runs
         from ksched_cli.commands.output import warn
         from ksched_cli.run.open import Watch
@@ -150,7 +194,7 @@ class _Run:
                 replay.run()
         if self._checkpoints is not None:
             self._checkpoints.finish()
-        for line in replay.applier.warnings:
+        for line in filter(None, (*replay.applier.warnings, tie_warning(replay))):
             warn(line)
         if replay.is_interrupted:
             warn(f"interrupted at {replay.clock.text}: the result is of the time until then")

@@ -115,12 +115,13 @@ class Batch:
         """The best nodes that are left."""
         return self.rows[(self.totals == self.totals.max()).nonzero()[0]]
 
-    def take_best(self, tie_break: Callable[[Rows], int]) -> int:
-        """The best node that is left, which is taken then."""
+    def take_best(self, tie_break: Callable[[Rows], int]) -> tuple[int, bool]:
+        """The best node that is left, which is taken then, and whether others were as good."""
         ties = self.best()
-        row = tie_break(ties) if len(ties) > 1 else int(ties[0])
+        is_tied = len(ties) > 1
+        row = tie_break(ties) if is_tied else int(ties[0])
         self._take(row)
-        return row
+        return row, is_tied
 
     def _take(self, row: int) -> None:
         self.totals[self.rows == row] = _TAKEN
@@ -132,9 +133,10 @@ class Batching:
 
     attempts: how many there have been, of all profiles
     hint:     the row that the attempt under way was given, or None
+    hint_is_tied: others were as good
     """
 
-    __slots__ = ("_batches", "_clock", "_tie_break", "attempts", "hint")
+    __slots__ = ("_batches", "_clock", "_tie_break", "attempts", "hint", "hint_is_tied")
 
     def __init__(
         self, batches: dict[str, Batch], tie_break: Callable[[Rows], int], clock: Clock
@@ -144,6 +146,7 @@ class Batching:
         self._tie_break = tie_break
         self.attempts = 0
         self.hint: int | None = None
+        self.hint_is_tied = False
 
     @classmethod
     def of(
@@ -180,7 +183,7 @@ class Batching:
         if batch is None or (is_nominated and framework.handle.release.rules.rescores_last_node):
             return self.hint
         if self._continues(batch, evaluation, self.attempts):
-            self.hint = batch.take_best(self._tie_break)
+            self.hint, self.hint_is_tied = batch.take_best(self._tie_break)
         return self.hint
 
     def next_candidates(self, evaluation: Evaluation) -> Rows:
@@ -198,7 +201,7 @@ class Batching:
         if is_hint:
             batch = self._batches[evaluation.framework.profile.scheduler_name]
             self._continues(batch, evaluation, self.attempts)
-            self.hint = batch.take_best(lambda _: row)
+            self.hint, self.hint_is_tied = batch.take_best(lambda _: row)
         self.store(evaluation, row)
 
     def _continues(self, batch: Batch, evaluation: Evaluation, attempt: int) -> bool:

@@ -100,6 +100,7 @@ class ExtenderRunner:
     """Calls the extenders of a run.
 
     sends_bindings: whether binders are really called
+    built: the extenders with what they share; None where none are called
     """
 
     def __init__(self, extenders: Extenders | None = None, sends_bindings: bool = False) -> None:
@@ -107,7 +108,7 @@ class ExtenderRunner:
         self.filters = any(extender.is_filter for extender in self.extenders)
         self.prioritizes = any(extender.is_prioritizer for extender in self.extenders)
         self._sends_bindings = sends_bindings
-        self._extenders = extenders
+        self.built = extenders
         self._end = None if extenders is None else finalize(self, extenders.close)
 
     @classmethod
@@ -132,15 +133,15 @@ class ExtenderRunner:
             warn,
             options.record,
             options.replay,
-            None if before is None else before._extenders,
+            None if before is None else before.built,
         )
         return cls(extenders, options.bind)
 
     def check(self) -> None:
         """To be called after plugins have asked extenders, for a plugin's failure ends an attempt
         only. Raises UsageError where the run cannot go on."""
-        if self._extenders is not None and self._extenders.failure is not None:
-            raise self._extenders.failure
+        if self.built is not None and self.built.failure is not None:
+            raise self.built.failure
 
     def close(self) -> None:
         """Ends connections and files; at the latest this happens with the program's end."""

@@ -90,6 +90,7 @@ class Attempt(Struct, frozen=True):
     score:     the node's total, where nodes were scored
     evaluated: how many nodes were looked at, as kube-scheduler counts them
     ties:      the best nodes, when more than one, by name; kept with the detail
+    is_tied:   several nodes were equally good, and the tie-break chose
     permit:    Wait for a pod that was allowed in the end, else what rejected it
     bind:      a status of PreBind or Bind other than success
     waited:    for how many seconds Permit made it wait, where it did
@@ -106,6 +107,7 @@ class Attempt(Struct, frozen=True):
     evaluated: int = 0
     pre_filter: Status | None = None
     ties: tuple[str, ...] = ()
+    is_tied: bool = False
     reserve: Status | None = None
     permit: Status | None = None
     bind: Status | None = None

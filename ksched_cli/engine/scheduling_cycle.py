@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
 from msgspec import Struct, structs
 
 from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
@@ -202,14 +203,18 @@ class SchedulingCycle:
         feasible, keys = evaluation.feasible, evaluation.keys
         best: int | None = None
         names: tuple[str, ...] = ()
+        batching = self.pipeline.batching
+        is_tied = False
         if keys is not None and self.tie_break is first_by_name and not detailed:
             key = keys.item(keys.argmax())
             row, best = TIE_MASK - (key & TIE_MASK), key >> TIE_BITS
+            is_tied = int(np.count_nonzero(keys >= best << TIE_BITS)) > 1
         else:
-            row, best, names = self._choose_among(evaluation)
+            row, best, names, is_tied = self._choose_among(evaluation)
         pod, framework = evaluation.pod, evaluation.framework
-        if self.pipeline.batching is not None:
-            self.pipeline.batching.store(evaluation, row)
+        if batching is not None:
+            is_tied |= batching.hint_is_tied and row == batching.hint
+            batching.store(evaluation, row)
         if detailed and self.on_choice is not None:
             self.on_choice(row)
         record = Attempt(
@@ -219,26 +224,29 @@ class SchedulingCycle:
             best,
             len(feasible) + evaluation.statuses.own_count,
             ties=names,
+            is_tied=is_tied,
             detail=_detail(evaluation) if detailed else NO_DETAIL,
         )
         return self.binding.assume(framework, evaluation.state, pod, row, record)
 
-    def _choose_among(self, evaluation: Evaluation) -> tuple[int, int | None, tuple[str, ...]]:
-        """The row with the highest total, that total, and in detail the names where several have
-        it."""
+    def _choose_among(
+        self, evaluation: Evaluation
+    ) -> tuple[int, int | None, tuple[str, ...], bool]:
+        """The row with the highest total, that total, and whether several have it, with their names
+        in detail."""
         feasible, totals = evaluation.feasible, evaluation.totals
         if totals is None:
-            return int(feasible.indices()[0]), None, ()
+            return int(feasible.indices()[0]), None, (), False
         best = totals[totals.argmax()]
         ties = (totals == best).nonzero()[0]
         if feasible.rows is not None:
             ties = feasible.rows[ties]
         if len(ties) == 1:
-            return ties.item(0), best.item(), ()
+            return ties.item(0), best.item(), (), False
         names: tuple[str, ...] = ()
         if self.pipeline.detailed:
             names = tuple(self.pipeline.snapshot.names[tie] for tie in sorted(ties.tolist()))
-        return self.tie_break(ties), best.item(), names
+        return self.tie_break(ties), best.item(), names, True
 
     def _no_fit(self, evaluation: Evaluation) -> Outcome:
         """Asks the PostFilter plugins to make room."""

@@ -1,9 +1,15 @@
-"""An answer of `compare --seeds`: what the sides come to over several draws, and whether they
-differ by more than the noise."""
+"""Answers of `compare --seeds` and `replay --seeds`: what the sides come to over several draws, and
+whether they differ by more than the noise."""
 
 from __future__ import annotations
 
-from ksched_cli.analysis.draws import DifferenceInterval, DrawnComparison, DrawnSide, Interval
+from ksched_cli.analysis.draws import (
+    DifferenceInterval,
+    DrawnComparison,
+    DrawnSide,
+    Interval,
+    ReplayDraws,
+)
 from ksched_cli.report.compare import because_of
 from ksched_cli.report.table import GREEN, YELLOW, Limit, columns, paragraph, verdict
 
@@ -36,7 +42,7 @@ def table(answer: DrawnComparison, limit: Limit) -> str:
     )
     rows = [
         (
-            name.removeprefix("utilization."),
+            _label(name),
             *(_text(side.figures.get(name)) for side in answer.sides),
             *(_difference(side.differences.get(name)) for side in answer.sides[1:]),
         )
@@ -52,12 +58,33 @@ def table(answer: DrawnComparison, limit: Limit) -> str:
     return f"{headline(answer, limit)}\n\n{columns(headers, rows, limit)}"
 
 
+def replay_table(answer: ReplayDraws, limit: Limit) -> str:
+    """A row per figure that is not 0 in every draw: mean and 95 % interval."""
+    rows = [
+        (_label(name), _number(each.mean), _range(each))
+        for name, each in answer.figures.items()
+        if each.low or each.high
+    ]
+    headers = (f"OF {len(answer.seeds):,} DRAWS", "MEAN", "95 % INTERVAL")
+    return columns(headers, rows, limit)
+
+
+def _label(name: str) -> str:
+    """With the unit of times."""
+    is_time = name.startswith(("wait.", "jobCompletionTime."))
+    return name.removeprefix("utilization.") + " (s)" * is_time
+
+
+def _range(interval: Interval) -> str:
+    return f"[{_number(interval.low)}, {_number(interval.high)}]"
+
+
 def _text(interval: Interval | None) -> str:
     if interval is None:
         return ""
     if interval.low == interval.high:
         return _number(interval.mean)
-    return f"{_number(interval.mean)} [{_number(interval.low)}, {_number(interval.high)}]"
+    return f"{_number(interval.mean)} {_range(interval)}"
 
 
 def _difference(interval: DifferenceInterval | None) -> str:

@@ -298,3 +298,100 @@ def test_a_checkpoint_of_another_autoscaler_is_refused(
     without = fingerprint_of(run, Opener([run]))
     assert without == fingerprint_of(run, Opener([run]))
     assert without != fingerprint_of(scaled, Opener([scaled]))
+
+
+# -- ties ------------------------------------------------------------------------------------------
+
+# Ten pods, a second apart, on twenty nodes alike: the first sees twenty equal nodes, the last eleven
+# empty ones, which are better than those with a pod. All ten are ties.
+TIED = [{"at": at, "pod": pod(f"p{at}", cpu=1), "runsFor": 60} for at in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("options", "how"),
+    [((), "the nodes' names"), (("--tie-break", "random", "--seed", 1), "one draw each")],
+)
+def test_ties_that_decide_much_are_said(
+    options: tuple[object, ...],
+    how: str,
+    ksched: Ksched,
+    write_state: WriteState,
+    tmp_path: Path,
+) -> None:
+    state = write_state(*(node(f"n{index}", cpu=4) for index in range(20)))
+    command = ("replay", write(tmp_path, TIED), "--state", state, "-o", "json", *options)
+    _, out, err = ksched(*command, "--kubernetes-version", "1.34")
+    result = json.loads(out)
+    assert result["summary"]["tied"] == 10
+    (warning,) = result["warnings"]
+    assert warning.startswith(f"ties decided 10 of 10 placements (100%), by {how}: ")
+    assert warning in err
+
+
+@pytest.mark.parametrize("minor", ["1.34", "1.37"])
+def test_a_node_of_the_last_ranking_is_a_tie_as_any_other(
+    minor: str, ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    """Ten pods come at once, and each fills its node of twenty: from 1.35 on they share a ranking."""
+    state = write_state(*(node(f"n{index}", cpu=1) for index in range(20)))
+    events = [{**event, "at": 0} for event in TIED]
+    command = ("replay", write(tmp_path, events), "--state", state, "--kubernetes-version", minor)
+    _, out, _ = ksched(*command, "-o", "json")
+    assert json.loads(out)["summary"]["tied"] == 10
+
+
+def test_where_one_node_is_best_nothing_is_a_tie(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    """A taint that is to be avoided is worth 300 points, all other plugins 200 at most."""
+    state = write_state(node("a", cpu=64, taints=["x:PreferNoSchedule"]), node("b", cpu=64))
+    command = ("replay", write(tmp_path, TIED), "--state", state, "-o", "json", "--summary")
+    _, out, err = ksched(*command)
+    assert (json.loads(out)["summary"]["tied"], json.loads(out)["warnings"]) == (0, [])
+    assert "ties" not in err
+
+
+SPREAD = [
+    {"at": 0, "pod": pod("first", cpu=1), "runsFor": 100},
+    {"at": 1, "pod": pod("whole-a", cpu=2, spec={"nodeSelector": {"name": "a"}}), "runsFor": 10},
+]
+
+
+def test_several_draws_have_means_with_intervals(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    """Two nodes of two cores. The first pod is drawn to one of them, for 100 s; the second needs all
+    of a, and waits 99 s where the first is there, else not. Its wait is the greatest: of ten draws,
+    k of which go to a, the mean of the greatest is 9.9 k, and that of both pods half of it."""
+    nodes = [node(name, cpu=2, labels={"name": name}) for name in ("a", "b")]
+    command = ("replay", write(tmp_path, SPREAD), "--state", write_state(*nodes))
+    waits = []
+    for seed in range(10):
+        _, out, _ = ksched(*command, "--tie-break", "random", "--seed", seed, "-o", "json")
+        waits.append(json.loads(out)["waiting"]["all"]["max"])
+    assert set(waits) == {0, 99}
+    code, out, _ = ksched(*command, "--seeds", 10, "-o", "json")
+    result = conforms(json.loads(out), "replay_draws")
+    assert (code, result["kind"], result["seeds"]) == (0, "ReplayDraws", [*range(10)])
+    wait = result["summary"]["wait"]
+    assert wait["max"]["mean"] == pytest.approx(sum(waits) / 10)
+    assert wait["mean"]["mean"] == pytest.approx(sum(waits) / 20)
+    # Of k times 99 and 10 - k times 0 the variance is 99² k (10 - k) / 90; t(9) is 2.262.
+    went = waits.count(99)
+    half = 2.262 * (99**2 * went * (10 - went) / 90) ** 0.5 / 10**0.5
+    assert wait["max"]["high"] == pytest.approx(sum(waits) / 10 + half, abs=1e-3)
+    _, out, _ = ksched(*command, "--seeds", 10)
+    assert out.startswith("OF 10 DRAWS")
+    assert f"[{sum(waits) / 10 - half:.3g}, {sum(waits) / 10 + half:.3g}]" in out
+
+
+@pytest.mark.parametrize(
+    "options", [("--trace", "-o", "json"), ("-o", "csv"), ("--checkpoint", "x")]
+)
+def test_several_draws_have_no_single_one(
+    options: tuple[str, ...], ksched: Ksched, write_state: WriteState, timeline: Path
+) -> None:
+    command = ("replay", timeline, "--state", write_state(node("n")), "--seeds", 2)
+    code, _, err = ksched(*command, *options)
+    assert code == 2
+    assert "--seeds cannot be combined with" in err

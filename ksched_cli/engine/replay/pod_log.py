@@ -17,7 +17,8 @@ OnRecord = Callable[[PodRecord], None]
 @dataclass(slots=True)
 class Counts:
     """events: of the timeline. The others are of pods; attempts of all of them; absent: those that
-    were to be deleted and had gone before."""
+    were to be deleted and had gone before; tied: those placed where several nodes were equally
+    good."""
 
     events: Count = 0
     attempts: Count = 0
@@ -27,6 +28,7 @@ class Counts:
     deleted: Count = 0
     ignored: Count = 0
     absent: Count = 0
+    tied: Count = 0
 
 
 @dataclass(slots=True)

@@ -154,6 +154,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             snapshot.remove(pod, snapshot.row[outcome.attempt.node])
             snapshot.add(pod, snapshot.row[outcome.attempt.node])
         self.log.place(record, outcome.attempt.node, now)
+        self.log.counts.tied += outcome.attempt.is_tied
         if record.runs_for is not None:
             end = End(now + record.runs_for, pod.key, PodOutcome.ENDED)
             self.ends.schedule(pod.uid, end)
