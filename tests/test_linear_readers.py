@@ -33,6 +33,7 @@ from ksched_cli.scenario.autoscaler_file import read_autoscaler
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import read_scenario
 from ksched_cli.scenario.timeline import read_timeline
+from ksched_cli.scenario.timelines.csv_rows import CsvFile
 from ksched_cli.scenario.timelines.trace_csv import TraceColumns, TraceReader
 from ksched_cli.sweep.rows import RowsFile
 from ksched_cli.sweep.sweep_file import read_sweep
@@ -128,7 +129,7 @@ def autoscaler(path: Path) -> None:
 
 
 def trace(path: Path) -> None:
-    TraceReader(TraceColumns("t", {"cpu": ("c", "")}, name="n")).read(str(path))
+    TraceReader(TraceColumns("t", {"cpu": ("c", "")}, name="n")).read(CsvFile(str(path)))
 
 
 def sweep(path: Path) -> None:

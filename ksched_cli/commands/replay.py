@@ -149,8 +149,8 @@ def _check_draws(options: ReplayCommandOptions) -> None:
         "--record-extenders": options.record_extenders,
         f"-o {options.output.value}": options.output in (Form.CSV, Form.NAME),
     }
-    for option in (option for option, is_given in given.items() if is_given):
-        raise UsageError(f"--seeds cannot be combined with {option}, which is of a single draw")
+    for name in (name for name, is_given in given.items() if is_given):
+        raise UsageError(f"--seeds cannot be combined with {name}, which is of a single draw")
 
 
 @dataclass(slots=True)

@@ -10,14 +10,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode, as_command
-from ksched_cli.commands.command_line import Command, CommandGroup, option, whole_number
+from ksched_cli.commands.command_line import (
+    Command,
+    CommandGroup,
+    option,
+    positive_number,
+    whole_number,
+)
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.kube.time import parse_time
 
 if TYPE_CHECKING:
+    from ksched_cli.kube.quantity import Quantity
     from ksched_cli.scenario.timelines.event_lines import Plain
     from ksched_cli.scenario.timelines.generate import PodTemplate
+    from ksched_cli.scenario.timelines.trace_csv import (
+        NodeColumns,
+        Trace,
+        TraceColumns,
+        TraceRules,
+    )
 
 _SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _SUMMARY = "Timelines for ksched replay: of a dump, of a trace, at random."
@@ -150,7 +163,51 @@ class TraceOptions:
         str, option("When it ended; one that never had a node is deleted then.", "COLUMN")
     ] = ""
     duration: Annotated[str, option("How long it ran, instead of --ended.", "COLUMN")] = ""
-    node_label: Annotated[
+    created_default: Annotated[
+        str,
+        option(
+            "When pods came whose cell is empty, as the column has times; else an error.", "TIME"
+        ),
+    ] = ""
+    duration_default: Annotated[
+        str,
+        option(
+            "How long pods run whose --ended or --duration is empty; else an error.",
+            "DURATION|forever",
+        ),
+    ] = ""
+    replicas: Annotated[str, option("How many pods the row is: NAME-0, NAME-1, …", "COLUMN")] = ""
+    divide: Annotated[
+        list[str] | None,
+        option("Its column is the sum over the pods of a row; repeatable.", "RESOURCE"),
+    ] = None
+    gang: Annotated[
+        bool, option("The pods of a row are a PodGroup and placed together (--state-to).")
+    ] = False
+    where: Annotated[
+        list[str] | None,
+        option(
+            "Only rows with this value; repeatable: any of the values of a column.", "COLUMN=VALUE"
+        ),
+    ] = None
+    sample: Annotated[
+        int | None,
+        option(
+            "N of the rows, drawn at random.", "N", parser=whole_number("--sample", 1, MAX_PODS)
+        ),
+    ] = None
+    seed: Annotated[int, option("The same one draws the same --sample.", "N")] = 1
+    scale_time: Annotated[
+        float,
+        option(
+            "Multiply times and durations: 0.1 makes an hour six minutes.",
+            "F",
+            parser=positive_number("--scale-time"),
+        ),
+    ] = 1.0
+    skip_bad: Annotated[bool, option("Leave out rows that are wrong, and count them.")] = False
+    no_header: Annotated[bool, option("The first row is a row; columns are 1, 2, …")] = False
+    node_selector: Annotated[
         list[str] | None,
         option(
             "A label that its node must have; in the column, | separates alternatives, and "
@@ -170,6 +227,21 @@ class TraceOptions:
             "TIME",
         ),
     ] = ""
+    nodes: Annotated[str, option("The nodes, a row each, for --state-to.", "NODES.csv")] = ""
+    node_name: Annotated[str, option("Its name; else node-0, node-1, …", "COLUMN")] = ""
+    node_capacity: Annotated[
+        list[str] | None,
+        option(
+            "What a node has, as --request; pods are 110 by default. Repeatable.",
+            "RESOURCE=COLUMN[:UNIT]",
+        ),
+    ] = None
+    node_label: Annotated[
+        list[str] | None, option("A label of it; repeatable.", "LABEL=COLUMN")
+    ] = None
+    state_to: Annotated[
+        str, option("Write the nodes and the groups of --gang there, for --state.", "FILE.json")
+    ] = ""
     to: To = ""
 
 
@@ -181,39 +253,152 @@ def from_csv(
         str, typer.Argument(metavar="TRACE", help="CSV, gzipped or not; - is standard input.")
     ],
 ) -> ExitCode:
-    """A trace in CSV, a pod per row: the options say which column has what.
+    """A trace in CSV, a row per pod: the options say which column has what.
 
-    Times are numbers or RFC 3339. As the openb trace has it:
+    Times are numbers or RFC 3339. What is wrong with a row is an error with its line. The last line
+    on standard error says what was read. As the openb trace has it:
 
     ksched timeline from-csv openb_pod_list_default.csv --name name --created creation_time
     --scheduled scheduled_time --ended deletion_time --request cpu=cpu_milli:m
-    --request memory=memory_mib:Mi --request nvidia.com/gpu=num_gpu --node-label gpu-model=gpu_spec
+    --request memory=memory_mib:Mi --request nvidia.com/gpu=num_gpu
+    --node-selector gpu-model=gpu_spec --to pods.jsonl
+    --nodes openb_node_list_all_node.csv --node-name sn --node-capacity cpu=cpu_milli:m
+    --node-capacity memory=memory_mib:Mi --node-capacity nvidia.com/gpu=gpu
+    --node-label gpu-model=model --state-to nodes.json
     """
-    from ksched_cli.scenario.timelines.trace_csv import TIME_UNITS, TraceColumns, TraceReader
+    from ksched_cli.scenario.timelines.csv_rows import CsvFile
+    from ksched_cli.scenario.timelines.trace_csv import TraceColumns, TraceReader, read_nodes
 
-    if options.time_unit not in TIME_UNITS:
-        raise UsageError(f'--time-unit takes {", ".join(TIME_UNITS)}; not "{options.time_unit}"')
-    if options.duration and (options.ended or options.scheduled):
-        raise UsageError("--duration says how long pods ran: it goes without --scheduled, --ended")
-    if options.scheduled and not options.ended:
-        raise UsageError("--scheduled says when pods began to run: it needs --ended")
+    _check_trace(options)
     columns = TraceColumns(
         options.created,
-        {
-            resource: _with_unit(text)
-            for resource, text in _pairs(options.request, "--request").items()
-        },
+        _amounts(options.request, "--request"),
         options.name,
         options.namespace,
         options.priority,
         options.scheduled,
         options.ended,
         options.duration,
-        _pairs(options.node_label or (), "--node-label"),
+        _pairs(options.node_selector or (), "--node-selector"),
         _pairs(options.label or (), "--label"),
+        options.replicas,
     )
-    _write(*TraceReader(columns, options.time_unit, _start(options.start)).read(trace), options.to)
+    nodes = []
+    if options.nodes:
+        nodes = read_nodes(CsvFile(options.nodes, not options.no_header), _node_columns(options))
+    file = CsvFile(trace, not options.no_header, options.skip_bad)
+    read = TraceReader(columns, _rules(options, columns)).read(file)
+    if options.state_to:
+        _write_state([*nodes, *read.groups], options.state_to)
+    _write(read.header, read.events, options.to)
+    _note_trace(read)
     return ExitCode.YES
+
+
+def _check_trace(options: TraceOptions) -> None:
+    """Raises UsageError for options that do not go together."""
+    if options.duration and (options.ended or options.scheduled):
+        raise UsageError("--duration says how long pods ran: it goes without --scheduled, --ended")
+    if options.scheduled and not options.ended:
+        raise UsageError("--scheduled says when pods began to run: it needs --ended")
+    if options.duration_default and not (options.ended or options.duration):
+        raise UsageError("--duration-default is for empty cells of --ended or --duration")
+    for name, value in (("--divide", options.divide), ("--gang", options.gang)):
+        if value and not options.replicas:
+            raise UsageError(f"{name} needs --replicas, the column with how many pods a row is")
+    _check_nodes(options)
+
+
+def _check_nodes(options: TraceOptions) -> None:
+    """Raises UsageError for options of nodes that do not go together."""
+    of_nodes = (
+        ("--node-name", options.node_name),
+        ("--node-capacity", options.node_capacity),
+        ("--node-label", options.node_label),
+    )
+    for name, of_node in of_nodes:
+        if of_node and not options.nodes:
+            raise UsageError(
+                f"{name} is of the nodes of --nodes; what pods require of theirs is --node-selector"
+            )
+    if options.nodes and not options.node_capacity:
+        raise UsageError("--nodes needs --node-capacity, the columns with what the nodes have")
+    if bool(options.nodes or options.gang) != bool(options.state_to):
+        raise UsageError("--state-to is where the nodes of --nodes and the groups of --gang go")
+    if options.state_to:
+        from ksched_cli.live.snapshot_file import check_suffix, check_writable
+
+        check_suffix(options.state_to)
+        check_writable(options.state_to)
+
+
+def _rules(options: TraceOptions, columns: TraceColumns) -> TraceRules:
+    """Raises UsageError."""
+    from ksched_cli.scenario.timelines.trace_csv import FOREVER, TIME_UNITS, TraceRules
+
+    if options.time_unit not in TIME_UNITS:
+        raise UsageError(f'--time-unit takes {", ".join(TIME_UNITS)}; not "{options.time_unit}"')
+    divided = frozenset(options.divide or ())
+    for resource in sorted(divided - columns.requests.keys()):
+        raise UsageError(f"--divide {resource}: there is no --request of it")
+    default = options.duration_default
+    if default not in ("", FOREVER) and not default.replace(".", "", 1).isdecimal():
+        raise UsageError(f'--duration-default takes a number or {FOREVER}; not "{default}"')
+    where: dict[str, list[str]] = {}
+    for text in options.where or ():
+        column, separator, value = text.partition("=")
+        if not column or not separator:
+            raise UsageError(f'--where takes COLUMN=VALUE; not "{text}"')
+        where.setdefault(column, []).append(value)
+    return TraceRules(
+        unit=options.time_unit,
+        start=_start(options.start),
+        created_default=options.created_default,
+        duration_default=default,
+        divided=divided,
+        gang=options.gang,
+        where=where,
+        sample=options.sample or 0,
+        seed=options.seed,
+        scale=options.scale_time,
+    )
+
+
+def _node_columns(options: TraceOptions) -> NodeColumns:
+    from ksched_cli.scenario.timelines.trace_csv import NodeColumns
+
+    return NodeColumns(
+        _amounts(options.node_capacity or (), "--node-capacity"),
+        options.node_name,
+        _pairs(options.node_label or (), "--node-label"),
+    )
+
+
+def _note_trace(trace: Trace) -> None:
+    """What was read, left out, and why."""
+    from ksched_cli.commands.output import note
+    from ksched_cli.kube.time import SECOND
+    from ksched_cli.report.replay import duration
+    from ksched_cli.report.table import counted
+
+    parts = [f"{counted(trace.rows, 'row')} read"]
+    parts += [f"{count:,} left out {reason}" for reason, count in trace.left_out.items()]
+    requests = ", ".join(
+        f"{_amount_text(resource, amount)} {resource}"
+        for resource, amount in trace.requests.items()
+    )
+    span = duration(round(trace.span * SECOND))
+    pods = f"{counted(trace.pods, 'pod')} over {span}, that request {requests or 'nothing'}"
+    note(f"{', '.join(parts)}: {pods}")
+    if trace.first_bad:
+        note(f"the first that is wrong: {trace.first_bad}")
+
+
+def _amount_text(resource: str, amount: Quantity) -> str:
+    value = amount.nano_value() / 1e9
+    if resource in ("memory", "ephemeral-storage"):
+        return f"{value / 2**30:,.1f}Gi"
+    return f"{value:,.1f}".removesuffix(".0")
 
 
 # -- what options say -----------------------------------------------------------------------------
@@ -228,6 +413,11 @@ def _pairs(texts: Iterable[str], option: str) -> dict[str, str]:
             raise UsageError(f'{option} takes KEY=COLUMN; not "{text}"')
         pairs[key] = column
     return pairs
+
+
+def _amounts(texts: Iterable[str], option: str) -> dict[str, tuple[str, str]]:
+    """Of texts as RESOURCE=COLUMN[:UNIT]. Raises UsageError."""
+    return {resource: _with_unit(text) for resource, text in _pairs(texts, option).items()}
 
 
 def _with_unit(text: str) -> tuple[str, str]:
@@ -289,3 +479,14 @@ def _write(header: Plain, events: Iterable[Plain], path: str) -> None:
     with written_aside(path) as file:
         for line in lines(header, events):
             file.write(line)
+
+
+def _write_state(objects: Iterable[Plain], path: str) -> None:
+    """Raises UsageError where the file cannot be written."""
+    import msgspec
+
+    from ksched_cli.live.snapshot_file import snapshot_text, written_aside
+
+    with written_aside(path) as file:
+        for part in snapshot_text(map(msgspec.json.encode, objects), lambda: None):
+            file.write(part)

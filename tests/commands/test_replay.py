@@ -302,8 +302,8 @@ def test_a_checkpoint_of_another_autoscaler_is_refused(
 
 # -- ties ------------------------------------------------------------------------------------------
 
-# Ten pods, a second apart, on twenty nodes alike: the first sees twenty equal nodes, the last eleven
-# empty ones, which are better than those with a pod. All ten are ties.
+# Ten pods, a second apart, on twenty nodes alike: the first sees twenty equal nodes, the last one
+# eleven empty ones, which are better than those with a pod. All ten are ties.
 TIED = [{"at": at, "pod": pod(f"p{at}", cpu=1), "runsFor": 60} for at in range(10)]
 
 
@@ -332,7 +332,7 @@ def test_ties_that_decide_much_are_said(
 def test_a_node_of_the_last_ranking_is_a_tie_as_any_other(
     minor: str, ksched: Ksched, write_state: WriteState, tmp_path: Path
 ) -> None:
-    """Ten pods come at once, and each fills its node of twenty: from 1.35 on they share a ranking."""
+    """Ten pods come at once; each fills its node of twenty. From 1.35 on they share a ranking."""
     state = write_state(*(node(f"n{index}", cpu=1) for index in range(20)))
     events = [{**event, "at": 0} for event in TIED]
     command = ("replay", write(tmp_path, events), "--state", state, "--kubernetes-version", minor)
@@ -360,9 +360,9 @@ SPREAD = [
 def test_several_draws_have_means_with_intervals(
     ksched: Ksched, write_state: WriteState, tmp_path: Path
 ) -> None:
-    """Two nodes of two cores. The first pod is drawn to one of them, for 100 s; the second needs all
-    of a, and waits 99 s where the first is there, else not. Its wait is the greatest: of ten draws,
-    k of which go to a, the mean of the greatest is 9.9 k, and that of both pods half of it."""
+    """Two nodes of two cores. The first pod is drawn to one of them, for 100 s; the second needs
+    all of a, and waits 99 s where the first is there, else not. Its wait is the greatest: of ten
+    draws, k of which go to a, its mean is 9.9 k, and that of both pods' mean half of it."""
     nodes = [node(name, cpu=2, labels={"name": name}) for name in ("a", "b")]
     command = ("replay", write(tmp_path, SPREAD), "--state", write_state(*nodes))
     waits = []

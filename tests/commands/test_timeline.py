@@ -94,3 +94,82 @@ def test_what_cannot_be_done_is_one_message(
     assert (code, out) == (2, "")
     assert problem in err
     assert err.count("\n") <= 2
+
+
+JOBS = """job,submitted,seconds,pods,cores
+red,0,60,2,4
+blue,30,-5,1,1
+green,50,30,1,2
+"""
+
+
+def test_an_import_ends_with_what_was_read(ksched: Ksched, tmp_path: Path) -> None:
+    """Left are red with two pods of 4 cores at 0 and green with one of 2 cores at 50 s."""
+    trace = tmp_path / "jobs.csv"
+    trace.write_text(JOBS)
+    columns = ("--created", "submitted", "--duration", "seconds", "--request", "cpu=cores")
+    command = ("timeline", "from-csv", trace, "--name", "job", *columns, "--replicas", "pods")
+    code, out, err = ksched(*command)
+    assert (code, out) == (2, "")
+    assert f'error: {trace}:3:1: column "seconds": "-5" is negative' in err
+    code, out, err = ksched(*command, "--skip-bad")
+    assert (code, out.count("\n")) == (0, 4)
+    assert err.splitlines() == [
+        "3 rows read, 1 left out by --skip-bad: 3 pods over 50s, that request 10 cpu",
+        f'the first that is wrong: {trace}:3:1: column "seconds": "-5" is negative',
+    ]
+
+
+def test_gangs_and_nodes_of_csv_are_replayed(ksched: Ksched, tmp_path: Path) -> None:
+    """A node of 4 cores and one of 2: two pods of red with 2 cores each run from 0 to 60. Two of
+    green come at 10: one would fit, and both wait until 60, and for the end of a backoff, of 10 s
+    at most."""
+    jobs, nodes, pods, state = (
+        tmp_path / name for name in ("jobs.csv", "nodes.csv", "pods.jsonl", "state.json")
+    )
+    jobs.write_text("job,submitted,seconds,pods,cores\nred,0,60,2,4\ngreen,10,30,2,4\n")
+    nodes.write_text("name,cores\na,4\nb,2\n")
+    columns = ("--created", "submitted", "--duration", "seconds", "--request", "cpu=cores")
+    of_nodes = ("--nodes", nodes, "--node-name", "name", "--node-capacity", "cpu=cores")
+    command = ("timeline", "from-csv", jobs, "--name", "job", *columns, "--replicas", "pods")
+    code, _, err = ksched(*command, "--divide", "cpu", "--gang")
+    assert (code, "--state-to is where" in err) == (2, True)
+    options = ("--divide", "cpu", "--gang", *of_nodes, "--state-to", state, "--to", pods)
+    assert ksched(*command, *options)[0] == 0
+    gates = ("--kubernetes-version", "1.36")
+    gates += ("--feature-gates", "GenericWorkload=true,GangScheduling=true")
+    code, out, _ = ksched("replay", pods, "--state", state, *gates, "-o", "json")
+    assert code == 0
+    placed = {each["pod"]: each["placed"] for each in json.loads(out)["pods"]}
+    assert (placed["default/red-0"], placed["default/red-1"]) == (0, 0)
+    assert placed["default/green-0"] == placed["default/green-1"]
+    assert 60 <= placed["default/green-0"] < 70
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--divide", "cpu"), "--divide needs --replicas"),
+        (("--gang",), "--gang needs --replicas"),
+        (("--replicas", "r", "--divide", "memory"), "--divide memory: there is no --request of it"),
+        (("--node-label", "a=b"), "what pods require of theirs is --node-selector"),
+        (("--nodes", "n.csv"), "--nodes needs --node-capacity"),
+        (("--nodes", "n.csv", "--node-capacity", "cpu=c"), "--state-to is where"),
+        (("--state-to", "s.json"), "--state-to is where"),
+        (("--duration-default", "forever"), "is for empty cells of --ended or --duration"),
+        (("--duration", "d", "--duration-default", "long"), "takes a number or forever"),
+        (("--where", "x"), "--where takes COLUMN=VALUE"),
+        (("--where", "x=1"), 'there is no column "x"'),
+        (("--scale-time", "0"), "--scale-time takes"),
+        (("--sample", "0"), "--sample takes"),
+    ],
+)
+def test_options_of_a_trace_that_do_not_fit_are_refused(
+    options: tuple[str, ...], problem: str, ksched: Ksched, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("t,c,r,d\n0,1,1,5\n")
+    command = ("timeline", "from-csv", trace, "--created", "t", "--request", "cpu=c")
+    code, out, err = ksched(*command, *options)
+    assert (code, out) == (2, "")
+    assert problem in err

@@ -125,7 +125,7 @@ TRACE = [
 def _trace_commands(file: str, folder: Path) -> Sequence[Arguments]:
     columns = ("--created", "created", "--request", "cpu=cpu:m", "--request", "nvidia.com/gpu=gpu",
                "--name", "name", "--namespace", "namespace", "--priority", "priority",
-               "--node-label", "m=model", "--label", "team=team")  # fmt: skip
+               "--node-selector", "m=model", "--label", "team=team")  # fmt: skip
     out = str(folder / "out.jsonl")
     times = ("--scheduled", "scheduled", "--ended", "ended")
     return (("timeline", "from-csv", file, *columns, *times, "--to", out),

@@ -1,30 +1,43 @@
-"""A trace in CSV, a row per pod, as a timeline: Alibaba's, Google's, Azure's, one's own.
+"""A trace in CSV, a row per pod or per job of several, as a timeline: Alibaba's, Google's, Azure's,
+one's own; and its nodes.
 
-Which column has what says who knows the trace; nothing is guessed.
+The options say which column has what; nothing is guessed.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Mapping, Sequence
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from io import StringIO
 
-from ksched_cli.errors import InputError, Position
-from ksched_cli.kube.documents import decode_text, read_file
-from ksched_cli.kube.gzipped import unpacked
-from ksched_cli.kube.quantity import Quantity, QuantityError
+from ksched_cli.errors import InputError
+from ksched_cli.kube.quantity import Quantity
 from ksched_cli.kube.time import unix_seconds
+from ksched_cli.scenario.timelines.csv_rows import (
+    NATIVE,
+    CsvFile,
+    Row,
+    RowError,
+    count_in,
+    divided,
+    number_in,
+    quantity_in,
+)
 from ksched_cli.scenario.timelines.distributions import LONGEST
 from ksched_cli.scenario.timelines.event_lines import Plain, header, number
 
 # How many of it make a second.
 TIME_UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+FOREVER = "forever"
 _MAX_TEMPLATES = 1_000
+_MAX_REPLICAS = 100_000
 _ALTERNATIVES = "|"
-# Resources that need no limit; of others it is the request.
-_NATIVE = ("cpu", "memory", "ephemeral-storage")
+_HOSTNAME = "kubernetes.io/hostname"
+# A kubelet takes so many pods by default.
+_KUBELET_PODS = "110"
+_GROUP_VERSION = "scheduling.k8s.io/v1alpha2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +48,7 @@ class TraceColumns:
     selectors: node label → column; values with | between them are alternatives
     labels:    the pod's label → column
     duration:  how long it ran, instead of `scheduled` and `ended`
+    replicas:  how many pods a row is
     """
 
     created: str
@@ -47,139 +61,267 @@ class TraceColumns:
     duration: str = ""
     selectors: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    replicas: str = ""
 
     def named(self) -> Iterator[str]:
         single = (self.name, self.namespace, self.created, self.scheduled, self.ended)
-        yield from (name for name in (*single, self.duration, self.priority) if name)
+        more = (self.duration, self.priority, self.replicas)
+        yield from (name for name in (*single, *more) if name)
         yield from (column for column, _ in self.requests.values())
         yield from (*self.selectors.values(), *self.labels.values())
 
 
-class _RowError(Exception):
-    """What is wrong with a row."""
+@dataclass(frozen=True, slots=True)
+class TraceRules:
+    """What is made of the rows.
+
+    unit:    of times and durations that are numbers, one of TIME_UNITS
+    start:   what the time 0 is
+    created_default, duration_default: for cells that are empty; "": those are errors. A duration
+             may be FOREVER
+    divided: the resources whose column is the sum over the pods of a row
+    gang:    the pods of a row are placed together
+    where:   columns with the values that they may have
+    sample:  how many rows are drawn, by the seed; 0: all are taken
+    scale:   what times and durations are multiplied by
+    """
+
+    unit: str = "s"
+    start: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    created_default: str = ""
+    duration_default: str = ""
+    divided: frozenset[str] = frozenset()
+    gang: bool = False
+    where: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sample: int = 0
+    seed: int = 1
+    scale: float = 1.0
+
+
+@dataclass(slots=True)
+class Trace:
+    """What was read of a trace.
+
+    groups:   PodGroups of gangs
+    rows:     how many there were
+    left_out: by reason, how many of them
+    first_bad: what is wrong with the first that is wrong
+    span:     from the first to the last event, in seconds
+    requests: of all pods
+    """
+
+    header: Plain
+    events: list[Plain]
+    groups: list[Plain]
+    rows: int
+    left_out: Counter[str]
+    first_bad: str
+    span: float
+    pods: int
+    requests: Mapping[str, Quantity]
 
 
 @dataclass(slots=True)
 class TraceReader:
-    """Makes a timeline of a trace.
-
-    unit:  of times and durations that are numbers, one of TIME_UNITS
-    start: what the time 0 is
-    """
+    """Makes a timeline of a trace."""
 
     columns: TraceColumns
-    unit: str = "s"
-    start: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    rules: TraceRules = field(default_factory=TraceRules)
     _templates: dict[str, Plain] = field(default_factory=dict)
     _names: dict[tuple[str, ...], str] = field(default_factory=dict)
-    # By namespace and name, how many rows have it: the second is NAME-2.
-    _rows: dict[tuple[str, str], int] = field(default_factory=dict)
+    _manifests: dict[tuple[str, ...], Plain] = field(default_factory=dict)
+    # By namespace and name, the number that the next of that name gets: the second is NAME-2.
+    _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
+    _groups: list[Plain] = field(default_factory=list)
+    _requests: dict[str, Quantity] = field(default_factory=dict)
 
-    def read(self, path: str) -> tuple[Plain, list[Plain]]:
-        """The header and the events. Raises InputError with the line of a row that is wrong."""
-        raw, source = read_file(path)
-        reader = csv.DictReader(StringIO(decode_text(unpacked(raw, source), source), newline=""))
+    def read(self, file: CsvFile) -> Trace:
+        """Raises InputError with the lines of rows that are wrong."""
+        file.open()
+        file.check_columns(iter((*self.columns.named(), *self.rules.where)))
+        left_out: Counter[str] = Counter()
         events: list[tuple[float, Plain]] = []
-        try:
-            self._check_columns(reader.fieldnames or (), source)
-            for index, row in enumerate(reader):
-                if None in row or None in row.values():
-                    raise _RowError(f"expected {len(reader.fieldnames or ())} values")
-                events += self._events(row, index)
-        except (_RowError, csv.Error) as error:
-            raise InputError(source, str(error), position=Position(reader.line_num, 1)) from None
+        rows = 0
+        for index, line, row in self._chosen(file, left_out):
+            try:
+                own = list(self._events(row, index))
+            except RowError as error:
+                file.add_error(line, error)
+            else:
+                rows += 1
+                events += own
+        file.raise_errors()
+        if file.errors:
+            left_out["by --skip-bad"] = len(file.errors)
         if not events:
-            raise InputError(source, "there are no rows under the columns")
-        first = min(at for at, _ in events) // 1
+            many = f"all {left_out.total():,} rows are left out" if left_out else ""
+            raise InputError(file.source, many or "there are no rows under the columns")
+        start, span = self._shift(events, file.source)
+        return Trace(
+            header(start, self._templates),
+            [event for _, event in events],
+            self._groups,
+            rows + left_out.total(),
+            left_out,
+            file.errors[0].text() if file.errors else "",
+            span,
+            sum("pod" in event for _, event in events),
+            self._requests,
+        )
+
+    def _chosen(self, file: CsvFile, left_out: Counter[str]) -> Iterable[tuple[int, int, Row]]:
+        """Those of the sample, or all that --where leaves, with their number and line."""
+        rules = self.rules
+
+        def kept() -> Iterator[tuple[int, int, Row]]:
+            for index, (line, row) in enumerate(file.rows()):
+                if all(row[name].strip() in values for name, values in rules.where.items()):
+                    yield index, line, row
+                else:
+                    left_out["by --where"] += 1
+
+        if not rules.sample:
+            return kept()
+        rows = list(kept())
+        if len(rows) > rules.sample:
+            left_out["by --sample"] = len(rows) - rules.sample
+            draw = random.Random(rules.seed)  # nosec B311  # the same rows for the same seed
+            rows = sorted(draw.sample(rows, rules.sample), key=lambda each: each[0])
+        return rows
+
+    def _shift(self, events: list[tuple[float, Plain]], source: str) -> tuple[datetime, float]:
+        """Counts times from the first; returns what that is, and the time until the last."""
+        first, scale = min(at for at, _ in events) // 1, self.rules.scale
+        span = 0.0
         for at, event in events:
-            if max(at - first, event.get("runsFor", 0)) > LONGEST:
+            event["at"] = number((at - first) * scale)
+            if max(event["at"], event.get("runsFor", 0)) > LONGEST:
                 raise InputError(source, "it takes more than 3,000 years; is --time-unit right?")
-            event["at"] = number(at - first)
+            span = max(span, event["at"])
         try:
-            start = datetime.fromtimestamp(first, UTC)
+            return datetime.fromtimestamp(first, UTC), span
         except (ValueError, OverflowError, OSError):
             problem = "the first time is in no year from 1 to 9999; is --time-unit right?"
             raise InputError(source, problem) from None
-        return header(start, self._templates), [event for _, event in events]
-
-    def _check_columns(self, present: Sequence[str], source: str) -> None:
-        for column in self.columns.named():
-            if column not in present:
-                listed = ", ".join(present) or "none"
-                raise InputError(source, f'there is no column "{column}"; there are: {listed}')
 
     # -- rows -------------------------------------------------------------------------------------
 
-    def _events(self, row: Mapping[str, str], index: int) -> Iterator[tuple[float, Plain]]:
-        """With their times since 1970. Raises _RowError."""
+    def _events(self, row: Row, index: int) -> Iterator[tuple[float, Plain]]:
+        """With their times since 1970. Raises RowError."""
         columns = self.columns
-        created = self._time(row, columns.created)
-        if created is None:
-            raise _RowError(f'column "{columns.created}": a time is expected')
+        created = self._created(row)
         name = row[columns.name].strip() if columns.name else f"pod-{index}"
         if not name:
-            raise _RowError(f'column "{columns.name}": a name is expected')
+            raise RowError(f'column "{columns.name}": a name is expected')
         namespace = (row[columns.namespace].strip() if columns.namespace else "") or "default"
-        rows = self._rows[namespace, name] = self._rows.get((namespace, name), 0) + 1
-        name = name if rows == 1 else f"{name}-{rows}"
-        event: Plain = {"at": 0.0, **self._pod(row, namespace, name)}
+        run_time, ended = self._end(row, created)
+        column = columns.replicas
+        count = count_in(row[column].strip(), column, _MAX_REPLICAS) if column else 1
+        key = self._key(row, count)
+        manifest = self._manifests.get(key) or self._manifest(row, count)
+        if len(self._manifests) < _MAX_TEMPLATES:
+            self._manifests[key] = manifest
+        name = self._unique(namespace, name)
+        if self.rules.gang:
+            group = {"schedulingGroup": {"podGroupName": name}}
+            manifest = {**manifest, "spec": {**manifest["spec"], **group}}
+            self._groups.append(_pod_group(namespace, name, count))
+            key = (*key, namespace, name)
+        names = [self._unique(namespace, f"{name}-{n}") for n in range(count)] if column else [name]
+        self._count(manifest, count)
+        for each in names:
+            event: Plain = {"at": 0.0, **self._pod(manifest, key, namespace, each)}
+            if run_time is not None:
+                event["runsFor"] = number(run_time * self.rules.scale)
+            yield created, event
+            if ended is not None:
+                reference = {"kind": "Pod", "namespace": namespace, "name": each}
+                yield max(created, ended), {"at": 0.0, "delete": reference}
+
+    def _created(self, row: Row) -> float:
+        """Raises RowError."""
+        column = self.columns.created
+        created = self._time(row, column, self.rules.created_default)
+        if created is None:
+            expected = "a time is expected (--created-default TIME for empty cells)"
+            raise RowError(f'column "{column}": {expected}')
+        return created
+
+    def _unique(self, namespace: str, name: str) -> str:
+        """The name, or NAME-2 where a pod of the namespace has it, or NAME-3, …"""
+        unique = name
+        while (namespace, unique) in self._numbers:
+            self._numbers[namespace, name] += 1
+            unique = f"{name}-{self._numbers[namespace, name]}"
+        self._numbers[namespace, unique] = 1
+        return unique
+
+    def _end(self, row: Row, created: float) -> tuple[float | None, float | None]:
+        """For how many seconds it runs, None for ever; and when it is deleted, where it never had a
+        node. Raises RowError."""
+        columns = self.columns
+        if columns.duration:
+            text = row[columns.duration].strip()
+            if not text:
+                return self._default_duration(columns.duration), None
+            duration = number_in(text, columns.duration) / TIME_UNITS[self.rules.unit]
+            if duration < 0:
+                raise RowError(f'column "{columns.duration}": "{text}" is negative')
+            return duration, None
+        if not columns.ended:
+            return None, None
         ended = self._time(row, columns.ended)
-        run_time = self._run_time(row, ended)
-        if run_time is not None:
-            event["runsFor"] = number(run_time)
-        yield created, event
-        if run_time is None and ended is not None:
-            # It never had a node.
-            reference = {"kind": "Pod", "namespace": namespace, "name": name}
-            yield max(created, ended), {"at": 0.0, "delete": reference}
+        if ended is None:
+            return self._default_duration(columns.ended), None
+        scheduled = self._time(row, columns.scheduled) if columns.scheduled else created
+        began, column = scheduled, columns.scheduled or columns.created
+        if began is None:
+            began, column = created, columns.created
+        if ended < began:
+            before = f'"{row[columns.ended].strip()}" is before "{row[column].strip()}"'
+            raise RowError(f'column "{columns.ended}": {before} of column "{column}"')
+        return (None, ended) if scheduled is None else (ended - began, None)
 
-    def _run_time(self, row: Mapping[str, str], ended: float | None) -> float | None:
-        """Seconds; None where the row does not say."""
-        column = self.columns.duration
-        if column:
-            text = row[column].strip()
-            return max(0.0, self._number(text, column) / TIME_UNITS[self.unit]) if text else None
-        scheduled = self._time(row, self.columns.scheduled)
-        if not self.columns.scheduled:
-            scheduled = self._time(row, self.columns.created)
-        return max(0.0, ended - scheduled) if ended is not None and scheduled is not None else None
+    def _default_duration(self, column: str) -> float | None:
+        """Raises RowError where nothing says how long such pods run."""
+        default = self.rules.duration_default
+        if default == FOREVER:
+            return None
+        if not default:
+            hint = "--duration-default forever, or a duration, for empty cells"
+            raise RowError(f'column "{column}": there is nothing ({hint})')
+        return float(default) / TIME_UNITS[self.rules.unit]
 
-    def _time(self, row: Mapping[str, str], column: str) -> float | None:
+    def _time(self, row: Row, column: str, default: str = "") -> float | None:
         """Seconds since 1970; None where there is none."""
-        text = row[column].strip() if column else ""
+        text = row[column].strip() or default
         if not text:
             return None
         try:
-            return self.start.timestamp() + self._number(text, column) / TIME_UNITS[self.unit]
-        except _RowError:
+            seconds = number_in(text, column) / TIME_UNITS[self.rules.unit]
+            return self.rules.start.timestamp() + seconds
+        except RowError:
             pass
         try:
             return unix_seconds(text)
         except ValueError:
             expected = "a number, or a time as 2026-01-31T12:00:00Z, is expected"
-            raise _RowError(f'column "{column}": {expected}; not "{text}"') from None
-
-    @staticmethod
-    def _number(text: str, column: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = float("nan")
-        if not abs(value) < 1e20:
-            raise _RowError(f'column "{column}": a number is expected; not "{text}"')
-        return value
+            raise RowError(f'column "{column}": {expected}; not "{text}"') from None
 
     # -- pods -------------------------------------------------------------------------------------
 
-    def _pod(self, row: Mapping[str, str], namespace: str, name: str) -> Plain:
-        """Of an event: the pod's name and template, or its manifest."""
+    def _key(self, row: Row, count: int) -> tuple[str, ...]:
+        """Of the cells that pods alike have in common."""
         columns = self.columns
         own = (*(column for column, _ in columns.requests.values()), columns.priority)
         own = (*own, *columns.selectors.values(), *columns.labels.values())
-        key = tuple(row[column].strip() for column in own if column)
+        shares = (str(count),) if self.rules.divided else ()
+        return (*(row[column].strip() for column in own if column), *shares)
+
+    def _pod(self, manifest: Plain, key: tuple[str, ...], namespace: str, name: str) -> Plain:
+        """Of an event: the pod's name and template, or its manifest."""
         template = self._names.get(key)
         if template is None:
-            manifest = self._manifest(row)
             if len(self._names) >= _MAX_TEMPLATES:
                 metadata = {"name": name, "namespace": namespace, **manifest.get("metadata", {})}
                 return {"pod": {**manifest, "metadata": metadata}}
@@ -187,22 +329,32 @@ class TraceReader:
             self._templates[template] = manifest
         return {"pod": f"{namespace}/{name}", "template": template}
 
-    def _manifest(self, row: Mapping[str, str]) -> Plain:
+    def _count(self, manifest: Plain, count: int) -> None:
+        requests = manifest["spec"]["containers"][0]["resources"]["requests"]
+        for resource, amount in requests.items():
+            each = Quantity.parse(amount)
+            total = Quantity(each.unscaled * count, each.scale, each.form, wide=True)
+            self._requests[resource] = self._requests.get(resource, Quantity(0)) + total
+
+    def _manifest(self, row: Row, count: int) -> Plain:
         columns = self.columns
         amounts = {}
         for resource, (column, unit) in columns.requests.items():
-            amount = self._quantity(row[column].strip(), unit, column)
+            amount = quantity_in(row[column].strip(), unit, column)
+            if amount and resource in self.rules.divided:
+                amount = divided(amount, resource, count, column)
             if amount:
                 amounts[resource] = amount
         resources: Plain = {"requests": amounts}
-        limits = {name: amount for name, amount in amounts.items() if name not in _NATIVE}
+        # Resources that need no limit; of others it is the request.
+        limits = {name: amount for name, amount in amounts.items() if name not in NATIVE}
         if limits:
             resources["limits"] = limits
         spec: Plain = {"containers": [{"name": "main", "image": "main", "resources": resources}]}
         if columns.priority and row[columns.priority].strip():
-            priority = self._number(row[columns.priority].strip(), columns.priority)
+            priority = number_in(row[columns.priority].strip(), columns.priority)
             if not -(2**31) <= priority < 2**31:
-                raise _RowError(f'column "{columns.priority}": {priority:g} is no priority')
+                raise RowError(f'column "{columns.priority}": {priority:g} is no priority')
             spec["priority"] = int(priority)
         terms = [
             {"key": label, "operator": "In", "values": row[column].strip().split(_ALTERNATIVES)}
@@ -216,14 +368,65 @@ class TraceReader:
         labels = {key: row[column].strip() for key, column in columns.labels.items()}
         return {"metadata": {"labels": labels}, "spec": spec} if labels else {"spec": spec}
 
-    @staticmethod
-    def _quantity(text: str, unit: str, column: str) -> str:
-        """As Kubernetes writes amounts; "" for none."""
+
+def _pod_group(namespace: str, name: str, count: int) -> Plain:
+    return {
+        "apiVersion": _GROUP_VERSION,
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": count}}},
+    }
+
+
+# -- nodes ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NodeColumns:
+    """The columns of a file of nodes. capacity, labels: as those of TraceColumns"""
+
+    capacity: Mapping[str, tuple[str, str]]
+    name: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def named(self) -> Iterator[str]:
+        yield from (self.name,) if self.name else ()
+        yield from (column for column, _ in self.capacity.values())
+        yield from self.labels.values()
+
+
+def read_nodes(file: CsvFile, columns: NodeColumns) -> list[Plain]:
+    """The nodes, a row each. Raises InputError with the lines of rows that are wrong."""
+    file.open()
+    file.check_columns(columns.named())
+    nodes: dict[str, Plain] = {}
+    for index, (line, row) in enumerate(file.rows()):
         try:
-            amount = Quantity.parse(f"{text or 0}{unit}")
-        except QuantityError:
-            problem = f'"{text}{unit}" is no amount as Kubernetes writes them'
-            raise _RowError(f'column "{column}": {problem}') from None
-        if amount.sign() < 0:
-            raise _RowError(f'column "{column}": "{text}" is negative')
-        return f"{text}{unit}" if amount.sign() else ""
+            node = _node(row, index, columns)
+            name = node["metadata"]["name"]
+            if name in nodes:
+                raise RowError(f'there is a node "{name}" already')
+            nodes[name] = node
+        except RowError as error:
+            file.add_error(line, error)
+    file.raise_errors()
+    return [*nodes.values()]
+
+
+def _node(row: Row, index: int, columns: NodeColumns) -> Plain:
+    """Raises RowError."""
+    name = row[columns.name].strip() if columns.name else f"node-{index}"
+    if not name:
+        raise RowError(f'column "{columns.name}": a name is expected')
+    capacity = {"pods": _KUBELET_PODS}
+    for resource, (column, unit) in columns.capacity.items():
+        if amount := quantity_in(row[column].strip(), unit, column):
+            capacity[resource] = amount
+    labels = {label: row[column].strip() for label, column in columns.labels.items()}
+    own = {_HOSTNAME: name, **{label: value for label, value in labels.items() if value}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": own},
+        "status": {"capacity": capacity, "allocatable": capacity},
+    }

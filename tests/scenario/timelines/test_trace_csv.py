@@ -11,7 +11,15 @@ import pytest
 
 from ksched_cli.errors import InputError
 from ksched_cli.scenario.timelines import trace_csv
-from ksched_cli.scenario.timelines.trace_csv import TraceColumns, TraceReader
+from ksched_cli.scenario.timelines.csv_rows import CsvFile
+from ksched_cli.scenario.timelines.trace_csv import (
+    NodeColumns,
+    Trace,
+    TraceColumns,
+    TraceReader,
+    TraceRules,
+    read_nodes,
+)
 
 Plain = dict[str, Any]
 
@@ -30,13 +38,30 @@ COLUMNS = TraceColumns(
 )
 
 
-def read(
-    folder: Path, text: str, columns: TraceColumns = COLUMNS, **options: Any
-) -> tuple[Plain, list[Plain]]:
+def trace_of(
+    folder: Path,
+    text: str,
+    columns: TraceColumns = COLUMNS,
+    *,
+    has_header: bool = True,
+    skips_bad: bool = False,
+    **rules: Any,
+) -> Trace:
+    """rules: as TraceRules has them"""
     path = folder / "trace.csv"
     path.write_text(text)
-    header, events = TraceReader(columns, **options).read(str(path))
-    return header, sorted(events, key=lambda event: float(event["at"]))
+    file = CsvFile(str(path), has_header, skips_bad)
+    trace = TraceReader(columns, TraceRules(**rules)).read(file)
+    trace.events.sort(key=lambda event: float(event["at"]))
+    return trace
+
+
+def read(
+    folder: Path, text: str, columns: TraceColumns = COLUMNS, **rules: Any
+) -> tuple[Plain, list[Plain]]:
+    """The pod that stays has no end: it runs for ever."""
+    trace = trace_of(folder, text, columns, duration_default="forever", **rules)
+    return trace.header, trace.events
 
 
 def test_pods_come_and_run_as_the_trace_says(tmp_path: Path) -> None:
@@ -99,8 +124,8 @@ def test_pods_that_all_differ_have_manifests_of_their_own(
 def test_a_packed_trace_is_read(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv.gz"
     path.write_bytes(gzip.compress(OPENB.encode()))
-    _, events = TraceReader(COLUMNS).read(str(path))
-    assert len(events) == 4
+    reader = TraceReader(COLUMNS, TraceRules(duration_default="forever"))
+    assert len(reader.read(CsvFile(str(path))).events) == 4
 
 
 @pytest.mark.parametrize(
@@ -111,7 +136,9 @@ def test_a_packed_trace_is_read(tmp_path: Path) -> None:
         ("110", "soon", r'trace.csv:2:1: column "creation_time": a number, or a time'),
         ("6000", "six", r'trace.csv:3:1: column "cpu_milli": "sixm" is no amount'),
         ("6000", "-6", r'trace.csv:3:1: column "cpu_milli": "-6" is negative'),
-        (",110", "", r"trace.csv:2:1: expected 8 values"),
+        (",110", "", r"trace.csv:2:1: expected 8 values; there are 7"),
+        ("190.5", "129", r'"deletion_time": "129" is before "130.0" of column "scheduled_time"'),
+        ("120.0", "109", r'"deletion_time": "109" is before "110" of column "creation_time"'),
         ("waited", " ", r'trace.csv:2:1: column "name": a name is expected'),
     ],
 )
@@ -124,13 +151,185 @@ def test_what_is_wrong_is_named_with_its_line(
 
 @pytest.mark.parametrize("rows", ["0,1\n1e12,1", "0,1e12"])
 def test_a_trace_of_more_years_than_a_timeline_is_refused(tmp_path: Path, rows: str) -> None:
-    path = tmp_path / "trace.csv"
-    path.write_text(f"t,d\n{rows}\n")
     columns = TraceColumns("t", duration="d")
     with pytest.raises(InputError, match=r"it takes more than 3,000 years; is --time-unit right?"):
-        TraceReader(columns).read(str(path))
+        trace_of(tmp_path, f"t,d\n{rows}\n", columns)
 
 
 def test_a_trace_without_rows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there are no rows"):
         read(tmp_path, OPENB.splitlines()[0])
+
+
+# -- rules, each with a trace of a few rows -------------------------------------------------------
+
+JOBS = TraceColumns("t", {"cpu": ("c", ""), "example.com/gpu": ("g", "")}, name="n", duration="d")
+
+
+def test_an_empty_duration_is_an_error_unless_an_option_says_what_it_is(tmp_path: Path) -> None:
+    text = "n,t,d,c,g\na,0,5,1,\nb,1,,1,\n"
+    problem = r'trace.csv:3:1: column "d": there is nothing \(--duration-default forever, or'
+    with pytest.raises(InputError, match=problem):
+        trace_of(tmp_path, text, JOBS)
+    lengths = {}
+    for default in ("forever", "7.5"):
+        events = trace_of(tmp_path, text, JOBS, duration_default=default).events
+        lengths[default] = [event.get("runsFor") for event in events]
+    assert lengths == {"forever": [5, None], "7.5": [5, 7.5]}
+
+
+def test_an_empty_end_is_an_error_unless_an_option_says_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r'trace.csv:4:1: column "deletion_time": there is nothing'
+    ):
+        trace_of(tmp_path, OPENB)
+
+
+def test_an_empty_time_of_arrival_is_what_the_option_says(tmp_path: Path) -> None:
+    text = "n,t,d,c,g\na,20,5,1,\nb,,5,1,\n"
+    with pytest.raises(InputError, match=r"trace.csv:3:1: .* \(--created-default TIME"):
+        trace_of(tmp_path, text, JOBS)
+    trace = trace_of(tmp_path, text, JOBS, created_default="8")
+    assert [(event["pod"], event["at"]) for event in trace.events] == [
+        ("default/b", 0),
+        ("default/a", 12),
+    ]
+
+
+BAD = "n,t,d,c,g\na,0,5,1,\nb,1,-10,1,\nc,soon,5,1,\nd,4,5,1\ne,10,5,2,\n"
+
+
+def test_every_row_that_is_wrong_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        trace_of(tmp_path, BAD, JOBS)
+    lines = str(caught.value).splitlines()
+    assert [line.partition("trace.csv:")[2].partition(":")[0] for line in lines] == ["3", "4", "5"]
+    assert 'column "d": "-10" is negative' in lines[0]
+
+
+def test_rows_that_are_wrong_can_be_left_out_and_are_counted(tmp_path: Path) -> None:
+    trace = trace_of(tmp_path, BAD, JOBS, skips_bad=True)
+    assert (trace.rows, trace.left_out, trace.pods) == (5, {"by --skip-bad": 3}, 2)
+    assert '"-10" is negative' in trace.first_bad
+    # a comes at 0 with one core, e at 10 with two.
+    assert (trace.span, str(trace.requests["cpu"])) == (10, "3")
+
+
+def test_a_trace_whose_rows_are_all_left_out_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="all 5 rows are left out"):
+        trace_of(tmp_path, BAD, JOBS, skips_bad=True, where={"n": ["z"]})
+
+
+def test_rows_are_chosen_by_what_is_in_their_columns(tmp_path: Path) -> None:
+    text = "n,t,d,c,g\na,0,5,1,\nb,1,5,1,1\nc,2,5,2,1\nd,3,5,1,1\n"
+    trace = trace_of(tmp_path, text, JOBS, where={"n": ["a", "b", "c"], "c": ["1"], "g": ["1"]})
+    assert [event["pod"] for event in trace.events] == ["default/b"]
+    assert (trace.rows, trace.left_out) == (4, {"by --where": 3})
+
+
+def test_a_sample_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    text = "n,t,d,c,g\n" + "".join(f"p{n},{n},5,1,\n" for n in range(100))
+    names = []
+    for seed in (1, 1, 2):
+        trace = trace_of(tmp_path, text, JOBS, sample=10, seed=seed)
+        assert (trace.pods, trace.left_out) == (10, {"by --sample": 90})
+        names.append([event["pod"] for event in trace.events])
+    assert names[0] == names[1] != names[2]
+
+
+def test_times_and_durations_are_scaled(tmp_path: Path) -> None:
+    text = "n,t,d,c,g\na,100,50,1,\nb,160,30,1,\n"
+    trace = trace_of(tmp_path, text, JOBS, scale=0.1)
+    assert [(event["at"], event["runsFor"]) for event in trace.events] == [(0, 5), (6, 3)]
+    assert trace.header["start"] == "1970-01-01T00:01:40Z"
+
+
+def test_columns_without_names_are_numbers(tmp_path: Path) -> None:
+    columns = TraceColumns("2", {"cpu": ("3", "")}, name="1")
+    trace = trace_of(tmp_path, "a,5,1\nb,6,2\n", columns, has_header=False)
+    assert [(event["pod"], event["at"]) for event in trace.events] == [
+        ("default/a", 0),
+        ("default/b", 1),
+    ]
+
+
+REPLICAS = TraceColumns(
+    "t",
+    {"cpu": ("c", ""), "memory": ("m", "Gi"), "example.com/gpu": ("g", "")},
+    name="n",
+    duration="d",
+    replicas="r",
+)
+
+
+def test_a_row_of_several_pods_is_divided_over_them(tmp_path: Path) -> None:
+    """A job of three pods with 4 cores, 3 Gi and 6 GPUs in all: 1,334 thousandths, 1 Gi and 2 GPUs
+    each. The GPUs of each of two pods alike are a half of 8, and the cores are not divided."""
+    text = "n,t,d,c,m,g,r\njob,0,5,4,3,6,3\n"
+    everything = frozenset(("cpu", "memory", "example.com/gpu"))
+    trace = trace_of(tmp_path, text, REPLICAS, divided=everything)
+    assert [event["pod"] for event in trace.events] == [f"default/job-{n}" for n in range(3)]
+    (template,) = trace.header["templates"].values()
+    assert template["spec"]["containers"][0]["resources"]["requests"] == {
+        "cpu": "1334m",
+        "memory": str(2**30),
+        "example.com/gpu": "2",
+    }
+    assert (trace.pods, trace.requests["example.com/gpu"].value()) == (3, 6)
+    text = "n,t,d,c,m,g,r\njob,0,5,4,3,8,2\n"
+    trace = trace_of(tmp_path, text, REPLICAS, divided=frozenset(("example.com/gpu",)))
+    (template,) = trace.header["templates"].values()
+    amounts = template["spec"]["containers"][0]["resources"]["requests"]
+    assert (amounts["cpu"], amounts["example.com/gpu"]) == ("4", "4")
+    assert str(trace.requests["cpu"]) == "8"
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ("job,0,5,4,3,5,2", r'column "g": 5 of example.com/gpu cannot be divided by 2'),
+        ("job,0,5,4,3,5,0", r'column "r": a whole number from 1 to 100,000 is expected; not "0"'),
+        ("job,0,5,4,3,5,1.5", r'column "r": a whole number from 1'),
+        ("job,0,5,4,3,5,", r'column "r": a number is expected'),
+    ],
+)
+def test_a_row_that_cannot_be_so_many_pods_is_wrong(row: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=problem):
+        trace_of(
+            tmp_path, f"n,t,d,c,m,g,r\n{row}\n", REPLICAS, divided=frozenset(("example.com/gpu",))
+        )
+
+
+def test_a_gang_is_a_group_of_its_own(tmp_path: Path) -> None:
+    text = "n,t,d,c,m,g,r\nred,0,5,1,1,1,2\nblue,1,5,1,1,1,3\n"
+    trace = trace_of(tmp_path, text, REPLICAS, gang=True)
+    assert [
+        (group["metadata"]["name"], group["spec"]["schedulingPolicy"]["gang"]["minCount"])
+        for group in trace.groups
+    ] == [("red", 2), ("blue", 3)]
+    groups = [
+        trace.header["templates"][event["template"]]["spec"]["schedulingGroup"]["podGroupName"]
+        for event in trace.events
+    ]
+    assert groups == ["red", "red", "blue", "blue", "blue"]
+
+
+def test_a_name_that_was_made_is_not_made_again(tmp_path: Path) -> None:
+    text = "n,t,d,c,g\na,0,5,1,\na,1,5,1,\na-2,2,5,1,\na,3,5,1,\n"
+    events = trace_of(tmp_path, text, JOBS).events
+    assert [event["pod"].partition("/")[2] for event in events] == ["a", "a-2", "a-2-2", "a-3"]
+
+
+def test_nodes_are_what_their_columns_say(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text("sn,cpu,model\nn1,8000,V100\nn2,4000,\n")
+    columns = NodeColumns({"cpu": ("cpu", "m")}, "sn", {"gpu-model": "model"})
+    first, second = read_nodes(CsvFile(str(path)), columns)
+    assert first["metadata"]["labels"] == {"kubernetes.io/hostname": "n1", "gpu-model": "V100"}
+    assert first["status"]["allocatable"] == {"pods": "110", "cpu": "8000m"}
+    assert second["metadata"]["labels"] == {"kubernetes.io/hostname": "n2"}
+    path.write_text("sn,cpu,model\nn1,8000,\nn1,x,\nn1,4000,\n")
+    with pytest.raises(InputError) as caught:
+        read_nodes(CsvFile(str(path)), columns)
+    assert 'column "cpu": "xm" is no amount' in str(caught.value)
+    assert 'nodes.csv:4:1: there is a node "n1" already' in str(caught.value)
