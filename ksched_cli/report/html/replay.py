@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from ksched_cli.analysis.replay_result import (
+    HOUR,
     GroupResult,
     GroupWaits,
     ReplayResult,
@@ -15,6 +16,7 @@ from ksched_cli.analysis.usage_over_time import Extent
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.html.curves import Series, curves
 from ksched_cli.report.html.sections import CurveCharts, Page, Section, Table, Tile
+from ksched_cli.report.node_groups import hours_text
 from ksched_cli.report.replay import MomentTexts, duration, headline
 
 _SHOWN_OWNERS = 50
@@ -31,7 +33,7 @@ def page(answer: ReplayResult) -> Page:
         Tile("evicted", f"{summary.evicted:,}", "warn" if summary.evicted else ""),
         Tile("waited, mean", _time(waiting.all.mean)),
         Tile("waited, 99 of 100 at most", _time(waiting.all.p99)),
-        Tile("node-hours", f"{answer.nodes.hours:,.1f}".removesuffix(".0")),
+        Tile("node-hours", hours_text(round(answer.nodes.hours * HOUR))),
     ]
     sections: list[Section] = []
     if answer.usage:

@@ -21,6 +21,9 @@ def test_waiting_times_and_curves_are_those_of_the_record(page_of: PageOf, tmp_p
     text = " ".join(page.text)
     assert document["summary"]["pending"] == 1
     assert "pending 1" in text
+    # b evicts a at 1.5 s, is placed 30 s later, and runs 30 s: 61.5 / 3,600 hours of one node.
+    assert document["end"] == 61.5
+    assert "node-hours 0.017" in text
     assert "Waiting times by priority" in text
     assert "Over time" in text
     lines = [attributes for tag, attributes in page.tags if tag == "polyline"]
