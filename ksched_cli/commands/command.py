@@ -79,8 +79,8 @@ def _with_traceback(defect: PluginDefectError, debug: bool) -> PluginDefectError
 
 def _configure_output(options: object) -> None:
     SETTINGS.debug = getattr(options, "debug", False)
+    SETTINGS.quiet = getattr(options, "quiet", False)
     if isinstance(options, CommonOptions):
-        SETTINGS.quiet = options.quiet
         SETTINGS.markdown = options.output is Form.MARKDOWN
         SETTINGS.pager = not options.no_pager
         SETTINGS.browser = options.open_page

@@ -258,6 +258,75 @@ def test_nodes_and_pods_that_leave_together_are_counted(tmp_path: Path) -> None:
     assert replay_figures(run).used_node_hours == pytest.approx(10 / 3_600, abs=1e-6)
 
 
+def test_six_events_with_a_node_that_joins(tmp_path: Path) -> None:
+    """n has two cores; n2, with one, joins at 30 s.
+
+    a wants two cores for 60 s and gets n at 0. b comes at 10 with one core for 30 s and gets n2 at
+    30. c comes at 20 with one core for 50 s and waits until 60, when a and b end. d comes at 40
+    with three cores, which no node has, and is deleted at 100. c ends last, at 110.
+    """
+    events = [
+        {"at": 0, "pod": pod("a", "2"), "runsFor": 60},
+        {"at": 10, "pod": pod("b"), "runsFor": 30},
+        {"at": 20, "pod": pod("c"), "runsFor": 50},
+        {"at": 30, "put": node("n2", "1")},
+        {"at": 40, "pod": pod("d", "3")},
+        {"at": 100, "delete": {"kind": "Pod", "name": "d"}},
+    ]
+    run = replay(tmp_path, [node("n", "2")], events)
+    usage = UsageOverTime(run)
+    figures, over_time = replay_figures(run, usage), usage.over_time()
+    assert run.clock.now == 110_000_000
+    # a waits 0 s, b 20, c 40; d left without a node. They end 60, 50 and 90 s after they came.
+    assert figures.wait == Durations(mean=20, p50=20, p90=40, p99=40, max=40)
+    completion = figures.job_completion_time
+    assert completion == Durations(mean=66.666667, p50=60, p90=90, p99=90, max=90)
+    # One pending from 10, two from 20, one from 30, two from 40, one from 60 to 100:
+    # 10 + 20 + 10 + 40 + 40 = 120 pod-seconds.
+    assert (over_time.pending.max, over_time.pending.max_at) == (2, 20)
+    assert over_time.pending.mean == pytest.approx(120 / 110, abs=1e-6)
+    assert figures.pending_hours == pytest.approx(120 / 3_600, abs=1e-6)
+    # One pod runs until 30, two until 60, one until 110, each on a node of its own: 140 seconds.
+    assert (over_time.pods.max, over_time.pods.max_at) == (2, 30)
+    assert over_time.pods.mean == pytest.approx(140 / 110, abs=1e-6)
+    assert figures.used_node_hours == pytest.approx(140 / 3_600, abs=1e-6)
+    # One node until 30, two until 110: 30 + 160 seconds.
+    assert figures.node_hours == pytest.approx(190 / 3_600, abs=1e-6)
+    # Cores: 2 of 2 until 30, 3 of 3 until 60, 1 of 3 until 110: 30 + 30 + 50 / 3 of 110 s.
+    cpu = over_time.utilization["cpu"]
+    assert (cpu.max, cpu.max_at) == (1, 0)
+    assert cpu.mean == pytest.approx((60 + 50 / 3) / 110, abs=1e-6)
+
+
+def test_six_events_with_an_eviction_and_a_gate(tmp_path: Path) -> None:
+    """One core, for which all pods ask but the last, which asks for two; the end is at 60 s.
+
+    low runs from 0. high comes at 5 and evicts it; low leaves after its 10 s of grace, and high
+    runs from 15 to 35. gated comes at 8; its gate goes at 20, and it runs from 35. late comes at
+    40, large at 50, and both wait until the end.
+    """
+    events = [
+        {"at": 0, "pod": pod("low", terminationGracePeriodSeconds=10)},
+        {"at": 5, "pod": pod("high", priority=10), "runsFor": 20},
+        {"at": 8, "pod": pod("gated", **GATE)},
+        {"at": 20, "put": pod("gated")},
+        {"at": 40, "pod": pod("late")},
+        {"at": 50, "pod": pod("large", "2")},
+    ]
+    run = replay(tmp_path, [node("n")], events, until=60)
+    usage = UsageOverTime(run)
+    waits, over_time = waiting_groups(run).all, usage.over_time()
+    # low 0 s, high 10, gated 27 (from its creation), late 20 so far, large 10: 67 s in all.
+    assert (waits.pods, waits.still_waiting) == (5, 2)
+    assert (waits.mean, waits.p50, waits.p90, waits.max) == (13.4, 10, 27, 27)
+    # Pending: high for 10 s, gated for 15 without its gate, late for 20, large for 10: 55 s.
+    assert (over_time.pending.max, over_time.pending.max_at) == (2, 50)
+    assert over_time.pending.mean == pytest.approx(55 / 60, abs=1e-6)
+    # There is a pod on the node at all times.
+    assert (over_time.pods.mean, over_time.pods.max) == (1, 1)
+    assert (run.log.counts.evicted, run.log.counts.ended) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("start", "days", "step", "first"),
     [

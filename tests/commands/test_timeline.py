@@ -136,9 +136,9 @@ def test_gangs_and_nodes_of_csv_are_replayed(ksched: Ksched, tmp_path: Path) -> 
     assert (code, "--state-to is where" in err) == (2, True)
     options = ("--divide", "cpu", "--gang", *of_nodes, "--state-to", state, "--to", pods)
     assert ksched(*command, *options)[0] == 0
-    gates = ("--kubernetes-version", "1.36")
-    gates += ("--feature-gates", "GenericWorkload=true,GangScheduling=true")
-    code, out, _ = ksched("replay", pods, "--state", state, *gates, "-o", "json")
+    gates = "GenericWorkload=true,GangScheduling=true"
+    rules = ("--kubernetes-version", "1.36", "--feature-gates", gates)
+    code, out, _ = ksched("replay", pods, "--state", state, *rules, "-o", "json")
     assert code == 0
     placed = {each["pod"]: each["placed"] for each in json.loads(out)["pods"]}
     assert (placed["default/red-0"], placed["default/red-1"]) == (0, 0)

@@ -173,7 +173,7 @@ class TraceReader:
         """Those of the sample, or all that --where leaves, with their number and line."""
         rules = self.rules
 
-        def kept() -> Iterator[tuple[int, int, Row]]:
+        def chosen() -> Iterator[tuple[int, int, Row]]:
             for index, (line, row) in enumerate(file.rows()):
                 if all(row[name].strip() in values for name, values in rules.where.items()):
                     yield index, line, row
@@ -181,8 +181,8 @@ class TraceReader:
                     left_out["by --where"] += 1
 
         if not rules.sample:
-            return kept()
-        rows = list(kept())
+            return chosen()
+        rows = list(chosen())
         if len(rows) > rules.sample:
             left_out["by --sample"] = len(rows) - rules.sample
             draw = random.Random(rules.seed)  # nosec B311  # the same rows for the same seed
