@@ -168,6 +168,11 @@ def findings_of(text: str, judgement: Judgement) -> tuple[Finding, ...]:
         return findings.sorted()
     if check_kind(parsed.data, registry.release.version, findings):
         _check(judgement, registry, findings)
+        if "\r\n" in text:
+            message = (
+                "the lines end as on Windows; kube-scheduler reads them, tools that compare may not"
+            )
+            findings.inform("windows-line-ends", (), message, "in git: `* text=auto eol=lf`")
     if not judgement.verdict.accepts and not findings.has_refusals():
         message = judgement.verdict.error or ""
         findings.error("refused", (), message, "these are kube-scheduler's own words")

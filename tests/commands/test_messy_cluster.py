@@ -137,10 +137,11 @@ def test_what_the_input_lacks_is_said_of_many_runs_and_of_runs_over_time(
     code, out, err = ksched(*shlex.split(command), "-o", "json")
     assert code in (0, 1), err
     assert len(warnings_of(out)) == 1
-    lines = [line for line in json.loads(out)["warnings"] if line.startswith("no node has")]
+    lines = [line for line in json.loads(out)["warnings"] if line.startswith("no node")]
     assert lines == [
         "no node has the label disktype, and 4 pending pods require it",
-        "no node has the resource example.com/fpga, and 1 template of the timeline requests it",
+        "no node of the state has the resource example.com/fpga, and 1 template of the timeline"
+        " requests it",
     ]
     assert all(err.count(line) == 1 for line in lines)
 

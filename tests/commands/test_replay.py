@@ -271,7 +271,7 @@ def test_what_templates_ask_for_and_no_node_has_is_said_first(
     timeline.write_text(json.dumps(header) + '\n{"at": 1, "pod": "p", "template": "t"}\n')
     state = write_state(node("n", labels={"gpu-card-model": "a"}))
     warning = (
-        "no node has the label gpu-model, and 1 template of the timeline requires it;"
+        "no node of the state has the label gpu-model, and 1 template of the timeline requires it;"
         ' did you mean "gpu-card-model"?'
     )
     code, out, err = ksched("replay", timeline, "--state", state, "-o", "json")

@@ -84,21 +84,24 @@ def unmet_warnings(
     for each in state.device_classes.values():
         offered |= {each.spec.extended_resource_name or "", f"{_IMPLICIT_CLASS}{each.name}"}
     present = {key for node in nodes for key in node.metadata.labels}
+    # A timeline may bring nodes.
+    nobody = "no node" if templates is None else "no node of the state"
     noun = "pending pod" if templates is None else "template of the timeline"
-    yield from _absent("resource", resources, offered, noun, "requests", "request")
-    yield from _absent("label", labels, present, noun, "requires", "require")
+    lacking = f"{nobody} has the"
+    yield from _absent(f"{lacking} resource", resources, offered, noun, "requests", "request")
+    yield from _absent(f"{lacking} label", labels, present, noun, "requires", "require")
 
 
 def _absent(
-    kind: str, askers: Counter[str], present: set[str], noun: str, *verbs: str
+    lacking: str, askers: Counter[str], present: set[str], noun: str, *verbs: str
 ) -> Iterator[str]:
-    """noun: of those that ask; verbs: of one, and of several"""
+    """lacking: how a line begins; noun: of those that ask; verbs: of one, and of several"""
     for name, count in sorted(askers.items()):
         if name not in present:
             who = f"{_count(count, noun)} {verbs[count > 1]} it"
             near = nearest(name, present)
             hint = f'; did you mean "{near}"?' if near else ""
-            yield f"no node has the {kind} {shortened(name)}, and {who}{hint}"
+            yield f"{lacking} {shortened(name)}, and {who}{hint}"
 
 
 def _requested(spec: PodSpec) -> set[str]:
