@@ -101,7 +101,7 @@ _OBSTACLES = {
     ("NodePorts", ""): ("a host port that is taken", "free the port, or ask for another one"),
     ("NodeVolumeLimits", ""): ("the number of volumes there", "add a node"),
     ("VolumeBinding", "node(s) didn't match PersistentVolume"): (
-        "its volume, which they do not reach",
+        "its volume, which cannot be used there",
         "let it run where its volume is, or use another volume",
     ),
     ("VolumeBinding", "node(s) didn't find available persistent volumes"): (

@@ -58,7 +58,8 @@ def _severity(rule: Rule) -> str:
 def _section(rule: Rule) -> str:
     parts = [f"## {rule.id}", f"*{_severity(rule)}.* **{rule.title}.** {rule.text}"]
     if rule.example:
-        parts.append(f"```yaml\n{rule.example}```")
+        example = rule.example.replace("\r", "")
+        parts.append(f"```yaml\n{example}```")
     return "\n\n".join(parts)
 
 

@@ -83,7 +83,7 @@ def after_run() -> Simulation:
         ),
         (
             "data/postgres-repair",
-            "memory-2, memory-5 would take it but for its volume, which they do not reach "
+            "memory-2, memory-5 would take it but for its volume, which cannot be used there "
             "(claim data/data-postgres-0)",
             "let it run where its volume is, or use another volume",
         ),

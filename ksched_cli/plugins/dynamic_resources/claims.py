@@ -12,7 +12,6 @@ from ksched_cli.cluster.objects import (
     AllocatedDeviceStatus,
     AllocationResult,
     ConsumerReference,
-    NodeSelectorTerm,
     ResourceClaim,
 )
 from ksched_cli.cluster.pod_info import PodInfo
@@ -24,6 +23,7 @@ from ksched_cli.framework.resource_claims import (
 )
 from ksched_cli.framework.shared_devices import DeviceID
 from ksched_cli.kube.formatting import quote
+from ksched_cli.plugins.node_affinity.plugin import terms_text
 
 
 def claims_of(pod: PodInfo, store: ClaimStore, pod_kind: str = "pod") -> list[ResourceClaim]:
@@ -111,12 +111,5 @@ def describe_allocation(claim: ResourceClaim) -> str:
     devices = ", ".join("/".join(device) for device in exclusive_devices(claim)) or "no device"
     selector = allocation.node_selector
     terms = selector.node_selector_terms if selector else ()
-    nodes = " or ".join(filter(None, map(_term_text, terms))) or "nowhere"
+    nodes = terms_text(terms) or "nowhere"
     return f"claim {claim.key} is allocated already: {devices}, to be used on nodes with {nodes}"
-
-
-def _term_text(term: NodeSelectorTerm) -> str:
-    return " and ".join(
-        f"{requirement.key} {requirement.operator} {','.join(requirement.values)}".strip()
-        for requirement in (*term.match_fields, *term.match_expressions)
-    )

@@ -5,7 +5,7 @@ Upstream: plugins/nodeaffinity/node_affinity.go.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -158,8 +158,9 @@ class NodeAffinity(
         ]
         required = _required_selector(pod.spec)
         if required and not matches_any(node.snapshot, node_terms(required))[node.row]:
-            terms = " or ".join(term_text(term, node) for term in required.node_selector_terms)
-            lines.append(f"wanted: {terms}" if terms else "the required affinity has no terms")
+            terms = required.node_selector_terms
+            wanted = f"{terms_text(terms)} is wanted{labels_text(terms, node)}"
+            lines.append(wanted if terms else "the required affinity has no terms")
         return lines
 
 
@@ -236,11 +237,19 @@ def _requirement_text(requirement: NodeSelectorRequirement) -> str:
     return f"{requirement.key} {requirement.operator} {','.join(requirement.values)}"
 
 
-def term_text(term: NodeSelectorTerm, node: NodeInfo) -> str:
-    """The term's requirements, those of labels with the node's own value."""
+def terms_text(terms: Sequence[NodeSelectorTerm]) -> str:
+    """The requirements of terms of which one must match."""
     parts = [
-        f"{_requirement_text(requirement).strip()} ({label_text(node, requirement.key)})"
-        for requirement in term.match_expressions
+        [_requirement_text(each).strip() for each in (*term.match_expressions, *term.match_fields)]
+        for term in terms
     ]
-    parts += [_requirement_text(requirement) for requirement in term.match_fields]
-    return "(" + " and ".join(parts) + ")"
+    brackets = len(parts) > 1 and any(len(part) > 1 for part in parts)
+    joined = (" and ".join(part) for part in parts)
+    return " or ".join(f"({text})" if brackets else text for text in joined)
+
+
+def labels_text(terms: Sequence[NodeSelectorTerm], node: NodeInfo) -> str:
+    """What the node has of the labels that the terms ask about, to follow them."""
+    keys = dict.fromkeys(each.key for term in terms for each in term.match_expressions)
+    labels = ", ".join(label_text(node, key) for key in keys)
+    return f", the node has {labels}" if labels else ""

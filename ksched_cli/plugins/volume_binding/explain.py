@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -19,7 +19,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.kube.format_quantity import amount_text
 from ksched_cli.kube.selectors import Selector
-from ksched_cli.plugins.node_affinity.plugin import label_text, term_text
+from ksched_cli.plugins.node_affinity.plugin import label_text, labels_text, terms_text
 from ksched_cli.plugins.volume_binding.binder import (
     PodClaims,
     PodVolumes,
@@ -112,8 +112,7 @@ class BindingExplanation:
             return f"{self._no_match_reason(claim, node)}, and the class makes none"
         if not self._binder.provisioning_nodes(storage_class)[node.row]:
             terms = storage_class.allowed_topologies
-            topologies = " or ".join(_topology_text(term, node) for term in terms)
-            return f"volumes are made only where {topologies}"
+            return f"volumes are made only where {_topologies_text(terms, node)}"
         if self._binder.has_enough_capacity(claim, storage_class)[node.row]:
             return ""
         largest = self._binder.capacity.largest(storage_class)
@@ -188,12 +187,17 @@ def _unclaimed_mismatch(
 
 def _affinity_text(affinity: VolumeNodeAffinity | None, node: NodeInfo) -> str:
     terms = affinity.required.node_selector_terms if affinity and affinity.required else ()
-    return " or ".join(term_text(term, node) for term in terms) or "no term at all"
+    return f"{terms_text(terms)}{labels_text(terms, node)}" if terms else "no term at all"
 
 
-def _topology_text(term: TopologySelectorTerm, node: NodeInfo) -> str:
-    parts = [
-        f"{expression.key} is {' or '.join(expression.values)} ({label_text(node, expression.key)})"
-        for expression in term.match_label_expressions
-    ]
-    return "(" + " and ".join(parts) + ")"
+def _topologies_text(terms: Sequence[TopologySelectorTerm], node: NodeInfo) -> str:
+    wanted = (
+        " and ".join(
+            f"{expression.key} is {' or '.join(expression.values)}"
+            for expression in term.match_label_expressions
+        )
+        for term in terms
+    )
+    keys = dict.fromkeys(each.key for term in terms for each in term.match_label_expressions)
+    labels = ", ".join(label_text(node, key) for key in keys)
+    return f"{' or '.join(wanted)}, the node has {labels}"

@@ -69,7 +69,7 @@ def test_an_explanation_says_what_is_wanted_and_what_is_there() -> None:
     (rejection,) = explanation(state).nodes[0].rejections
     assert rejection.details == (
         "zone=a is wanted, the node has no zone",
-        "wanted: (disk In ssd,nvme (disk=hdd)) or (x In ssd,nvme (no x))",
+        "disk In ssd,nvme or x In ssd,nvme is wanted, the node has disk=hdd, no x",
     )
 
 
