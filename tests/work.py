@@ -26,12 +26,15 @@ def lines_of(call: Call) -> int:
         return trace
 
     former = sys.gettrace()  # a measurement of coverage goes on afterwards
+    gc.collect()
+    gc.disable()  # what ends with garbage of other tests is no line of the call
     sys.settrace(trace)
     try:
         with suppress(KschedError):
             call()
     finally:
         sys.settrace(former)
+        gc.enable()
     return count
 
 
