@@ -50,7 +50,7 @@ def test_what_is_there_before_is_left_out_of_collections_meanwhile() -> None:
         assert frozen > before
         with gc_rare():
             pass
-        assert gc.get_freeze_count() == frozen
+        assert before < gc.get_freeze_count() <= frozen  # threads may end some
     assert gc.get_freeze_count() <= before
 
 
