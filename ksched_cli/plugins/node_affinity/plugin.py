@@ -159,8 +159,8 @@ class NodeAffinity(
         required = _required_selector(pod.spec)
         if required and not matches_any(node.snapshot, node_terms(required))[node.row]:
             terms = required.node_selector_terms
-            wanted = f"{terms_text(terms)} is wanted{labels_text(terms, node)}"
-            lines.append(wanted if terms else "the required affinity has no terms")
+            line = f"{terms_text(terms)} is wanted{labels_text(terms, node)}"
+            lines.append(line if terms else "the required affinity has no terms")
         return lines
 
 

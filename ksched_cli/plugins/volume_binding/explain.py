@@ -191,7 +191,7 @@ def _affinity_text(affinity: VolumeNodeAffinity | None, node: NodeInfo) -> str:
 
 
 def _topologies_text(terms: Sequence[TopologySelectorTerm], node: NodeInfo) -> str:
-    wanted = (
+    topologies = (
         " and ".join(
             f"{expression.key} is {' or '.join(expression.values)}"
             for expression in term.match_label_expressions
@@ -200,4 +200,4 @@ def _topologies_text(terms: Sequence[TopologySelectorTerm], node: NodeInfo) -> s
     )
     keys = dict.fromkeys(each.key for term in terms for each in term.match_label_expressions)
     labels = ", ".join(label_text(node, key) for key in keys)
-    return f"{' or '.join(wanted)}, the node has {labels}"
+    return f"{' or '.join(topologies)}, the node has {labels}"
