@@ -47,8 +47,8 @@ class ReplaySummary(Part, frozen=True):
     tied: of the placed ones those for which several nodes were equally good
     running: on nodes at the end
     ended: that ran for as long as they were to
-    evicted: by preemption, which are not created again, and by the autoscaler, of which those with
-             a controller are
+    evicted: by preemption, which are not created again, and by the autoscaler and failed nodes, of
+             which those with a controller are
     deleted: by the timeline, or with their node
     pending: at the end
     ignored: that the scheduler never looks at

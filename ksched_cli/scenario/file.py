@@ -19,6 +19,7 @@ from ksched_cli.scenario.drain import Drain
 from ksched_cli.scenario.labels import Label
 from ksched_cli.scenario.manifests import Manifest
 from ksched_cli.scenario.nodes import AddNodes, Cordon, TaintNodes, Uncordon
+from ksched_cli.scenario.outages import FailNodes, RecoverNodes
 from ksched_cli.scenario.reschedule import Reschedule
 from ksched_cli.scenario.rollout import RolloutRestart, SetResources
 from ksched_cli.scenario.scale import Scale
@@ -62,6 +63,8 @@ VERBS: Mapping[str, Verb] = {
     "patch": Verb(Patch.parse, {"--patch": True, "--patch-file": True, "--type": True}),
     "rollout restart": Verb(RolloutRestart.parse, _CHOOSING),
     "add-nodes": Verb(AddNodes.parse, _ADD_NODES_FLAGS),
+    "fail": Verb(FailNodes.parse, {"--all": False, **_SELECTING}),
+    "recover": Verb(RecoverNodes.parse, {"--all": False, **_SELECTING}),
     "reschedule": Verb(Reschedule.parse, _CHOOSING),
 }
 

@@ -50,6 +50,12 @@ def is_running(pod: Pod) -> bool:
     return bool(pod.node_name) and not pod.finished and not pod.deleting
 
 
+def pending_pod(pod: Pod) -> Pod:
+    """The pod as its controller makes it anew, at the same time."""
+    metadata = structs.replace(pod.metadata, deletion_timestamp="")
+    return Pod(metadata, pod.spec, PENDING_AGAIN, "", pod.raw)
+
+
 def pending_again(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
     """The state with these pods made anew by their controllers: the last in the queue, in the order
     in which they were queued before."""

@@ -23,6 +23,7 @@ from ksched_cli.engine.replay.ends import End
 from ksched_cli.engine.replay.history import UsageHistory, Waits
 from ksched_cli.engine.replay.mutable_cluster import Memories
 from ksched_cli.engine.replay.node_counts import NodeCounts
+from ksched_cli.engine.replay.node_outages import OutageState
 from ksched_cli.engine.replay.pod_log import Counts
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
 from ksched_cli.engine.replay.records import LAST_MOMENT, Count, Moment, PodRecord, ReplayAttempt
@@ -114,6 +115,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     usage: UsageHistory
     nodes: NodeCounts
     autoscaler: AutoscalerState | None
+    outages: OutageState
     memories: Memories
     failed: set[str]
     uids: dict[str, str]
@@ -149,6 +151,7 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         log=_Log(*(getattr(replay.log, name) for name in _Log.__struct_fields__)),
         usage=replay.usage.history,
         nodes=replay.nodes,
+        outages=replay.applier.outages.state,
         autoscaler=None if replay.autoscaler is None else replay.autoscaler.state,
         memories=cluster.memories(),
         failed=replay.scheduler.failed,
@@ -211,6 +214,7 @@ def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
     replay.nodes = checkpoint.nodes
     if replay.autoscaler is not None and checkpoint.autoscaler is not None:
         replay.autoscaler.restore(checkpoint.autoscaler)
+    replay.applier.outages.restore(checkpoint.outages)
     replay.scheduler.failed |= checkpoint.failed
     replay.applier.keys = checkpoint.uids
     replay.applier.warnings = dict.fromkeys(checkpoint.warnings)

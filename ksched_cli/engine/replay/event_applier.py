@@ -20,6 +20,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.replay.ends import End
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
+from ksched_cli.engine.replay.node_outages import NodeOutages
 from ksched_cli.engine.replay.pod_log import PodLog
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
@@ -44,6 +45,7 @@ from ksched_cli.scenario.objects import (
     removed,
     replaced,
 )
+from ksched_cli.scenario.outages import FailNodes, RecoverNodes
 from ksched_cli.scenario.timeline import Arrival, Removal, Replacement, TimelineEvent
 
 _SOURCE = "the timeline"
@@ -56,6 +58,7 @@ class EventApplier:
     removed_nodes: names of those that left otherwise than by the timeline
     keys: of pods by the UID that their manifest gives them
     warnings: of the timeline's changes, each once
+    outages: nodes that have failed
     """
 
     cluster: MutableCluster
@@ -66,6 +69,10 @@ class EventApplier:
     removed_nodes: set[str] = field(default_factory=set)
     keys: dict[str, str] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)
+    outages: NodeOutages = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.outages = NodeOutages(self.cluster, self.scheduler, self.change, self.arrive)
 
     def apply(self, event: TimelineEvent) -> None:
         """Raises UsageError where the event names what is not there, or is there already."""
@@ -78,6 +85,10 @@ class EventApplier:
                 self._replace(action)
             elif isinstance(action, Removal):
                 self._remove(action)
+            elif isinstance(action, FailNodes):
+                self.outages.fail(action.nodes.of(action, self.cluster.state))
+            elif isinstance(action, RecoverNodes):
+                self.outages.recover(action.nodes.of(action, self.cluster.state))
             else:
                 self.change(lambda state: self._changed(state, action))
         except UsageError as error:
@@ -144,7 +155,7 @@ class EventApplier:
             return
         now = self.scheduler.clock.now
         self.log.arrive(pod, now, runs_for)
-        if runs_for is not None:
+        if runs_for is not None and pod.pod.node_name not in self.scheduler.down_nodes:
             end = End(now + runs_for, pod.key, PodOutcome.ENDED)
             self.scheduler.ends.schedule(pod.uid, end)
         self.queue.move(ASSIGNED_POD_ADD, None, pod)

@@ -1,9 +1,10 @@
 """A replay: a timeline's events in simulated time, from one instant at which something happens to
 the next.
 
-At an instant: pods end, then the timeline's events happen in order, then the autoscaler has its
-turn, where there is one, then the queue moves what has been unschedulable for long and whose
-backoff is over, then pods are tried until none is left. An attempt takes no time.
+At an instant: pods end, then the timeline's events happen in order, then the node lifecycle
+controller and the autoscaler, where there is one, have their turn, then the queue moves what has
+been unschedulable for long and whose backoff is over, then pods are tried until none is left. An
+attempt takes no time.
 """
 
 from __future__ import annotations
@@ -168,7 +169,8 @@ class Replay:
         event = self._next_event
         wake = self._next_wake()
         scaling = None if self.autoscaler is None else self.autoscaler.next_instant()
-        times = [event.at if event is not None else None, self.ends.next, wake, scaling]
+        outage = self.applier.outages.next_instant()
+        times = [event.at if event is not None else None, self.ends.next, wake, scaling, outage]
         certain = [time for time in times if time is not None]
         flush = self.queue.next_flush()
         if flush is None:
@@ -198,6 +200,7 @@ class Replay:
         while (event := self._next_event) is not None and event.at <= at:
             self.applier.apply(event)
             self._advance()
+        self.applier.outages.run_instant()
         if self.autoscaler is not None:
             self.autoscaler.run_instant()
         if rings:

@@ -6,7 +6,7 @@ Upstream: pkg/scheduler/schedule_one.go (podGroupInfoForPod) and eventhandlers.g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -84,6 +84,8 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         self.ends = ends
         self.log = log
         self.clock = clock
+        # Nodes that have failed: no pod on them comes to its end.
+        self.down_nodes: Container[str] = ()
 
     def try_next(self) -> bool:
         """Whether there was a pod to try."""
@@ -155,7 +157,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             snapshot.add(pod, snapshot.row[outcome.attempt.node])
         self.log.place(record, outcome.attempt.node, now)
         self.log.counts.tied += outcome.attempt.is_tied
-        if record.runs_for is not None:
+        if record.runs_for is not None and record.node not in self.down_nodes:
             end = End(now + record.runs_for, pod.key, PodOutcome.ENDED)
             self.ends.schedule(pod.uid, end)
         self._trace(outcome, "scheduled")
@@ -246,21 +248,23 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
 
     # -- pods that leave --------------------------------------------------------------------------
 
-    def evict(self, pod: PodInfo, grace: int) -> None:
-        """A pod on a node is evicted; it is there for so many microseconds more."""
+    def evict(self, pod: PodInfo, grace: int | None) -> None:
+        """A pod on a node is evicted; it is there for so many microseconds more, or until its node
+        answers."""
         self.log.record_of(pod, 0).evicted = self.clock.now
         self.log.counts.evicted += 1
         self.delete_bound(pod, grace, PodOutcome.EVICTED)
 
-    def delete_bound(self, pod: PodInfo, grace: int, outcome: PodOutcome) -> None:
-        """A pod on a node is deleted; it is there for so many microseconds more."""
-        if not grace:
+    def delete_bound(self, pod: PodInfo, grace: int | None, outcome: PodOutcome) -> None:
+        """A pod on a node is deleted; see evict."""
+        if grace == 0:
             self.end(pod.key, outcome)
             return
         record = self.log.record_of(pod, 0)
         is_victim = outcome is PodOutcome.EVICTED
         new = self.cluster.mark_deleting(pod, self.clock.text, is_victim=is_victim)
-        self.ends.schedule(pod.uid, End(self.clock.now + grace, record.pod, outcome))
+        if grace is not None:
+            self.ends.schedule(pod.uid, End(self.clock.now + grace, record.pod, outcome))
         self.queue.move(ASSIGNED_POD_UPDATE, pod, new)
 
     def end(self, key: str, outcome: PodOutcome) -> None:

@@ -78,6 +78,14 @@ def on_port(name: str, **spec: Any) -> Plain:
     return pod(name, **{**PORT, **spec})
 
 
+def in_set(name: str) -> Plain:
+    """A pod that is held until its node is back."""
+    manifest = pod(name)
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "s"}
+    manifest["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    return manifest
+
+
 # Of what a replay remembers beside its pods and queue: objects, and events.
 MEMORIES: dict[str, tuple[list[Plain], list[Plain]]] = {
     "ports": (
@@ -100,6 +108,21 @@ MEMORIES: dict[str, tuple[list[Plain], list[Plain]]] = {
             {"at": 6, "pod": pod("p1"), "runsFor": 5},
             {"at": 8, "put": node("y")},
             {"at": 9, "pod": pod("p2"), "runsFor": 5},
+        ],
+    ),
+    "nodes that have failed": (
+        [
+            *(
+                node(name, labels={"topology.kubernetes.io/zone": name[0]})
+                for name in ("a1", "a2", "b")
+            )
+        ],
+        [
+            *[{"at": 0, "pod": in_set(f"p{i}"), "runsFor": 200} for i in range(2)],
+            {"at": 10, "change": "fail nodes -l topology.kubernetes.io/zone=a"},
+            {"at": 70, "change": "fail nodes b"},
+            {"at": 90, "change": "recover nodes b"},
+            {"at": 600, "change": "recover nodes a1"},
         ],
     ),
     "the order in which nodes were noticed": (

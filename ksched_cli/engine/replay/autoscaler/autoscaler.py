@@ -16,7 +16,7 @@ import numpy as np
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.engine.engine import Engine
-from ksched_cli.engine.replay.autoscaler.scale_down import UnneededNodes, pending_pod
+from ksched_cli.engine.replay.autoscaler.scale_down import UnneededNodes
 from ksched_cli.engine.replay.autoscaler.scale_up import (
     ScaleUpOption,
     ScaleUpPlan,
@@ -40,6 +40,7 @@ from ksched_cli.scenario.node_groups import (
     with_new_nodes,
     without_nodes,
 )
+from ksched_cli.scenario.pods import pending_pod
 
 # So often nodes are asked for one pod, and one pod is evicted: a replay in which the simulation of
 # the autoscaler and the scheduler's choices differ for ever comes to an end.

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import Pod
-from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.resources import CPU, MEMORY
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
@@ -22,7 +21,7 @@ from ksched_cli.engine.replay.autoscaler.packing import Packing
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.scenario.node_groups import AutoscalerSettings, without_nodes
-from ksched_cli.scenario.pods import budget_matcher, is_of_daemon_set, is_static
+from ksched_cli.scenario.pods import budget_matcher, is_of_daemon_set, is_static, pending_pod
 
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 SAFE_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
@@ -182,8 +181,3 @@ class UnneededNodes:
         fits = all(packing.place(pod.key, rows) is not None for pod in pods)
         packing.close()
         return fits
-
-
-def pending_pod(pod: Pod) -> Pod:
-    """The pod as its controller makes it anew."""
-    return Pod(pod.metadata, pod.spec, PENDING_AGAIN, "", pod.raw)

@@ -1,0 +1,267 @@
+"""Nodes that fail and come back in a replay, and what the node lifecycle controller makes of it.
+
+A node that fails does no more work. Its pods stay on it, and the scheduler may still choose it,
+until the controller notices: then it is tainted NoSchedule, and waits for its turn to be tainted
+NoExecute, which its zone's rate decides. Pods leave it when their toleration of that has ended.
+
+Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go (handleDisruption,
+ComputeZoneState, doNoExecuteTaintingPass), its scheduler/rate_limited_queue.go, and
+pkg/controller/tainteviction. The controller looks at all nodes every five seconds; here it notices
+a failure exactly after the grace period, and a return at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct, field, structs
+
+from ksched_cli.cluster.node_columns import zone_key
+from ksched_cli.cluster.objects import Node, Pod
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.replay.ends import End, Ends
+from ksched_cli.engine.replay.mutable_cluster import MutableCluster
+from ksched_cli.engine.replay.records import Moment, PodOutcome
+from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
+from ksched_cli.kube.time import SECOND
+from ksched_cli.scenario.node_evictions import is_held, tolerated_for
+from ksched_cli.scenario.outages import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    is_not_ready,
+    with_failed,
+    with_recovered,
+    without_taints,
+)
+from ksched_cli.scenario.pods import is_static, pending_pod
+
+# kube-controller-manager's defaults: --node-monitor-grace-period, --node-eviction-rate,
+# --secondary-node-eviction-rate, --unhealthy-zone-threshold, --large-cluster-size-threshold.
+GRACE_PERIOD = 50 * SECOND
+_INTERVAL, _LONG_INTERVAL = 10 * SECOND, 100 * SECOND
+_UNHEALTHY_SHARE, _LARGE_ZONE = 0.55, 50
+# Upstream: ComputeZoneState; fewer failed nodes make no zone unhealthy.
+_MIN_UNHEALTHY = 3
+_EXCLUDED = "node.kubernetes.io/exclude-disruption"
+
+Edit: TypeAlias = Callable[[ClusterState], ClusterState]
+
+
+class Zone(Struct):
+    """nodes that wait for their NoExecute taint, in order. interval: between two taints; None: no
+    node is tainted. next: the earliest time of the next taint"""
+
+    queue: list[str] = field(default_factory=list)
+    interval: Moment | None = _INTERVAL
+    next: Moment = 0
+
+    def set_interval(self, interval: int | None, now: int) -> None:
+        """Upstream: SwapLimiter."""
+        if interval == self.interval:
+            return
+        has_token = self.interval is not None and self.next <= now
+        self.interval = interval
+        if interval is not None:
+            self.next = now if has_token else now + interval
+
+
+class OutageState(Struct):
+    """down: nodes that have failed. unnoticed: by node, when the controller will notice.
+    zones: by region and zone. is_total: no node of the cluster is ready, and none is tainted
+    NoExecute. evictions: UIDs with their time, in order; only in a checkpoint"""
+
+    down: set[str] = field(default_factory=set)
+    unnoticed: dict[str, Moment] = field(default_factory=dict)
+    zones: dict[str, Zone] = field(default_factory=dict)
+    is_total: bool = False
+    evictions: tuple[tuple[str, End], ...] = ()
+
+
+class NodeOutages:
+    """change: edits the cluster's objects. arrive: a pod is created, which runs for so long."""
+
+    def __init__(
+        self,
+        cluster: MutableCluster,
+        scheduler: ReplayScheduler,
+        change: Callable[[Edit], None],
+        arrive: Callable[[Pod, int | None], None],
+    ) -> None:
+        self.cluster, self.scheduler = cluster, scheduler
+        self._change, self._arrive = change, arrive
+        self._evictions = Ends()
+        self.restore(OutageState())
+
+    def restore(self, state: OutageState) -> None:
+        """Resumes from there."""
+        self._state = state
+        self.scheduler.down_nodes = state.down
+        for uid, end in state.evictions:
+            self._evictions.schedule(uid, end)
+
+    @property
+    def state(self) -> OutageState:
+        return structs.replace(self._state, evictions=self._evictions.listed())
+
+    @property
+    def _now(self) -> int:
+        return self.scheduler.clock.now
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def fail(self, names: Collection[str]) -> None:
+        """The nodes stop working, which the controller notices later."""
+        failing = [name for name in names if name not in self._state.down]
+        for pod in self._pods_on(failing):
+            self.scheduler.ends.cancel(pod.uid)
+        self._state.down.update(failing)
+        self._state.unnoticed |= dict.fromkeys(failing, self._now + GRACE_PERIOD)
+
+    def recover(self, names: Collection[str]) -> None:
+        """The nodes are ready again. Their pods begin anew; those being deleted are gone."""
+        state = self._state
+        state.down.difference_update(names)
+        for name in names:
+            state.unnoticed.pop(name, None)
+        for zone in state.zones.values():
+            zone.queue = [name for name in zone.queue if name not in names]
+        self._change(lambda before: with_recovered(before, names))
+        self._update_zones()
+        for pod in self._pods_on(names):
+            self._evictions.cancel(pod.uid)
+            record = self.scheduler.log.live.get(pod.key)
+            runs_for = None if record is None else record.runs_for
+            if pod.pod.deleting:
+                self._finish_deletion(pod, runs_for)
+            elif runs_for is not None:
+                end = End(self._now + runs_for, pod.key, PodOutcome.ENDED)
+                self.scheduler.ends.schedule(pod.uid, end)
+
+    def _finish_deletion(self, pod: PodInfo, runs_for: int | None) -> None:
+        record = self.scheduler.log.record_of(pod, 0)
+        is_evicted = record.evicted is not None
+        self.scheduler.end(pod.key, PodOutcome.EVICTED if is_evicted else PodOutcome.DELETED)
+        if is_evicted and is_held(pod.pod):
+            self._arrive(pending_pod(pod.pod), runs_for)
+
+    def _pods_on(self, names: Collection[str]) -> list[PodInfo]:
+        snapshot = self.cluster.snapshot
+        rows = (snapshot.row[name] for name in names if name in snapshot.row)
+        return [pod for row in rows for pod in snapshot.pods[row]]
+
+    # -- instants -------------------------------------------------------------------------------
+
+    def next_instant(self) -> int | None:
+        """When something happens to a failed node or its pods."""
+        state = self._state
+        if not state.down:
+            return None
+        times = [*state.unnoticed.values()]
+        times += [z.next for z in state.zones.values() if z.queue and z.interval is not None]
+        times += filter(None, [self._evictions.next])
+        return min(times, default=None)
+
+    def run_instant(self) -> None:
+        """After the timeline's events, before pods are tried."""
+        if self._state.down:
+            self._forget_removed()
+            self._notice()
+            self._taint_some()
+            while (end := self._evictions.pop(self._now)) is not None:
+                self._evict(end.key)
+
+    def _forget_removed(self) -> None:
+        """Nodes that have left the cluster meanwhile."""
+        state, row = self._state, self.cluster.snapshot.row
+        gone = [name for name in state.down if name not in row]
+        state.down.difference_update(gone)
+        for name in gone:
+            state.unnoticed.pop(name, None)
+            for zone in state.zones.values():
+                zone.queue = [each for each in zone.queue if each != name]
+
+    def _notice(self) -> None:
+        unnoticed = self._state.unnoticed
+        names = [name for name, at in unnoticed.items() if at <= self._now]
+        if not names:
+            return
+        for name in names:
+            del unnoticed[name]
+        self._change(lambda before: with_failed(before, names, NO_SCHEDULE))
+        self._await_taint(names)
+        self._update_zones()
+
+    def _await_taint(self, names: Sequence[str]) -> None:
+        row, nodes = self.cluster.snapshot.row, self.cluster.snapshot.nodes
+        for name in names:
+            zone = self._state.zones.setdefault(_zone_of(nodes[row[name]]), Zone())
+            zone.queue.append(name)
+
+    def _update_zones(self) -> None:
+        """The rates of the zones follow from how many of their nodes are ready."""
+        state = self._state
+        by_zone: dict[str, list[bool]] = {}
+        for node in self.cluster.snapshot.nodes:
+            if _EXCLUDED not in node.metadata.labels:
+                by_zone.setdefault(_zone_of(node), []).append(is_not_ready(node))
+        was_total, state.is_total = state.is_total, all(map(all, by_zone.values()))
+        if state.is_total and not was_total:
+            names = state.down - state.unnoticed.keys()
+            self._change(lambda before: without_taints(before, names, (NO_EXECUTE,)))
+            for pod in self._pods_on(names):
+                self._evictions.cancel(pod.uid)
+            queued = {name for zone in state.zones.values() for name in zone.queue}
+            self._await_taint(sorted(names - queued))
+        for key, failed in by_zone.items():
+            if key in state.zones:
+                interval = None if state.is_total else _interval(failed)
+                state.zones[key].set_interval(interval, self._now)
+
+    def _taint_some(self) -> None:
+        """The nodes whose turn has come; the tolerations of their pods begin."""
+        names = list(self._next_in_zones())
+        if not names:
+            return
+        self._change(lambda before: with_failed(before, names, NO_EXECUTE))
+        snapshot = self.cluster.snapshot
+        for pod in self._pods_on(names):
+            node = snapshot.nodes[snapshot.row[pod.pod.node_name]]
+            taints = [taint for taint in node.spec.taints if taint.effect == NO_EXECUTE]
+            seconds = tolerated_for(pod.pod, taints)
+            if seconds is not None and not is_static(pod.pod) and not pod.pod.deleting:
+                due = End(self._now + seconds * SECOND, pod.key, PodOutcome.EVICTED)
+                self._evictions.schedule(pod.uid, due)
+
+    def _next_in_zones(self) -> Iterator[str]:
+        for zone in self._state.zones.values():
+            while zone.queue and zone.interval is not None and zone.next <= self._now:
+                zone.next = self._now + zone.interval
+                yield zone.queue.pop(0)
+
+    def _evict(self, key: str) -> None:
+        """Its controller makes it anew at once; a StatefulSet does so once the node is back."""
+        pod = self.cluster.bound.get(key)
+        if pod is None or pod.pod.deleting or pod.pod.node_name not in self._state.down:
+            return
+        record = self.scheduler.log.record_of(pod, 0)
+        if is_held(pod.pod):
+            self.scheduler.evict(pod, None)
+            return
+        self.scheduler.evict(pod, 0)
+        if pod.pod.metadata.controller is not None:
+            self._arrive(pending_pod(pod.pod), record.runs_for)
+
+
+def _zone_of(node: Node) -> str:
+    return "/".join(zone_key(node))
+
+
+def _interval(failed: Sequence[bool]) -> int | None:
+    """Upstream: ComputeZoneState, setLimiterInZone. failed: of each node of the zone"""
+    count = sum(failed)
+    is_partial = count < len(failed) and count >= _MIN_UNHEALTHY
+    if not is_partial or count / len(failed) < _UNHEALTHY_SHARE:
+        return _INTERVAL
+    return _LONG_INTERVAL if len(failed) > _LARGE_ZONE else None
