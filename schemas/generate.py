@@ -37,6 +37,7 @@ from ksched_cli.config.project import FILE as PROJECT_FILE
 from ksched_cli.config.project import project_type
 from ksched_cli.framework.plugin_list import PluginList
 from ksched_cli.kube.versions import release_of
+from ksched_cli.live.recorder import RecordResult
 from ksched_cli.live.snapshot import SnapshotResult
 from ksched_cli.plugins import registry_of
 from ksched_cli.schemas.of_types import DIALECT, schema_of
@@ -57,6 +58,7 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "pending_report": (PendingReport,),
     "plugin_list": (PluginList,),
     "preemption_result": (PreemptionResult,),
+    "record_result": (RecordResult,),
     "replay_draws": (ReplayDraws,),
     "replay_result": (ReplayResult,),
     "schedule_result": (ScheduleResult,),

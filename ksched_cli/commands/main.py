@@ -37,6 +37,7 @@ COMMANDS = (
     "audit",
     "replay",
     "snapshot",
+    "record",
     "test",
     "sweep",
     "tune",

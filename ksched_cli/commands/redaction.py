@@ -9,7 +9,14 @@ from msgspec.structs import replace
 from ksched_cli.analysis.redaction_check import redaction_differences
 from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.redaction.key import key_text, read_key
-from ksched_cli.cluster.redaction.redact import object_names, redacted
+from ksched_cli.cluster.redaction.redact import (
+    Plain,
+    is_read,
+    learn,
+    object_names,
+    redacted,
+    renamed,
+)
 from ksched_cli.cluster.redaction.renamer import Renamer
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
@@ -96,3 +103,36 @@ def _opener(options: CommonOptions, objects: Sequence[bytes]) -> Opener:
     inputs = Inputs()
     inputs.give(run.states, Source("the snapshot", b"[" + b",".join(objects) + b"]"))
     return Opener([run], inputs)
+
+
+class RecordingRedactor:
+    """Renames what a recorder writes, as it comes. key_path: "" where no key is kept"""
+
+    def __init__(self, key_path: str) -> None:
+        self._key_path, self._codebook = key_path, read_key(key_path)
+        self._renamer = Renamer(self._codebook)
+
+    def objects(self, plain: Sequence[Plain]) -> list[Plain]:
+        """Those of kinds that ksched reads."""
+        objects = [obj for obj in plain if is_read(obj)]
+        learn(self._renamer, objects)
+        return [renamed(self._renamer, obj) for obj in objects]
+
+    def decision(self, decision: Plain) -> Plain:
+        """Of a scheduler, about a pod; its texts are names, but for the namespace."""
+        renamer = self._renamer
+        renamer.learn_more()
+        for text in decision.values():
+            renamer.name(text)
+        renamer.learned()
+        texts = {field: renamer.name(text) for field, text in decision.items()}
+        return {**texts, "namespace": renamer.namespace(decision["namespace"])}
+
+    def about(self, about: ClusterSnapshot) -> ClusterSnapshot:
+        return _redacted_about(about, self._renamer)
+
+    def save(self) -> None:
+        """Writes the key."""
+        if self._key_path:
+            with written_aside(self._key_path, private=True) as file:
+                file.write(key_text(self._codebook, ()))

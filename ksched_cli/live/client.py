@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -15,7 +16,13 @@ import msgspec
 from msgspec import Struct
 
 from ksched_cli.kube.selectors import parse_int64
-from ksched_cli.live.errors import UNREADABLE, ClusterError, KubeconfigError, StatusError
+from ksched_cli.live.errors import (
+    UNREADABLE,
+    ClusterError,
+    KubeconfigError,
+    StatusError,
+    UnauthorizedError,
+)
 
 if TYPE_CHECKING:
     from kubernetes.client.configuration import Configuration
@@ -32,6 +39,10 @@ _MOST_BACKOFF_SECONDS = 10.0
 _OK = 200
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERRORS = 500
+# A watch of every resource, and a list beside.
+_CONNECTIONS = 64
+_CHUNK = 65_536
+_MAX_ERROR = 100_000
 # What urllib3's messages begin with.
 _CONNECTION = re.compile(
     r"^(<[^>]*>|HTTPS?Connection(Pool)?\([^)]*\)): (Failed to [^:]*: )?(\[Errno -?\d+\] )?"
@@ -62,7 +73,10 @@ class ApiServer:
         disable_warnings(InsecureRequestWarning)
         self.identity = identity
         self.url: str = configuration.host
+        configuration.connection_pool_maxsize = _CONNECTIONS
         self._configuration = configuration
+        self._streams: set[BaseHTTPResponse] = set()
+        self._streams_ended = False
         try:
             self._rest = RESTClientObject(configuration)
         except Exception as error:  # unreadable certificates, a proxy's scheme that it cannot
@@ -88,6 +102,50 @@ class ApiServer:
         if response.status != _OK:
             raise self._status_error(path, response.status, body)
         return body
+
+    @contextmanager
+    def stream(
+        self, path: str, parameters: Mapping[str, str], silent_seconds: float
+    ) -> Iterator[Iterator[bytes]]:
+        """The lines of an answer that goes on and on, as they come, until
+        `end_streams`. silent_seconds: after so long without a byte the server hangs.
+
+        Raises StatusError, ClusterError, also while they are read."""
+        import urllib3
+
+        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=silent_seconds)
+        headers = {**self._headers(), "Accept-Encoding": "identity"}
+        url, response = f"{self.url}{path}?{urlencode(parameters)}", None
+        try:
+            response = self._rest.pool_manager.request(
+                "GET",
+                url,
+                headers=headers,
+                retries=False,
+                timeout=timeout,
+                preload_content=False,
+            )
+            if response.status != _OK:
+                raise self._status_error(path, response.status, response.read(_MAX_ERROR))
+            self._streams.add(response)
+            if self._streams_ended:
+                raise ValueError("no stream is read any more")
+            yield _lines(response)
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            raise ClusterError(
+                f"the API server at {self.url} does not answer: {_cause(error)}"
+            ) from None
+        finally:
+            if response is not None:
+                self._streams.discard(response)
+                response.close()
+
+    def end_streams(self) -> None:
+        """Whoever reads one gets no more of it, and no other."""
+        self._streams_ended = True
+        for response in tuple(self._streams):
+            with suppress(OSError, RuntimeError, ValueError):
+                response.shutdown()
 
     def _answer(self, url: str) -> BaseHTTPResponse:
         """The first answer that is not likely to be another a moment later, else the last one.
@@ -125,11 +183,21 @@ class ApiServer:
         except (*UNREADABLE, KeyError, TypeError):
             reason = body[:200].decode("utf-8", "replace").strip() or "no reason given"
         if status == _UNAUTHORIZED:
-            return ClusterError(
+            return UnauthorizedError(
                 f"the API server at {self.url} does not accept the credentials of "
                 f"{self.identity.source}: {status} {reason}"
             )
         return StatusError(self.url, path, status, reason)
+
+
+def _lines(response: BaseHTTPResponse) -> Iterator[bytes]:
+    """The last line counts only where it is whole."""
+    rest = b""
+    for chunk in response.stream(_CHUNK):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from filter(None, lines)
+    if rest.strip():
+        raise ValueError("the last line is not complete")
 
 
 def _may_pass(status: int) -> bool:

@@ -14,6 +14,10 @@ class ClusterError(KschedError):
     """A cluster that does not answer, or not what is expected."""
 
 
+class UnauthorizedError(ClusterError):
+    """The API server does not accept the credentials."""
+
+
 class KubeconfigError(ClusterError):
     """A kubeconfig that is missing, broken, or without the context in question."""
 

@@ -18,7 +18,7 @@ from ksched_cli.live.resources import Resource
 PAGE = 500
 # Of a list whose continue token has expired: so many times in pages, then once in a whole.
 _PAGED_TRIES = 2
-_GONE = 410
+GONE = 410
 
 
 class ObjectList(Struct, frozen=True):
@@ -61,7 +61,7 @@ def read_list(
             limit = PAGE if attempt < _PAGED_TRIES else 0
             return _read_pages(server, resource, namespace, limit, convert, on_items)
         except StatusError as error:
-            if error.status != _GONE or not limit:
+            if error.status != GONE or not limit:
                 raise
     raise AssertionError("the last attempt returns or raises")
 

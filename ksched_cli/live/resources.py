@@ -18,6 +18,7 @@ from ksched_cli.live.errors import UNREADABLE, ClusterError, StatusError
 
 ABSENT = 404
 """The status of what there is not."""
+FORBIDDEN = 403
 
 Answer = TypeVar("Answer")
 

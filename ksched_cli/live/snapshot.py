@@ -20,11 +20,10 @@ from ksched_cli.live.absent_kinds import (
 from ksched_cli.live.client import ApiServer
 from ksched_cli.live.errors import UNREADABLE, ClusterError, StatusError
 from ksched_cli.live.lists import ObjectList, read_list
-from ksched_cli.live.resources import ABSENT, Resource, discover, kinds_to_read
+from ksched_cli.live.resources import ABSENT, FORBIDDEN, Resource, discover, kinds_to_read
 
-_FORBIDDEN = 403
 # Without these there is no state to ask about.
-_REQUIRED = ("Node", "Pod")
+REQUIRED = ("Node", "Pod")
 
 EVENT = "Event"
 # Of the events that schedulers write of pods; others may say anything.
@@ -155,7 +154,7 @@ class ClusterReader:
         self._server = server
         self._reads = (*reads, *((EVENT,) if events else ()))
         self._namespace = namespace or server.identity.namespace
-        self._convert: Callable[[Resource, Raw], bytes] = _whole if whole else _trimmed
+        self._convert: Callable[[Resource, Raw], bytes] = _whole if whole else trimmed_object
         self._on_progress = on_progress
         self._lists: list[ListedKind] = []
         self._forbidden: list[str] = []
@@ -196,7 +195,7 @@ class ClusterReader:
         )
 
     def _note_unserved(self, kind: str) -> None:
-        if kind in _REQUIRED:
+        if kind in REQUIRED:
             raise ClusterError(f"the API server at {self._server.url} has no {kind}")
         self._unserved.append(kind)
 
@@ -204,7 +203,7 @@ class ClusterReader:
         try:
             return str(msgspec.json.decode(self._server.get("/version"))["gitVersion"])
         except StatusError as error:
-            if error.status not in (_FORBIDDEN, ABSENT):
+            if error.status not in (FORBIDDEN, ABSENT):
                 raise
             return ""
         except (*UNREADABLE, KeyError, TypeError):
@@ -218,7 +217,7 @@ class ClusterReader:
             if error.status == ABSENT:
                 self._note_unserved(resource.kind)
                 return None
-            if error.status != _FORBIDDEN:
+            if error.status != FORBIDDEN:
                 raise
             refusal = error
         if resource.namespaced:
@@ -227,9 +226,9 @@ class ClusterReader:
                 self._of_namespace.append(resource.kind)
                 return objects
             except StatusError as error:
-                if error.status not in (_FORBIDDEN, ABSENT):
+                if error.status not in (FORBIDDEN, ABSENT):
                     raise
-        if resource.kind in _REQUIRED:
+        if resource.kind in REQUIRED:
             raise refusal
         self._forbidden.append(resource.kind)
         return None
@@ -265,7 +264,7 @@ def _listed(objects: ObjectList) -> ListedKind:
     )
 
 
-def _typed(resource: Resource, item: Raw) -> dict[str, object]:
+def typed_object(resource: Resource, item: Raw) -> dict[str, object]:
     """An object with its kind. Raises ClusterError."""
     try:
         plain = msgspec.json.decode(item)
@@ -278,9 +277,10 @@ def _typed(resource: Resource, item: Raw) -> dict[str, object]:
     return {**kind, **plain, **kind}
 
 
-def _trimmed(resource: Resource, item: Raw) -> bytes:
-    return msgspec.json.encode(trimmed(_typed(resource, item)))
+def trimmed_object(resource: Resource, item: Raw) -> bytes:
+    """What is read of an object of a list, as JSON. Raises ClusterError."""
+    return msgspec.json.encode(trimmed(typed_object(resource, item)))
 
 
 def _whole(resource: Resource, item: Raw) -> bytes:
-    return msgspec.json.encode(_typed(resource, item))
+    return msgspec.json.encode(typed_object(resource, item))

@@ -79,7 +79,7 @@ def written_aside(path: str, *, private: bool = False) -> Iterator[IO[bytes]]:
     except BrokenPipeError:
         raise ReaderGoneError from None
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise unwritable(path, error) from None
     finally:
         if name:
             Path(name).unlink(missing_ok=True)
@@ -104,7 +104,7 @@ def _status(path: str) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise unwritable(path, error) from None
     if S_ISDIR(status.st_mode):
         raise UsageError(f"{path} is a folder; a file's name is expected")
     return status
@@ -124,7 +124,7 @@ def _opened_in_place(path: str, status: os.stat_result | None) -> int | None:
     try:
         return None if S_ISREG(status.st_mode) else os.open(path, os.O_WRONLY)
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise unwritable(path, error) from None
 
 
 def _create_beside(path: str) -> tuple[int, str]:
@@ -134,7 +134,7 @@ def _create_beside(path: str) -> tuple[int, str]:
     try:
         return tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise unwritable(path, error) from None
 
 
 def _take_over(name: str, before: os.stat_result | None, private: bool) -> None:
@@ -146,7 +146,8 @@ def _take_over(name: str, before: os.stat_result | None, private: bool) -> None:
     os.chmod(name, _PRIVATE if private else mode)
 
 
-def _unwritable(path: str, error: OSError) -> UsageError:
+def unwritable(path: str, error: OSError) -> UsageError:
+    """What is wrong with a file that cannot be written."""
     return UsageError(f"{path} cannot be written: {error.strerror or error}")
 
 

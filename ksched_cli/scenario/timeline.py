@@ -55,23 +55,64 @@ class Arrival(Struct, frozen=True):
 
 class Replacement(Struct, frozen=True):
     """An object is created, or replaced as a whole. kind: a text for one that a plugin reads, as
-    "PodGroup.scheduling.x-k8s.io"."""
+    "PodGroup.scheduling.x-k8s.io". decided: it is what a decision of the recorded scheduler led to,
+    as a claim's devices."""
 
     kind: Kind | str
     manifest: dict[str, Any]
+    decided: bool = False
 
 
 class Removal(Struct, frozen=True):
     """An object is deleted. kind: as of a Replacement. namespace: "" where the kind has none.
-    grace: for how many microseconds a pod stays on its node."""
+    grace: for how many microseconds a pod stays on its node. preempted: the recorded scheduler
+    evicted it."""
 
     kind: Kind | str
     namespace: str
     name: str
     grace: int = 0
+    preempted: bool = False
 
 
-Action: TypeAlias = Arrival | Replacement | Removal | Change
+class Completion(Struct, frozen=True):
+    """A pod ends. ran_for: microseconds since it was placed; None where that is not recorded."""
+
+    pod: str
+    ran_for: int | None = None
+
+
+class RecordedDecision(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What the recorded scheduler did about a pod.
+
+    node: that it was bound to, or evicted from; nominated_node, message: after an attempt without a
+    node; evicted_for: the UID of the pod that it was evicted for
+    """
+
+    namespace: str
+    name: str
+    uid: str = ""
+    node: str = ""
+    nominated_node: str = ""
+    message: str = ""
+    evicted_for: str = ""
+
+    @property
+    def pod(self) -> str:
+        """Its key."""
+        return f"{self.namespace}/{self.name}"
+
+
+class Gap(Struct, frozen=True, forbid_unknown_fields=True):
+    """The recorder was without a connection for so many seconds. kind: whose changes it watched;
+    relisted: what came and went meanwhile is missing, else only the times are late"""
+
+    seconds: float
+    kind: str
+    relisted: bool = False
+
+
+Action: TypeAlias = Arrival | Replacement | Removal | Completion | RecordedDecision | Gap | Change
 
 
 class TimelineEvent(Struct, frozen=True):
@@ -92,6 +133,12 @@ class _Line(Struct, forbid_unknown_fields=True, rename="camel"):
     put: dict[str, Any] | None = None
     delete: dict[str, str] | None = None
     grace_period: float | None = None
+    decided: bool = False
+    preempted: bool = False
+    end: str | None = None
+    ran_for: float | None = None
+    decision: RecordedDecision | None = None
+    gap: Gap | None = None
     change: str | dict[str, Any] | None = None
 
 
@@ -251,9 +298,13 @@ class Timeline:
         return errors[0].with_others(errors[1:])
 
     def _event(self, line: _Line, index: int) -> TimelineEvent:
-        actions = [line.pod, line.put, line.delete, line.change]
+        actions = [
+            line.pod, line.put, line.delete, line.change, line.end, line.decision, line.gap
+        ]  # fmt: skip
         if sum(action is not None for action in actions) != 1:
-            raise EventError("expected exactly one of pod, put, delete and change")
+            raise EventError(
+                "expected exactly one of pod, put, delete, change, end, decision and gap"
+            )
         return TimelineEvent(self.time(line.at), self._action(line), index)
 
     def _action(self, line: _Line) -> Action:
@@ -263,9 +314,16 @@ class Timeline:
         if line.template is not None or line.runs_for is not None:
             raise EventError("template and runsFor go with pod")
         if line.put is not None:
-            return self._replacement(line.put)
+            return self._replacement(line.put, decided=line.decided)
         if line.delete is not None:
-            return self._removal(line.delete, line.grace_period)
+            return self._removal(line.delete, line.grace_period, preempted=line.preempted)
+        if line.end is not None:
+            ran_for = None if line.ran_for is None else _microseconds(line.ran_for, "ranFor")
+            return Completion(line.end if "/" in line.end else f"default/{line.end}", ran_for)
+        if line.decision is not None:
+            return line.decision
+        if line.gap is not None:
+            return line.gap
         try:
             folder = Path() if self._path == "-" else Path(self._path).parent
             return read_change(line.change, self.namespace, folder, self.name)
@@ -316,21 +374,21 @@ class Timeline:
 
     # -- objects --------------------------------------------------------------------------------
 
-    def _replacement(self, manifest: dict[str, Any]) -> Replacement:
+    def _replacement(self, manifest: dict[str, Any], *, decided: bool) -> Replacement:
         name, version = str(manifest.get("kind") or ""), str(manifest.get("apiVersion") or "")
         kind = find_kind(version, name)
         if kind is not None:
             load_objects(self.state, [manifest], self.name)  # what is not valid is an error at once
-            return Replacement(kind, manifest)
+            return Replacement(kind, manifest, decided)
         custom = kind_with_group(version, name)
         if custom not in self.reads:
             raise self._unread(custom)
         metadata = manifest.get("metadata")
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
             raise EventError("metadata.name: expected the name of the object")
-        return Replacement(custom, manifest)
+        return Replacement(custom, manifest, decided)
 
-    def _removal(self, target: dict[str, str], grace: float | None) -> Removal:
+    def _removal(self, target: dict[str, str], grace: float | None, *, preempted: bool) -> Removal:
         word = target.get("kind", "")
         kind: Kind | str | None = word if word in self.reads else kind_of(word)
         if kind is None:
@@ -343,7 +401,7 @@ class Timeline:
         if isinstance(kind, Kind) and not kind.namespaced:
             namespace = ""
         period = 0 if grace is None else _microseconds(grace, "gracePeriod")
-        return Removal(kind, namespace, target["name"], period)
+        return Removal(kind, namespace, target["name"], period, preempted)
 
     def _unread(self, kind: str) -> EventError:
         """Says which kinds the plugins read."""

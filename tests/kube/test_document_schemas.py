@@ -119,7 +119,8 @@ GROUPS = "nodeGroups:\n"
         (
             "Timeline",
             "events:\n- {at: 1, pod: a, put: {}}\n",
-            "f.yaml:4:3: events[0]: only one of pod, put, delete, change is allowed",
+            "f.yaml:4:3: events[0]: only one of pod, put, delete, change, end, decision, gap is"
+            " allowed",
         ),
         (
             "Timeline",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,6 +20,7 @@ Manifest = dict[str, Any]
 SERVED: dict[str, dict[str, tuple[str, bool]]] = {
     "v1": {
         "Node": ("nodes", False),
+        "Event": ("events", True),
         "Pod": ("pods", True),
         "Namespace": ("namespaces", False),
         "PersistentVolume": ("persistentvolumes", False),
@@ -56,6 +57,8 @@ SERVED: dict[str, dict[str, tuple[str, bool]]] = {
 # A status in place of an answer, or what becomes of the answer: CLOSED without a byte, CUT in its
 # middle, HALF of its JSON (as if whole), or it HANGS until the server ends. None: nothing is wrong.
 CLOSED, CUT, HALF, HANGS = "closed", "cut", "half", "hangs"
+# Of a watch: the API server has forgotten the revision.
+EXPIRED = "expired"
 Outage = int | str | None
 
 
@@ -66,12 +69,15 @@ class Faults:
     refused:   path → what is wrong with every answer, as 403
     passing:   path → what is wrong with its next answers
     expired:   how many requests with a continue token are answered with 410
+    watches:   path → what is wrong with its next watches: a status, EXPIRED, CUT in a line, HALF a
+               line, CLOSED after what there is
     dies_after: the requests that are answered; then connections are closed without an answer
     token:     what is needed to be let in; "" for nothing
     """
 
     refused: dict[str, Outage] = field(default_factory=dict)
     passing: dict[str, list[Outage]] = field(default_factory=dict)
+    watches: dict[str, list[Outage]] = field(default_factory=dict)
     expired: int = 0
     dies_after: int | None = None
     token: str = ""
@@ -99,6 +105,9 @@ class ApiServer:
         self.faults = Faults()
         self.requests: list[str] = []
         self.page = page
+        # What was published: revision, kind, type and object.
+        self.events: list[tuple[int, str, str, Manifest]] = []
+        self.published = threading.Condition()
         self._http = _QuietServer(("127.0.0.1", 0), self._handler())
         if tls is not None:
             self._http.socket = tls.wrap_socket(
@@ -111,9 +120,46 @@ class ApiServer:
 
     def close(self) -> None:
         self.ends.set()
+        with self.published:
+            self.published.notify_all()
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+
+    def publish(self, event: str, obj: Manifest) -> None:
+        """An object is ADDED, MODIFIED or DELETED; who watches is told."""
+        with self.published:
+            revision = 10_001 + len(self.events)
+            obj = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}
+            own = _identity(obj)
+            self.objects = [each for each in self.objects if _identity(each) != own]
+            if event != "DELETED":
+                self.objects.append(obj)
+            self.events.append((revision, obj["kind"], event, obj))
+            self.published.notify_all()
+
+    def forget(self, obj: Manifest) -> None:
+        """An object goes, and nobody is told."""
+        self.objects = [each for each in self.objects if _identity(each) != _identity(obj)]
+
+    def watches_begin(self, path: str) -> None:
+        """A watch has come."""
+
+    def watched(self, path: str) -> Iterator[bytes]:
+        """The lines of a watch, as they come."""
+        url = urlsplit(path)
+        plural = url.path.rpartition("/")[2]
+        kinds = {name: kind for group in self.served.values() for kind, (name, _) in group.items()}
+        after = int(parse_qs(url.query)["resourceVersion"][0])
+        place = 0
+        while not self.ends.is_set():
+            with self.published:
+                while place == len(self.events) and not self.ends.is_set():
+                    self.published.wait()
+                batch, place = self.events[place:], len(self.events)
+            for revision, kind, event, obj in batch:
+                if revision > after and kind == kinds.get(plural):
+                    yield json.dumps({"type": event, "object": obj}).encode() + b"\n"
 
     def answer(self, target: str, token: str) -> tuple[int, Manifest]:
         """Status and body."""
@@ -169,7 +215,8 @@ class ApiServer:
         begin = int(query.get("continue", "0"))
         size = min(int(query["limit"]), self.page) if "limit" in query else len(objects)
         end = begin + size
-        metadata = {"resourceVersion": str(1000 + len(self.requests))}
+        revision = 10_000 + len(self.events) if self.events else 1000 + len(self.requests)
+        metadata = {"resourceVersion": str(revision)}
         if end < len(objects):
             metadata["continue"] = str(end)
         items = objects[begin:end] or None
@@ -180,7 +227,8 @@ class ApiServer:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(_WatchHandler):
+            api = server
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True  # headers and body are written one after the other
 
@@ -190,6 +238,9 @@ class ApiServer:
                     self.close_connection = True
                     return
                 path = urlsplit(self.path).path
+                if "watch=1" in self.path:
+                    self.watch(path)
+                    return
                 outage = server.faults.of(path)
                 status, body = server.answer(self.path, self.headers.get("Authorization", ""))
                 if isinstance(outage, int):
@@ -214,8 +265,57 @@ class ApiServer:
         return Handler
 
 
+class _WatchHandler(BaseHTTPRequestHandler):
+    """Answers watches."""
+
+    api: ApiServer
+
+    def watch(self, path: str) -> None:
+        self.api.requests.append(self.path)
+        self.api.watches_begin(path)
+        outages = self.api.faults.watches.get(path)
+        outage = outages.pop(0) if outages else None
+        self.close_connection = True
+        if isinstance(outage, int):
+            body = json.dumps(failure(outage, f"no access to {path}")[1]).encode()
+            self.send_response(outage)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+            return
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for line in self._lines(outage):
+            if outage in (CUT, HALF):
+                self._chunk(line[: len(line) // 2] + (b"\n" if outage == HALF else b""))
+                return
+            self._chunk(line)
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _lines(self, outage: Outage) -> Iterator[bytes]:
+        if outage == EXPIRED:
+            _, status = failure(410, "too old resource version")
+            yield json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
+        elif outage == HANGS:
+            self.api.ends.wait()
+        elif outage != CLOSED:
+            yield from self.api.watched(self.path)
+
+    def _chunk(self, text: bytes) -> None:
+        self.wfile.write(f"{len(text):x}\r\n".encode() + text + b"\r\n")
+        self.wfile.flush()
+
+
+def _identity(obj: Manifest) -> tuple[str, str, str]:
+    metadata = obj["metadata"]
+    return obj["kind"], metadata.get("namespace", ""), metadata["name"]
+
+
 class _QuietServer(ThreadingHTTPServer):
     """Clients that go away, and handshakes that fail, are no errors here."""
+
+    request_queue_size = 128  # a recorder watches all resources at once
 
     def handle_error(self, request: object, client_address: object) -> None:
         pass

@@ -107,7 +107,7 @@ def test_lines_are_read_with_templates(tmp_path: Path, name: str) -> None:
         (HEAD + "event: []\n", ':3:1: event: unknown key "event"'),
         (
             HEAD + "events:\n- {at: 1}\n",
-            ":4:3: events[0]: one of pod, put, delete, change is missing",
+            ":4:3: events[0]: one of pod, put, delete, change, end, decision, gap is missing",
         ),
         (HEAD + "events:\n- {at: -1, change: cordon n}\n", "-1 is less than 0"),
         (HEAD + "events:\n- {at: 1, change: cordn n}\n", ":4:3: event 0: change"),

@@ -9,6 +9,7 @@ another: parts that come later get codes that fit in.
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Mapping
 from itertools import pairwise
 
@@ -27,6 +28,7 @@ class Codebook:
     def __init__(self, codes: Mapping[str, str] | None = None) -> None:
         """codes: of a key that exists; they stay"""
         self._codes = dict(codes or {})
+        self._ordered = sorted(self._codes)
         self._new: set[str] = set()
 
     def collect(self, text: str) -> None:
@@ -36,13 +38,17 @@ class Codebook:
     def assign(self) -> None:
         """Codes for all parts that were collected and have none."""
         parts = sorted(self._new.difference(self._codes))
-        bounds = [("", ""), *sorted(self._codes.items())]
         begin = 0
-        for (_, low), (following, high) in zip(bounds, [*bounds[1:], ("", "")], strict=True):
-            end = begin
-            while end < len(parts) and (not following or parts[end] < following):
-                end += 1
+        while begin < len(parts):
+            # Those that come into one place among the parts that have codes.
+            place = bisect(self._ordered, parts[begin])
+            low = self._codes[self._ordered[place - 1]] if place else ""
+            end, high = len(parts), ""
+            if place < len(self._ordered):
+                following = self._ordered[place]
+                end, high = bisect(parts, following, begin), self._codes[following]
             self._spread(parts[begin:end], low, high)
+            self._ordered[place:place] = parts[begin:end]
             begin = end
         self._new.clear()
 

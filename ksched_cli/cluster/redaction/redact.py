@@ -38,15 +38,21 @@ def redacted(objects: Iterable[bytes], codebook: Codebook) -> tuple[list[bytes],
         msgspec.json.encode(trimmed(obj)) for obj in map(plain_json, objects) if _kind(obj)
     ]
     renamer = Renamer(codebook)
-    for obj in map(plain_json, trimmed_objects):
+    learn(renamer, map(plain_json, trimmed_objects))
+    changed = [
+        msgspec.json.encode(renamed(renamer, obj)) for obj in map(plain_json, trimmed_objects)
+    ]
+    return changed, renamer
+
+
+def learn(renamer: Renamer, objects: Iterable[Plain]) -> None:
+    """Before they are renamed. objects: trimmed, of kinds that ksched reads"""
+    renamer.learn_more()
+    for obj in objects:
         if obj["kind"] == _STATEFUL_SET:
             renamer.learn_stateful_set((obj.get("metadata") or {}).get("name") or "")
         _change_of(obj)(renamer, obj)
     renamer.learned()
-    changed = [
-        msgspec.json.encode(_renamed(renamer, obj)) for obj in map(plain_json, trimmed_objects)
-    ]
-    return changed, renamer
 
 
 def object_names(objects: Iterable[bytes], renamer: Renamer) -> Iterator[tuple[str, str, str]]:
@@ -62,13 +68,19 @@ def object_names(objects: Iterable[bytes], renamer: Renamer) -> Iterator[tuple[s
             yield obj["kind"], after, before
 
 
+def is_read(obj: Plain) -> bool:
+    """Whether it is of a kind that ksched reads."""
+    return bool(_kind(obj))
+
+
 def _kind(obj: Plain) -> str:
     """ "" for an object that ksched does not read."""
     kind = find_kind(obj.get("apiVersion") or "", obj.get("kind") or "")
     return "" if kind is None else kind.name
 
 
-def _renamed(renamer: Renamer, obj: Plain) -> Plain:
+def renamed(renamer: Renamer, obj: Plain) -> Plain:
+    """An object that the renamer has learned."""
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **_change_of(obj)(renamer, obj)}
 
 

@@ -63,6 +63,10 @@ class Renamer:
         """A selector of devices in CEL: the attributes that it may mention."""
         self._selected_attributes.update(_IDENTIFIER.findall(expression))
 
+    def learn_more(self) -> None:
+        """Begins a first pass over further objects."""
+        self._is_learning = True
+
     def learned(self) -> None:
         """Ends the first pass: codes for all that was there."""
         self._codebook.assign()

@@ -97,6 +97,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     alarms:    of plugins; seconds since 1970
     records:   of the pods that have left, where they are listed in the end
     warnings:  of the timeline's changes
+    unscheduled, spared: see EventApplier
     """
 
     now: Moment
@@ -124,6 +125,8 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     alarms: tuple[float, ...]
     records: list[PodRecord]
     warnings: list[str]
+    unscheduled: tuple[Count, ...]
+    spared: set[str]
 
 
 def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) -> bytes:
@@ -161,6 +164,8 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         alarms=cluster.engine.waiting.clock.alarms,
         records=records,
         warnings=list(replay.applier.warnings),
+        unscheduled=table.places(replay.applier.unscheduled.values()),
+        spared=replay.applier.spared,
         objects=table.save(cluster.state),
     )
     try:
@@ -219,6 +224,9 @@ def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
     replay.applier.keys = checkpoint.uids
     replay.applier.warnings = dict.fromkeys(checkpoint.warnings)
     state, pods = checkpoint.objects.restored()
+    unscheduled = (pods[index] for index in checkpoint.unscheduled)
+    replay.applier.unscheduled = {pod.key: pod for pod in unscheduled}
+    replay.applier.spared = checkpoint.spared
     _check_records(checkpoint.log.live, [pods[index] for index, _ in checkpoint.queued])
     _resume_cluster(replay, checkpoint, state, pods)
     replay.scheduler.engine = replay.cluster.engine

@@ -19,7 +19,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.replay.ends import End
-from ksched_cli.engine.replay.mutable_cluster import MutableCluster
+from ksched_cli.engine.replay.mutable_cluster import MutableCluster, is_victim
 from ksched_cli.engine.replay.node_outages import NodeOutages
 from ksched_cli.engine.replay.pod_log import PodLog
 from ksched_cli.engine.replay.records import PodOutcome
@@ -46,9 +46,18 @@ from ksched_cli.scenario.objects import (
     replaced,
 )
 from ksched_cli.scenario.outages import FailNodes, RecoverNodes
-from ksched_cli.scenario.timeline import Arrival, Removal, Replacement, TimelineEvent
+from ksched_cli.scenario.timeline import (
+    Arrival,
+    Completion,
+    Gap,
+    RecordedDecision,
+    Removal,
+    Replacement,
+    TimelineEvent,
+)
 
 _SOURCE = "the timeline"
+_GAP = "the timeline has gaps: the recorder was without a connection for a while"
 _POD = KINDS["Pod"]
 
 
@@ -59,6 +68,8 @@ class EventApplier:
     keys: of pods by the UID that their manifest gives them
     warnings: of the timeline's changes, each once
     outages: nodes that have failed
+    unscheduled: the pods that no profile places, by key: a recorded scheduler may
+    spared: keys of pods that the recorded scheduler evicted, and this one has not
     """
 
     cluster: MutableCluster
@@ -70,6 +81,8 @@ class EventApplier:
     keys: dict[str, str] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)
     outages: NodeOutages = field(init=False)
+    unscheduled: dict[str, Pod] = field(default_factory=dict)
+    spared: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.outages = NodeOutages(self.cluster, self.scheduler, self.change, self.arrive)
@@ -89,6 +102,12 @@ class EventApplier:
                 self.outages.fail(action.nodes.of(action, self.cluster.state))
             elif isinstance(action, RecoverNodes):
                 self.outages.recover(action.nodes.of(action, self.cluster.state))
+            elif isinstance(action, Completion):
+                self._complete(action)
+            elif isinstance(action, RecordedDecision):
+                self._follow(action)
+            elif isinstance(action, Gap):
+                self.warnings[_GAP] = None
             else:
                 self.change(lambda state: self._changed(state, action))
         except UsageError as error:
@@ -132,6 +151,9 @@ class EventApplier:
 
     def arrive(self, pod: Pod, runs_for: int | None) -> None:
         """A pod is created, with a node or without. Raises UsageError where it is there already."""
+        if pod.key in self.spared and self._is_there(pod.key):
+            self.log.counts.absent += 1
+            return
         if self._is_there(pod.key):
             raise UsageError(f"there is a pod {pod.key} already")
         info = self.cluster.info(pod)
@@ -139,6 +161,7 @@ class EventApplier:
             self._arrive_bound(info, runs_for)
         elif why_ignored(pod, self.cluster.engine.frameworks):
             self.log.counts.ignored += 1
+            self.unscheduled[pod.key] = pod
         else:
             self.enqueue(info)
             self.log.live[pod.key].runs_for = runs_for
@@ -236,10 +259,49 @@ class EventApplier:
         if pod.pod.status.nominated_node_name:
             self.scheduler.lose_nomination(pod)
 
+    # -- what was recorded ----------------------------------------------------------------------
+
+    def _follow(self, decision: RecordedDecision) -> None:
+        """Pods of schedulers that are not simulated come to the nodes that they were bound to."""
+        if decision.node and not decision.evicted_for:
+            pod = self.unscheduled.pop(decision.pod, None)
+            if pod is not None:
+                self.arrive(structs.replace(pod, node_name=decision.node), None)
+
+    def _complete(self, action: Completion) -> None:
+        """A pod ends, or as long after its placement as in the recording, where that is later."""
+        self.unscheduled.pop(action.pod, None)
+        record = self.log.live.get(action.pod)
+        if action.pod in self.cluster.bound:
+            placed = record.placed if record is not None else None
+            now = self.scheduler.clock.now
+            at = now if placed is None or action.ran_for is None else placed + action.ran_for
+            if at <= now:
+                self.scheduler.end(action.pod, PodOutcome.ENDED)
+            else:
+                uid = self.cluster.bound[action.pod].uid
+                self.scheduler.ends.schedule(uid, End(at, action.pod, PodOutcome.ENDED))
+        elif record is not None:
+            record.runs_for = action.ran_for or 0
+        else:
+            self.log.counts.absent += 1
+
+    def _complete_eviction(self, key: str, grace: int) -> None:
+        """The recorded scheduler's victim began to leave, or left: so it does where it is a victim
+        here, too."""
+        pod = self.cluster.bound.get(key)
+        if pod is not None and is_victim(pod.pod):
+            if not grace:
+                self.scheduler.end(key, PodOutcome.EVICTED)
+        else:
+            self.spared.add(key)
+
     # -- objects --------------------------------------------------------------------------------
 
     def _replace(self, action: Replacement) -> None:
         kind, manifest = action.kind, action.manifest
+        if action.decided:
+            return
         if kind is not _POD:
             self.change(lambda state: replaced(state, kind, [manifest]))
             return
@@ -250,12 +312,24 @@ class EventApplier:
             return
         # The API server keeps these.
         metadata = structs.replace(pod.metadata, uid=old.uid)
-        node = old.pod.node_name or pod.node_name
-        self._update(structs.replace(pod, metadata=metadata, status=old.pod.status, node_name=node))
+        node, status = old.pod.node_name or pod.node_name, old.pod.status
+        if "status" in manifest:
+            # What the scheduler writes stays its own.
+            status = structs.replace(
+                pod.status,
+                nominated_node_name=status.nominated_node_name,
+                start_time=status.start_time,
+                conditions=status.conditions,
+            )
+        self._update(structs.replace(pod, metadata=metadata, status=status, node_name=node))
 
     def _remove(self, action: Removal) -> None:
         kind, key = action.kind, (action.namespace, action.name)
+        if kind is _POD and action.preempted:
+            self._complete_eviction("/".join(key), action.grace)
+            return
         if kind is _POD:
+            self.unscheduled.pop("/".join(key), None)
             self._delete_pod("/".join(key), action.grace)
             return
         before = self.cluster.state

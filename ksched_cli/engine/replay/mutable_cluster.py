@@ -35,6 +35,11 @@ _MAX_SHAPES = 200
 _VICTIM = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
 
 
+def is_victim(pod: Pod) -> bool:
+    """Whether a scheduler evicts it."""
+    return any((c.type, c.reason) == (_VICTIM.type, _VICTIM.reason) for c in pod.status.conditions)
+
+
 class Memories(Struct, frozen=True, array_like=True):
     """What is remembered from one attempt to the next, each as MessagePack.
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.queue import seconds
+from ksched_cli.engine.queue import seconds, why_ignored
 from ksched_cli.engine.replay.autoscaler.autoscaler import Autoscaler
 from ksched_cli.engine.replay.backoff import Backoff
 from ksched_cli.engine.replay.ends import Ends
@@ -159,6 +159,11 @@ class Replay:
         for pod in pending:
             self.applier.enqueue(pod)
         self.log.counts.ignored += len(engine.ignored())
+        self.applier.unscheduled = {
+            pod.key: pod
+            for pod in engine.state.pods
+            if not (pod.node_name or pod.finished) and why_ignored(pod, engine.frameworks)
+        }
         self._run_instant(0)
 
     # -- instants -------------------------------------------------------------------------------

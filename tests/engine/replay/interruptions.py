@@ -125,6 +125,15 @@ MEMORIES: dict[str, tuple[list[Plain], list[Plain]]] = {
             {"at": 600, "change": "recover nodes a1"},
         ],
     ),
+    "pods of other schedulers, and those that were spared": (
+        [node("a", "3"), pod("victim", nodeName="a"), pod("foreign", schedulerName="other")],
+        [
+            {"at": 1, "delete": {"kind": "Pod", "name": "victim"}, "preempted": True},
+            {"at": 2, "pod": pod("victim")},
+            {"at": 3, "decision": {"namespace": "default", "name": "foreign", "node": "a"}},
+            *[{"at": 4, "pod": pod(f"p{i}"), "runsFor": 5} for i in range(3)],
+        ],
+    ),
     "the order in which nodes were noticed": (
         [node("a"), node("b"), node("c")],
         [

@@ -141,3 +141,97 @@ def test_rules_that_taint_devices_no_more_move_pods_that_wait_for_devices(tmp_pa
         (42.0, "q", "unschedulable"),
         (70.5, "q", "b"),
     ]
+
+
+def decision(name: str, **about: str) -> dict[str, str]:
+    return {"namespace": "default", "name": name, **about}
+
+
+def test_what_a_recorded_scheduler_decided_is_passed_over(tmp_path: Path) -> None:
+    run = replay(
+        tmp_path,
+        [node("a"), node("b")],
+        [{"at": 1, "pod": pod("x")}, {"at": 1, "decision": decision("x", node="b")}],
+    )
+    assert tries(run) == [(1.0, "x", "a")]
+
+
+def test_pods_of_another_scheduler_come_to_the_nodes_that_it_chose(tmp_path: Path) -> None:
+    run = replay(
+        tmp_path,
+        [node("a", "2"), pod("of-state", schedulerName="other")],
+        [
+            {"at": 1, "pod": pod("x", schedulerName="other")},
+            {"at": 2, "decision": decision("x", node="a")},
+            {"at": 3, "decision": decision("of-state", node="a")},
+            {"at": 4, "pod": pod("y")},
+        ],
+    )
+    assert tries(run) == [(4.0, "y", "unschedulable")]
+    assert sorted(run.cluster.bound) == ["default/of-state", "default/x"]
+
+
+def test_a_recorded_end_comes_as_long_after_a_later_placement(tmp_path: Path) -> None:
+    run = replay(
+        tmp_path,
+        [node("a")],
+        [
+            {"at": 0, "pod": pod("first"), "runsFor": 8},
+            {"at": 1, "pod": pod("x")},
+            {"at": 4, "end": "default/x", "ranFor": 3},
+            {"at": 9, "pod": pod("y")},
+            {"at": 10, "end": "gone"},
+        ],
+    )
+    assert [each for each in tries(run) if each[2] == "a"][1:] == [
+        (8.0, "x", "a"), (11.0, "y", "a"),
+    ]  # fmt: skip
+    assert run.log.counts.absent == 1
+
+
+def test_a_recorded_end_of_a_pod_that_runs_is_when_it_was(tmp_path: Path) -> None:
+    run = replay(
+        tmp_path,
+        [node("a"), pod("of-state", nodeName="a")],
+        [{"at": 2, "end": "of-state"}, {"at": 3, "pod": pod("x")}],
+    )
+    assert tries(run) == [(3.0, "x", "a")]
+
+
+@pytest.mark.parametrize(("priority", "survivors"), [(0, ["victim"]), (10, ["x"])])
+def test_recorded_victims_go_when_they_went_where_they_are_victims_here_too(
+    priority: int, survivors: list[str], tmp_path: Path
+) -> None:
+    """Another of the victim's name comes, as of a StatefulSet: there is one already where it was
+    not evicted."""
+    victim = {"kind": "Pod", "namespace": "default", "name": "victim"}
+    run = replay(
+        tmp_path,
+        [node("a"), pod("victim", nodeName="a", terminationGracePeriodSeconds=30)],
+        [
+            {"at": 1, "pod": pod("x", priority=priority)},
+            {"at": 1, "delete": victim, "gracePeriod": 30, "preempted": True},
+            {"at": 5, "delete": victim, "preempted": True},
+            {"at": 6, "pod": pod("victim")},
+        ],
+        until=20,
+    )
+    assert [key.partition("/")[2] for key in run.cluster.bound] == survivors
+
+
+def test_devices_that_a_recorded_scheduler_chose_are_no_claims_state(tmp_path: Path) -> None:
+    claim = device_claim("c")
+    other = {**claim, "spec": {}, "status": {"allocation": {}}}
+    run = replay(
+        tmp_path,
+        [node("a"), claim],
+        [{"at": 1, "put": other, "decided": True}],
+    )
+    assert run.cluster.state.resource_claims["default", "c"].status.allocation is None
+
+
+def test_gaps_of_a_recorder_are_a_warning(tmp_path: Path) -> None:
+    run = replay(tmp_path, [node("a")], [{"at": 1, "gap": {"seconds": 3, "kind": "Pod"}}])
+    assert list(run.applier.warnings) == [
+        "the timeline has gaps: the recorder was without a connection for a while"
+    ]

@@ -1,0 +1,123 @@
+"""`ksched record`: what happens in a live cluster, as a timeline with the state to begin with."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.command_line import option
+from ksched_cli.commands.options import CommonOptions
+from ksched_cli.commands.signals import Interruption
+from ksched_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from ksched_cli.live.recorder import Limits
+
+_NANOSECONDS = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOptions(CommonOptions):
+    """Of `record`: a field per option."""
+
+    context: Annotated[str, option("A context of the kubeconfig, not its current one.", "NAME")] = (
+        ""
+    )
+    kubeconfig: Annotated[
+        str,
+        option(
+            "Instead of $KUBECONFIG, else ~/.kube/config; in a pod, its service account.", "PATH"
+        ),
+    ] = ""
+    namespace: Annotated[
+        str,
+        option(
+            "What to watch where lists of all namespaces are forbidden. Without it: the context's.",
+            "NAME",
+            short="-n",
+        ),
+    ] = ""
+    duration: Annotated[
+        str, option("Ends after so long, as 24h; else with Ctrl-C.", "DURATION", name="--for")
+    ] = ""
+    part_size: Annotated[
+        str, option("Begins another part once a timeline is so large, as 100Mi.", "SIZE")
+    ] = ""
+    redact: Annotated[bool, option("Rename whatever has a name, as snapshot does.")] = False
+    redact_key: Annotated[
+        str,
+        option(
+            "Keep there what was renamed to what, for you alone; used again where it exists.",
+            "FILE",
+        ),
+    ] = ""
+
+
+def record(
+    options: RecordOptions,
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="*.jsonl or *.jsonl.gz.", show_default=False),
+    ],
+) -> ExitCode:
+    """What happens in a live cluster, as a timeline to replay.
+
+    Writes the state to FILE.state.json, then every change to FILE until Ctrl-C, SIGTERM or the end
+    of --for: pods that come, end and go, nodes, volumes, claims, budgets, and what the scheduler
+    decided, which ksched audit --timeline FILE judges. Where FILE is there already, the recording
+    goes on in another part, FILE.1 and so on. A lost connection is marked as a gap. Exit code 0
+    when it ends as it should, 2 when the cluster does not answer at first, or refuses the
+    credentials; what was recorded until then stays.
+    """
+    from ksched_cli.commands.output import limit, show, warn
+    from ksched_cli.live.kubeconfig import ClusterOptions, connect
+    from ksched_cli.live.recorder import Recorder
+    from ksched_cli.live.recording_file import parts
+    from ksched_cli.report import recording as renderer
+    from ksched_cli.report.forms import Report
+
+    files = parts(file)
+    interruption = Interruption()
+    limits = _limits(options, interruption)
+    server = connect(ClusterOptions(options.kubeconfig, options.context))
+    with ExitStack() as stack:
+        redactor = None
+        if options.redact or options.redact_key:
+            from ksched_cli.commands.redaction import RecordingRedactor
+
+            redactor = RecordingRedactor(options.redact_key)
+            stack.callback(redactor.save)
+        recorder = Recorder(server, options.namespace, files, limits, warn, redactor)
+        with interruption.awaited():
+            recorder.run()
+    answer = recorder.result()
+    show(Report(lambda: answer, table=lambda: renderer.table(answer, limit())), options.output)
+    return ExitCode.YES
+
+
+def _limits(options: RecordOptions, interruption: Interruption) -> Limits:
+    """Raises UsageError."""
+    from ksched_cli.kube.formatting import DurationError, parse_duration
+    from ksched_cli.kube.quantity import Quantity, QuantityError
+    from ksched_cli.live.recorder import Limits
+
+    seconds = part_bytes = None
+    if options.duration:
+        try:
+            seconds = parse_duration(options.duration) / _NANOSECONDS
+        except DurationError as error:
+            raise UsageError(f"--for {options.duration}: {error}; expected 24h or 90m") from None
+        if seconds <= 0:
+            raise UsageError(f"--for {options.duration}: expected a duration above 0")
+    if options.part_size:
+        try:
+            part_bytes = Quantity.parse(options.part_size).value()
+        except QuantityError:
+            part_bytes = 0
+        if part_bytes <= 0:
+            raise UsageError(f"--part-size {options.part_size}: expected a size, as 100Mi")
+    return Limits(seconds, part_bytes, lambda: bool(interruption.number))

@@ -1,0 +1,339 @@
+"""Records a live cluster: the state to begin with, then every change as an event of a timeline.
+
+Each resource is watched in a thread. What they notice is written in the order of etcd's revisions,
+which all resources share, as far as it comes within a moment.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from queue import Empty, Queue
+from threading import Event, Thread
+from typing import Annotated, ClassVar, Literal, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from ksched_cli.answers import HIDDEN, Answer, Count, Part
+from ksched_cli.kube.plain_json import plain_json
+from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.live.change_tracker import ChangeTracker, Plain
+from ksched_cli.live.client import ApiServer
+from ksched_cli.live.errors import ClusterError, StatusError
+from ksched_cli.live.lists import ObjectList, read_list
+from ksched_cli.live.recording_file import RecordingFile
+from ksched_cli.live.resources import Resource
+from ksched_cli.live.snapshot import REQUIRED, ClusterReader, ClusterSnapshot, trimmed_object
+from ksched_cli.live.watch import Notice, Reconnection, WatchedChange, WatchEnded, Watcher
+
+# So long an event waits for earlier ones of other resources.
+HOLD_SECONDS = 0.5
+# How many events may wait to be written, so that memory stays bounded.
+MAX_WAITING = 10_000
+# How long the recorder sleeps when nothing happens.
+_IDLE_SECONDS = 1.0
+_JOIN_SECONDS = 5.0
+_POLL_SECONDS = 0.01
+# Schedulers' events of evictions name the pod that they are for.
+_EVENTS = Resource("Event", "v1", "events", True)
+_EVICTIONS = {"fieldSelector": "reason=Preempted"}
+_EVICTED_BY = re.compile(r"^Preempted by pod (?P<uid>\S+) on node (?P<node>\S+)$")
+
+
+class RecordedPart(Part, frozen=True):
+    """A timeline with the state that it begins with.
+
+    timeline: its path
+    state: the path of the state
+    events: how many events the timeline has
+    gaps: how often the connection was lost
+    bytes: the timeline's size
+    seconds: from its start to its last event
+    """
+
+    timeline: str
+    state: str
+    events: Count
+    gaps: Count
+    bytes: Count
+    seconds: float
+
+
+class RecordResult(Answer, frozen=True, kw_only=True):
+    """What was recorded.
+
+    server: the API server's URL
+    parts: the files, in order of time
+    source: the context, or the cluster that this runs in
+    """
+
+    COMMAND: ClassVar = "record"
+
+    kind: Literal["RecordResult"] = "RecordResult"
+    server: str
+    parts: tuple[RecordedPart, ...]
+    source: Annotated[str, HIDDEN]
+
+
+class Redactor(Protocol):
+    """Renames objects, and what a snapshot says of them."""
+
+    def objects(self, plain: Sequence[Plain]) -> list[Plain]: ...
+
+    def decision(self, decision: Plain) -> Plain: ...
+
+    def about(self, about: ClusterSnapshot) -> ClusterSnapshot: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """seconds: when recording ends; part_bytes: how large a part grows; None for no limit"""
+
+    seconds: float | None = None
+    part_bytes: int | None = None
+    is_interrupted: Callable[[], bool] = bool
+
+
+@dataclass(slots=True)
+class Recorder:
+    """files: of the parts to come. warn: takes lines"""
+
+    server: ApiServer
+    namespace: str
+    files: Iterator[RecordingFile]
+    limits: Limits
+    warn: Callable[[str], None]
+    redactor: Redactor | None = None
+    parts: list[RecordingFile] = field(default_factory=list)
+    _tracker: ChangeTracker = field(default_factory=ChangeTracker)
+    _notices: Queue[Notice] = field(default_factory=lambda: Queue(MAX_WAITING))
+    _held: list[tuple[int, int, Notice]] = field(default_factory=list)
+    _count: int = 0
+    _ends: Event = field(default_factory=Event)
+    _threads: list[Thread] = field(default_factory=list)
+    # By resource: the revision of the list that a part begins with.
+    _since: dict[Resource, int] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Until the time is over, or the recorder is interrupted. Raises ClusterError, also where
+        credentials or rights are withdrawn; what was recorded until then stays."""
+        start = time.monotonic()
+        try:
+            self._watch(self._begin_part())
+            while not self.limits.is_interrupted():
+                remaining = _IDLE_SECONDS
+                if self.limits.seconds is not None:
+                    remaining = min(self.limits.seconds - (time.monotonic() - start), remaining)
+                    if remaining <= 0:
+                        break
+                self._take_notices(remaining)
+                limit = self.limits.part_bytes
+                if limit is not None and self.parts[-1].size >= limit:
+                    self._begin_part()
+        finally:
+            self._finish()
+
+    def result(self) -> RecordResult:
+        parts = (
+            RecordedPart(
+                part.path, part.state_path, part.events, part.gaps, part.size, round(part.last, 3)
+            )
+            for part in self.parts
+        )
+        return RecordResult(
+            server="" if self.redactor else self.server.url,
+            parts=tuple(parts),
+            source=self.server.identity.source,
+        )
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    def _begin_part(self) -> list[ObjectList]:
+        """Of all objects as they are now. What has changed in between is the end of the part
+        before. Returns the lists."""
+        reader = ClusterReader(self.server, namespace=self.namespace)
+        lists = list(reader.lists())
+        at = time.time()
+        objects = [self._redacted([plain_json(item) for item in each.items]) for each in lists]
+        if self.parts:
+            self._write_held(None)
+            for each, plain in zip(lists, objects, strict=True):
+                for event in self._tracker.relist(each.resource.kind, each.namespace, plain, at):
+                    self.parts[-1].add(event, at)
+            self.parts[-1].close()
+        else:
+            for obj in (obj for plain in objects for obj in plain):
+                self._tracker.begin(obj)
+            for line in (*reader.snapshot.absences, *reader.snapshot.warnings):
+                self.warn(line)
+        self._since = {each.resource: _number(each.resource_version) or -1 for each in lists}
+        about = reader.snapshot
+        if self.redactor is not None:
+            about = self.redactor.about(about)
+        part = next(self.files)
+        texts = (msgspec.json.encode(obj) for plain in objects for obj in plain)
+        part.begin(texts, lambda: about, at)
+        self.parts.append(part)
+        return lists
+
+    def _redacted(self, plain: list[Plain]) -> list[Plain]:
+        return plain if self.redactor is None else self.redactor.objects(plain)
+
+    # -- watching ---------------------------------------------------------------------------------
+
+    def _watch(self, lists: Sequence[ObjectList]) -> None:
+        for each in lists:
+            self._start(each)
+        try:
+            path = _EVENTS.path()
+            page = self.server.get(path, {"limit": "1", **_EVICTIONS}, "evictions")
+            version = plain_json(page)["metadata"]["resourceVersion"]
+        except StatusError:
+            self.warn("no right to list Event: which pod others were evicted for is not recorded")
+            return
+        self._start(ObjectList(_EVENTS, "", [], version), _EVICTIONS)
+
+    def _start(self, objects: ObjectList, parameters: dict[str, str] | None = None) -> None:
+        resource, namespace = objects.resource, objects.namespace
+
+        def relist() -> ObjectList:
+            if resource == _EVENTS:
+                return read_list(self.server, resource, namespace, bytes)
+            return read_list(
+                self.server, resource, namespace, lambda item: trimmed_object(resource, item)
+            )
+
+        watcher = Watcher(
+            self.server,
+            resource,
+            namespace,
+            objects.resource_version,
+            relist,
+            self._notices.put,
+            self._ends,
+            parameters or {},
+        )
+        thread = Thread(target=watcher.run, name=f"watch {resource.plural}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _take_notices(self, seconds: float) -> None:
+        """Waits for what happens, and writes what need not wait for anything earlier."""
+        if self._held:
+            seconds = min(seconds, HOLD_SECONDS)
+        try:
+            self._hold(self._notices.get(timeout=seconds))
+            while len(self._held) < MAX_WAITING:
+                self._hold(self._notices.get_nowait())
+        except Empty:
+            pass
+        if self._write_held(time.time() - HOLD_SECONDS):
+            self.parts[-1].flush()
+
+    def _hold(self, notice: Notice) -> None:
+        if isinstance(notice, WatchEnded):
+            self._end_watch(notice)
+            return
+        number = 0
+        if isinstance(notice, WatchedChange):
+            number = _number(_versioned.decode(notice.object).metadata.resource_version)
+        elif notice.objects is not None:
+            number = _number(notice.objects.resource_version)
+        self._count += 1
+        heapq.heappush(self._held, (number, self._count, notice))
+
+    def _end_watch(self, notice: WatchEnded) -> None:
+        """Raises ClusterError where nothing can be recorded without it."""
+        if notice.resource.kind in REQUIRED or not isinstance(notice.error, StatusError):
+            raise notice.error
+        self.warn(f"{notice.resource.kind} is not watched any more: {notice.error}")
+
+    def _write_held(self, until: float | None) -> bool:
+        """What came until then; None for all. Returns whether there was any."""
+        is_any = False
+        while self._held and (until is None or self._held[0][2].at <= until):
+            at, _, notice = heapq.heappop(self._held)
+            if (
+                isinstance(notice, WatchedChange)
+                and at
+                and at <= self._since.get(notice.resource, 0)
+            ):
+                continue  # the state has it already
+            for event in self._events(notice):
+                self.parts[-1].add(event, notice.at)
+                is_any = True
+        return is_any
+
+    def _events(self, notice: Notice) -> Iterator[Plain]:
+        if isinstance(notice, Reconnection):
+            gap = {"seconds": round(notice.at - notice.since, 3), "kind": notice.resource.kind}
+            yield {"gap": {**gap, **({"relisted": True} if notice.objects is not None else {})}}
+            if notice.objects is not None and notice.resource != _EVENTS:
+                plain = self._redacted([plain_json(item) for item in notice.objects.items])
+                kind = notice.resource.kind
+                yield from self._tracker.relist(kind, notice.namespace, plain, notice.at)
+        elif isinstance(notice, WatchedChange) and notice.resource == _EVENTS:
+            if notice.type == "ADDED":
+                yield from self._eviction(plain_json(notice.object))
+        elif isinstance(notice, WatchedChange):
+            text = trimmed_object(notice.resource, notice.object)
+            for obj in self._redacted([plain_json(text)]):
+                if notice.type == "DELETED":
+                    yield from self._tracker.remove(obj)
+                else:
+                    yield from self._tracker.change(obj, notice.at)
+
+    def _eviction(self, event: Plain) -> Iterator[Plain]:
+        victim = event.get("involvedObject") or {}
+        eviction = _EVICTED_BY.match(event.get("message") or "")
+        if eviction is not None:
+            decision = {
+                "namespace": victim.get("namespace", ""),
+                "name": victim.get("name", ""),
+                "uid": victim.get("uid", ""),
+                "node": eviction["node"],
+                "evictedFor": eviction["uid"],
+            }
+            decision = decision if self.redactor is None else self.redactor.decision(decision)
+            yield {"decision": decision}
+
+    def _finish(self) -> None:
+        """Ends the watches; what came from them until now is written."""
+        self._ends.set()
+        self.server.end_streams()
+        deadline = time.monotonic() + _JOIN_SECONDS
+        while any(thread.is_alive() for thread in self._threads) and time.monotonic() < deadline:
+            self._drain(_POLL_SECONDS)
+        self._drain(0)
+        if self.parts:
+            self._write_held(None)
+            self.parts[-1].close()
+
+    def _drain(self, seconds: float) -> None:
+        with suppress(Empty, ClusterError):
+            self._hold(
+                self._notices.get(timeout=seconds) if seconds else self._notices.get_nowait()
+            )
+            while True:
+                self._hold(self._notices.get_nowait())
+
+
+class _Metadata(Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _Versioned(Struct):
+    metadata: _Metadata
+
+
+_versioned = msgspec.json.Decoder(_Versioned)
+
+
+def _number(version: str) -> int:
+    """Of a revision; 0 where it is no number."""
+    return parse_int64(version) or 0

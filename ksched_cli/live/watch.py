@@ -1,0 +1,173 @@
+"""What happens to the objects of one resource, from a list's revision on.
+
+Upstream: k8s.io/client-go/tools/cache (Reflector).
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from threading import Event
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ksched_cli.live.client import ApiServer
+from ksched_cli.live.errors import UNREADABLE, ClusterError, StatusError, UnauthorizedError
+from ksched_cli.live.lists import GONE, ObjectList
+from ksched_cli.live.resources import ABSENT, FORBIDDEN, Resource
+
+# Upstream: minWatchTimeout; the API server ends a watch after so long, up to twice as long.
+WATCH_SECONDS = 300
+# A watch without a bookmark for so long hangs: the API server sends one a minute.
+SILENT_SECONDS = 180.0
+# Before a lost connection is tried again: twice as long each time.
+LEAST_BACKOFF_SECONDS = 0.5
+MOST_BACKOFF_SECONDS = 30.0
+
+
+class WatchedChange(Struct, frozen=True):
+    """at: seconds since 1970; type: ADDED, MODIFIED or DELETED"""
+
+    at: float
+    type: str
+    resource: Resource
+    object: Raw
+
+
+class Reconnection(Struct, frozen=True):
+    """A watch goes on after it was interrupted. since: when it was heard of last. objects: of
+    all there are now, where the API server had forgotten the revision; else nothing was missed"""
+
+    at: float
+    since: float
+    resource: Resource
+    namespace: str
+    objects: ObjectList | None
+
+
+class WatchEnded(Struct, frozen=True):
+    """There is nothing more to watch: the right or the resource has gone, or the credentials are
+    refused."""
+
+    at: float
+    resource: Resource
+    error: ClusterError
+
+
+Notice = WatchedChange | Reconnection | WatchEnded
+
+
+class _Meta(Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _Object(Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    code: int = 0
+    message: str = ""
+
+
+class _WatchEvent(Struct):
+    type: str
+    object: Raw
+
+
+_event = msgspec.json.Decoder(_WatchEvent)
+_object = msgspec.json.Decoder(_Object)
+
+
+class ExpiredError(Exception):
+    """The API server has forgotten the revision."""
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Watches one resource until `ends` is set.
+
+    relist: lists the resource anew; notify: takes what happens, and may wait
+    """
+
+    server: ApiServer
+    resource: Resource
+    namespace: str
+    version: str
+    relist: Callable[[], ObjectList]
+    notify: Callable[[Notice], None]
+    ends: Event
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    _heard: float = 0.0
+    _backoff: float = LEAST_BACKOFF_SECONDS
+
+    def run(self) -> None:
+        """In a thread of its own."""
+        self._heard = time.time()
+        is_lost = is_expired = False
+        while not self.ends.is_set():
+            try:
+                if is_expired:
+                    self._begin_again()
+                    is_lost = is_expired = False
+                self._watch(is_lost)
+                is_lost = False
+                continue  # the API server ends watches in due time
+            except ExpiredError:
+                is_expired = True
+                continue
+            except ClusterError as error:
+                status = error.status if isinstance(error, StatusError) else 0
+                if status == GONE:
+                    is_expired = True
+                    continue
+                if status in (FORBIDDEN, ABSENT) or isinstance(error, UnauthorizedError):
+                    self._notify(WatchEnded(time.time(), self.resource, error))
+                    return
+            is_lost = True
+            self.ends.wait(self._backoff)
+            self._backoff = min(2 * self._backoff, MOST_BACKOFF_SECONDS)
+
+    def _begin_again(self) -> None:
+        since, objects = self._heard, self.relist()
+        self.version, self._heard = objects.resource_version, time.time()
+        self._notify(Reconnection(self._heard, since, self.resource, self.namespace, objects))
+
+    def _watch(self, is_lost: bool) -> None:
+        """Until the API server ends it. Raises ClusterError, ExpiredError."""
+        # Watches are spread, so that not all begin anew at once.
+        seconds = WATCH_SECONDS + random.randrange(WATCH_SECONDS)  # nosec B311
+        parameters = {
+            **self.parameters,
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self.version,
+            "timeoutSeconds": str(seconds),
+        }
+        path = self.resource.path(self.namespace)
+        with self.server.stream(path, parameters, SILENT_SECONDS) as lines:
+            if is_lost:
+                now = time.time()
+                self._notify(Reconnection(now, self._heard, self.resource, self.namespace, None))
+            self._heard, self._backoff = time.time(), LEAST_BACKOFF_SECONDS
+            for line in lines:
+                self._heard = time.time()
+                self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event = _event.decode(line)
+            described = _object.decode(event.object)
+        except UNREADABLE as error:
+            raise ClusterError(f"the watch of {self.resource.plural} breaks: {error}") from None
+        if event.type == "ERROR":
+            if described.code == GONE:
+                raise ExpiredError
+            raise ClusterError(f"the watch of {self.resource.plural} ends: {described.message}")
+        if event.type != "BOOKMARK":
+            self._notify(WatchedChange(self._heard, event.type, self.resource, event.object))
+        self.version = described.metadata.resource_version or self.version
+
+    def _notify(self, notice: Notice) -> None:
+        if not self.ends.is_set():
+            self.notify(notice)

@@ -1,0 +1,91 @@
+"""`ksched record` from the command line, and what its recordings are for."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ksched_cli.testing import node, pod
+from tests.commands.runners import Ksched
+from tests.live.fake_api_server import ApiServer, write_kubeconfig
+from tests.report.schemas import conforms
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
+    """A cluster that the kubeconfig names; it ends with the test."""
+    server = ApiServer([node("node-of-mine")])
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path / "kubeconfig", server.url)))
+    monkeypatch.chdir(tmp_path)
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_and_what_was_recorded_can_be_replayed(
+    number: signal.Signals, ksched: Ksched, cluster: ApiServer, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "ksched_cli", "record", "day.jsonl", "-o", "json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(os.environ))
+    web = pod("web")
+    web["metadata"]["uid"] = "web"
+    timeline, publishes = tmp_path / "day.jsonl", True
+    while process.poll() is None and not (timeline.exists() and '"pod"' in timeline.read_text()):
+        if publishes and timeline.exists():
+            cluster.publish("ADDED", web)
+            publishes = False
+        threading.Event().wait(0.05)
+    process.send_signal(number)
+    printed, _ = process.communicate()
+    assert process.returncode == 0
+    (part,) = conforms(json.loads(printed), "record_result")["parts"]
+    assert (part["timeline"], part["state"], part["events"]) == (
+        "day.jsonl", "day.state.json", 1,
+    )  # fmt: skip
+    code, out, _ = ksched("replay", "day.jsonl", "--state", "day.state.json", "-o", "csv")
+    assert (code, out.count("node-of-mine")) == (0, 1)
+
+
+def test_it_ends_in_time_and_goes_on_in_another_part(
+    ksched: Ksched, cluster: ApiServer, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        code, out, err = ksched("record", "day.jsonl.gz", "--for", "100ms")
+        assert (code, err) == (0, "")
+    assert "day.1.jsonl.gz  day.1.state.json.gz" in out
+    names = sorted(path.name for path in tmp_path.glob("day*"))
+    assert names == [
+        "day.1.jsonl.gz", "day.1.state.json.gz", "day.jsonl.gz", "day.state.json.gz",
+    ]  # fmt: skip
+
+
+def test_names_are_renamed_from_the_beginning(
+    ksched: Ksched, cluster: ApiServer, tmp_path: Path
+) -> None:
+    options = ("--redact-key", "key.json", "--for", "100ms")
+    assert ksched("record", "day.jsonl", *options)[0] == 0
+    written = (tmp_path / "day.state.json").read_text() + (tmp_path / "day.jsonl").read_text()
+    assert "mine" not in written
+    assert "mine" in json.loads((tmp_path / "key.json").read_text())["parts"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("day.json",), "a recording is JSON lines; name it *.jsonl or *.jsonl.gz"),
+        (("day.jsonl", "--for", "a day"), "expected 24h or 90m"),
+        (("day.jsonl", "--for", "0s"), "expected a duration above 0"),
+        (("day.jsonl", "--part-size", "large"), "expected a size, as 100Mi"),
+    ],
+)
+def test_options_that_cannot_be(
+    arguments: tuple[str, ...], message: str, ksched: Ksched, cluster: ApiServer
+) -> None:
+    code, _, err = ksched("record", *arguments)
+    assert (code, message in err) == (2, True)

@@ -1,0 +1,251 @@
+"""A live cluster as a timeline: what is written of what happens, and of what goes wrong."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ksched_cli.errors import KschedError
+from ksched_cli.live import recorder as recorder_module
+from ksched_cli.live import watch
+from ksched_cli.live.errors import ClusterError
+from ksched_cli.live.recorder import Limits, Recorder
+from ksched_cli.live.recording_file import parts
+from ksched_cli.testing import node, pod
+from tests.live.fake_api_server import (
+    CLOSED,
+    CUT,
+    EXPIRED,
+    HALF,
+    ApiServer,
+    Manifest,
+    Outage,
+)
+from tests.live.fixtures import Connect, Serve
+
+PODS = "/api/v1/pods"
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is waited for."""
+    monkeypatch.setattr(recorder_module, "HOLD_SECONDS", 0.01)
+    monkeypatch.setattr(watch, "LEAST_BACKOFF_SECONDS", 0.01)
+
+
+@pytest.fixture
+def server(serve: Serve) -> ApiServer:
+    return serve(node("n"), own(pod("first")))
+
+
+class Recording:
+    """Records in a folder. warnings: the recorder's"""
+
+    def __init__(self, client: Any, folder: Path) -> None:
+        self.client, self.folder = client, folder
+        self.warnings: list[str] = []
+
+    def __call__(
+        self, count: int, *steps: Callable[[], None], **options: Any
+    ) -> list[dict[str, Any]]:
+        """The events, without their times, once there are so many; after each of the first ones
+        the next step is taken."""
+        coming = list(steps)
+
+        def is_over() -> bool:
+            written = sum(part.events for part in recorder.parts)
+            if coming and written >= len(steps) - len(coming):
+                coming.pop(0)()
+            return not coming and written >= count
+
+        files = parts(str(self.folder / "day.jsonl"))
+        options = {"limits": Limits(is_interrupted=is_over), **options}
+        recorder = Recorder(self.client, "", files, warn=self.warnings.append, **options)
+        recorder.run()
+        return events_of([Path(part.path) for part in recorder.parts])
+
+
+@pytest.fixture
+def record(server: ApiServer, connected: Connect, tmp_path: Path) -> Recording:
+    return Recording(connected(server), tmp_path)
+
+
+def events_of(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    lines = [line for path in paths for line in path.read_text().splitlines()[1:]]
+    return [{k: v for k, v in json.loads(line).items() if k != "at"} for line in lines]
+
+
+def own(manifest: Manifest, uid: str = "", **status: Any) -> Manifest:
+    """A pod with a UID, as the API server gives it."""
+    metadata = {"uid": uid or manifest["metadata"]["name"], **manifest["metadata"]}
+    return {**manifest, "metadata": metadata, "status": {"phase": "Pending", **status}}
+
+
+def placed(manifest: Manifest, node_name: str = "n") -> Manifest:
+    return {**manifest, "spec": {**manifest["spec"], "nodeName": node_name}}
+
+
+def about(name: str, **rest: str) -> dict[str, str]:
+    return {"namespace": "default", "name": name, "uid": name, **rest}
+
+
+def test_a_pod_comes_is_placed_ends_and_goes(server: ApiServer, record: Recording) -> None:
+    web = own(pod("web"))
+    done = {**placed(web), "status": {"phase": "Succeeded"}}
+    events = record(
+        3,
+        lambda: server.publish("ADDED", web),
+        lambda: server.publish("MODIFIED", placed(web)),
+        lambda: server.publish("MODIFIED", done),
+        lambda: server.publish("DELETED", done),
+    )
+    assert events[0]["pod"]["metadata"]["name"] == "web"
+    assert "nodeName" not in events[0]["pod"]["spec"]
+    assert events[1] == {"decision": about("web", node="n")}
+    assert (events[2]["end"], events[2]["ranFor"] >= 0, len(events)) == ("default/web", True, 3)
+
+
+def test_a_refusal_with_its_nomination_is_a_decision(server: ApiServer, record: Recording) -> None:
+    condition = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes"}
+    refused = own(pod("first"), nominatedNodeName="n", conditions=[condition])
+    (event,) = record(1, lambda: server.publish("MODIFIED", refused))
+    assert event == {"decision": about("first", nominatedNode="n", message="0/1 nodes")}
+
+
+def test_a_victim_of_the_scheduler_is_marked(server: ApiServer, record: Recording) -> None:
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    victim = placed(own(pod("first"), conditions=[condition]))
+    victim["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    event = {
+        "kind": "Event", "apiVersion": "v1", "metadata": {"name": "e", "namespace": "default"},
+        "reason": "Preempted", "message": "Preempted by pod UID on node n",
+        "involvedObject": {"namespace": "default", "name": "first", "uid": "first"},
+    }  # fmt: skip
+    events = record(
+        4,
+        lambda: server.publish("MODIFIED", placed(own(pod("first")))),
+        lambda: server.publish("MODIFIED", victim),
+        lambda: server.publish("ADDED", event),
+        lambda: server.publish("DELETED", victim),
+    )
+    target = {"kind": "Pod", "namespace": "default", "name": "first"}
+    assert events[1:] == [
+        {"delete": target, "gracePeriod": 30, "preempted": True},
+        {"decision": about("first", node="n", evictedFor="UID")},
+        {"delete": target, "preempted": True},
+    ]
+
+
+def test_what_nobody_reads_is_no_event(server: ApiServer, record: Recording) -> None:
+    beat = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:10Z"}
+    steps = [{**node("n"), "status": {**node("n")["status"], "conditions": [beat]}}, node("m")]
+
+    def publish() -> None:
+        for step in steps:
+            server.publish("MODIFIED", step)
+
+    events = record(1, publish)
+    assert [event["put"]["metadata"]["name"] for event in events] == ["m"]
+
+
+def test_volumes_that_wait_for_a_pod_are_what_was_decided(
+    server: ApiServer, record: Recording
+) -> None:
+    def claim(name: str, storage_class: str) -> Manifest:
+        spec = {"storageClassName": storage_class, "volumeName": "v"}
+        metadata = {"name": name, "namespace": "default", "uid": name}
+        return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata,
+                "spec": spec}  # fmt: skip
+
+    server.objects.append({
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "late"},
+        "provisioner": "x", "volumeBindingMode": "WaitForFirstConsumer",
+    })  # fmt: skip
+    events = record(
+        2,
+        lambda: server.publish("ADDED", claim("a", "late")),
+        lambda: server.publish("ADDED", claim("b", "soon")),
+    )
+    assert [event.get("decided", False) for event in events] == [True, False]
+
+
+@pytest.mark.parametrize("outage", [429, 500, CUT, HALF, CLOSED])
+def test_a_watch_that_breaks_loses_nothing(
+    outage: Outage, server: ApiServer, record: Recording
+) -> None:
+    server.faults.watches = {PODS: [outage, outage]}
+    events = record(1, lambda: server.publish("ADDED", own(pod("web"))))
+    gaps = [event["gap"] for event in events if "gap" in event]
+    arrivals = [event["pod"]["metadata"]["name"] for event in events if "pod" in event]
+    assert all((gap["kind"], "relisted" in gap) == ("Pod", False) for gap in gaps)
+    assert bool(gaps) == (outage != CLOSED)  # a watch that ends in order is no gap
+    assert arrivals == ["web"] * len(arrivals)
+
+
+def test_a_forgotten_revision_is_a_gap_and_what_is_there_is_listed(
+    server: ApiServer, record: Recording
+) -> None:
+    server.faults.watches = {PODS: [EXPIRED]}
+    first, watched = server.objects[1], server.watches_begin
+
+    def forget(path: str) -> None:
+        if path == PODS and first in server.objects:
+            server.forget(first)
+            server.objects.append(own(pod("late")))
+        watched(path)
+
+    server.watches_begin = forget  # type: ignore[method-assign]
+    events = record(3)
+    assert events[0]["gap"]["relisted"] is True
+    assert [next(iter(event)) for event in events[1:]] == ["pod", "delete"]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_without_pods_a_recording_ends_and_stays(
+    status: int, server: ApiServer, record: Recording, tmp_path: Path
+) -> None:
+    server.faults.watches = {PODS: [status]}
+    with pytest.raises(ClusterError, match=str(status)):
+        record(1)
+    assert json.loads((tmp_path / "day.jsonl").read_text())["kind"] == "Timeline"
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_another_kind_that_goes_is_a_warning(
+    status: int, server: ApiServer, record: Recording
+) -> None:
+    server.faults.watches = {"/api/v1/services": [status]}
+
+    record(0, limits=Limits(is_interrupted=lambda: bool(record.warnings)))
+    assert record.warnings[0].startswith("Service is not watched any more: ")
+
+
+def test_a_cluster_that_does_not_answer_at_first_leaves_no_file(
+    server: ApiServer, record: Recording, tmp_path: Path
+) -> None:
+    server.faults.refused = {"/api/v1/nodes": 500}
+    with pytest.raises(KschedError, match="500"):
+        record(1)
+    assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
+
+
+def test_a_large_timeline_goes_on_in_another_part(
+    server: ApiServer, record: Recording, tmp_path: Path
+) -> None:
+    coming = [own(pod(f"p{number}")) for number in range(4)]
+
+    def is_over() -> bool:
+        if coming:
+            server.publish("ADDED", coming.pop())
+        return len(arrivals()) == 4
+
+    def arrivals() -> list[str]:
+        events = events_of(list(tmp_path.glob("day*.jsonl")))
+        return [event["pod"]["metadata"]["name"] for event in events]
+
+    record(0, limits=Limits(part_bytes=300, is_interrupted=is_over))
+    assert sorted(arrivals()) == ["p0", "p1", "p2", "p3"]
+    state = json.loads((tmp_path / "day.1.state.json").read_text())
+    assert {item["kind"] for item in state["items"]} == {"Node", "Pod"}
