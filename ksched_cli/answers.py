@@ -7,12 +7,14 @@ that begins with the field's name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, inspect, structs
+
+from ksched_cli.errors import MissingExtraError, UsageError
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Rank: TypeAlias = Annotated[int, Meta(ge=1)]
@@ -20,6 +22,9 @@ Rank: TypeAlias = Annotated[int, Meta(ge=1)]
 # Of a field that tables and pages read, and the document does not have:
 # `field: Annotated[T, HIDDEN]`.
 HIDDEN = Meta(extra={"hidden": True})
+
+# How a notebook shows answers, by form. Rooms that import answers fill it.
+SHOWN: dict[str, Callable[[Answer], str]] = {}
 
 # The last fields of a document.
 _LAST = ("changes", "warnings")
@@ -38,12 +43,50 @@ class Answer(Part, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar[str]
+    ROWS: ClassVar[str] = ""  # the field that `to_frame` shows by default
 
     api_version: Literal["ksched/v1"] = "ksched/v1"
     kind: str
     kubernetes_version: str = ""
     kubernetes_version_from: str | UnsetType = UNSET
     warnings: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """The document, as `-o json` prints it."""
+        return SHOWN["json"](self)
+
+    def to_frame(self, field: str = "") -> Any:
+        """A pandas.DataFrame of a field that is a list or a mapping: a row per item.
+
+        field: its name in Python; by default the one that the answer is mostly about
+        Raises UsageError for another field, MissingExtraError without pandas
+        """
+        try:
+            from pandas import DataFrame, json_normalize
+        except ImportError:
+            raise MissingExtraError("to_frame", "notebook") from None
+        field = field or self.ROWS
+        content = plain(getattr(self, field, None))
+        if isinstance(content, Mapping):
+            rows, index = list(content.values()), list(content)
+        elif isinstance(content, list):
+            rows, index = content, None
+        else:
+            lists = (name for name in self.__struct_fields__ if _has_items(getattr(self, name)))
+            raise UsageError(f'"{field}" has no rows; these have: {", ".join(lists)}')
+        if any(isinstance(row, Mapping) for row in rows):
+            return json_normalize(rows).set_axis(index, axis=0) if index else json_normalize(rows)
+        return DataFrame({field: rows}, index)
+
+    def _repr_html_(self) -> str:
+        return SHOWN["html"](self)
+
+    def _repr_markdown_(self) -> str:
+        return SHOWN["markdown"](self)
+
+
+def _has_items(value: object) -> bool:
+    return isinstance(value, Mapping | tuple | list)
 
 
 class AppliedChange(Part, frozen=True):

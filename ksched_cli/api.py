@@ -1,6 +1,7 @@
-"""The plugin API: these names, and what their docstrings promise, are stable.
+"""What Python programs import: Runs and their questions, and the plugin API.
 
-docs/plugin-api.md says what that means. Everything else may change from one release to the next.
+These names, and what their docstrings promise, are stable; docs/library.md and docs/plugin-api.md
+say what that means. Everything else may change from one release to the next.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import PodWatcher, Snapshot
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import InputError, KschedError, MissingExtraError, UsageError
 from ksched_cli.framework.clock import Clock
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
@@ -45,6 +47,8 @@ from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
 from ksched_cli.framework.waiting_pods import WaitingPod, WaitingPods
 from ksched_cli.kube.quantity import Quantity, QuantityError
+from ksched_cli.library.run import Run
+from ksched_cli.library.several import compare, replay, sweep
 
 __all__ = [
     "API_VERSION",
@@ -60,7 +64,10 @@ __all__ = [
     "Explains",
     "FilterPlugin",
     "Handle",
+    "InputError",
+    "KschedError",
     "Measures",
+    "MissingExtraError",
     "NodeInfo",
     "NodeStatuses",
     "Nodes",
@@ -84,14 +91,19 @@ __all__ = [
     "QueueSortPlugin",
     "QueuedPod",
     "ReservePlugin",
+    "Run",
     "Scope",
     "ScorePlugin",
     "Scores",
     "SignPlugin",
     "Snapshot",
     "Status",
+    "UsageError",
     "Verdicts",
     "WaitingPod",
     "WaitingPods",
+    "compare",
     "hookimpl",
+    "replay",
+    "sweep",
 ]

@@ -18,7 +18,7 @@ from msgspec import field, structs
 
 from ksched_cli.analysis.attempts import PluginStatus
 from ksched_cli.analysis.named_objects import find_pod
-from ksched_cli.analysis.pending import PendingGroup
+from ksched_cli.analysis.pending import PendingGroup, pending_groups
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.load import load_beside
 from ksched_cli.cluster.objects.pod import Pod, PodStatus
@@ -32,6 +32,8 @@ from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import Run
+from ksched_cli.scenario.change import apply_changes
+from ksched_cli.scenario.nodes import AddNodes
 from ksched_cli.scenario.replicas import next_replicas, pod_or_workload, workload_target
 from ksched_cli.scenario.targets import Target
 
@@ -54,6 +56,7 @@ class CapacityResult(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "capacity"
+    ROWS: ClassVar = "nodes"
 
     kind: Literal["CapacityResult"] = "CapacityResult"
     pod: str
@@ -108,6 +111,7 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "capacity"
+    ROWS: ClassVar = "runs"
 
     kind: Literal["CapacityResult"] = "CapacityResult"
     like: tuple[str, ...]
@@ -369,6 +373,27 @@ Mix = tuple[int, ...]
 
 Attempted = tuple[RunRecord, tuple[PendingGroup, ...]]
 """A run, and the pods that it left pending."""
+
+
+def nodes_needed_by(
+    opener: Opener, run: Run, simulation: Simulation, likes: Sequence[str]
+) -> NodesNeeded:
+    """simulation: of the Run, whose state is run with more and more nodes; it notes the defects."""
+
+    def run_with(mix: Mix) -> Attempted:
+        changes = [
+            AddNodes(f"--like {like}", f"{like}-copy", like, nodes)
+            for like, nodes in zip(likes, mix, strict=True)
+        ]
+        state, _ = apply_changes(simulation.state, changes)
+        larger = opener.simulation(run, state=state)
+        record = larger.run()
+        groups = pending_groups(larger, record)
+        larger.close()
+        simulation.caller.defects.update(larger.caller.defects)
+        return record, groups
+
+    return nodes_needed(likes, run_with)
 
 
 def nodes_needed(likes: Sequence[str], run_with: Callable[[Mix], Attempted]) -> NodesNeeded:

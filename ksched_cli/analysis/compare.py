@@ -14,9 +14,17 @@ from enum import Enum
 from functools import partial
 from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
+from msgspec import structs
+
 from ksched_cli.analysis.causes import Cause, PodViews, cause_of_move, obstacle_on, views
 from ksched_cli.analysis.pending import owner
-from ksched_cli.analysis.usage import NodeUsage, Utilization, nodes_used, utilization
+from ksched_cli.analysis.usage import (
+    NodeUsage,
+    Utilization,
+    node_usages,
+    nodes_used,
+    utilization,
+)
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.engine.records import Eviction, RunRecord
@@ -141,6 +149,7 @@ class Comparison(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "compare"
+    ROWS: ClassVar = "pods"
 
     kind: Literal["Comparison"] = "Comparison"
     sides: tuple[SideResult, ...]
@@ -238,6 +247,15 @@ def compare(sides: Sequence[Side]) -> Comparison:
         pod_count=count,
         undecided=any(outcome.run.failed for outcome in outcomes),
     )
+
+
+def with_usages(answer: Comparison, sides: Sequence[Side]) -> Comparison:
+    """The answer with how full the nodes are on each side, which a page shows."""
+    results = [
+        structs.replace(result, usages=node_usages(side.simulation.snapshot))
+        for result, side in zip(answer.sides, sides, strict=True)
+    ]
+    return structs.replace(answer, sides=tuple(results))
 
 
 def _outcome(side: Side) -> _Outcome:

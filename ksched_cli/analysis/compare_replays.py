@@ -142,6 +142,7 @@ class ReplayComparison(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "compare"
+    ROWS: ClassVar = "pods"
 
     kind: Literal["Comparison"] = "Comparison"
     sides: tuple[ReplaySideResult, ...]

@@ -89,6 +89,7 @@ class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "compare"
+    ROWS: ClassVar = "sides"
 
     kind: Literal["Comparison"] = "Comparison"
     seeds: tuple[int, ...]

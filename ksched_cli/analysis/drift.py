@@ -91,6 +91,7 @@ class DriftResult(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "drift"
+    ROWS: ClassVar = "pods"
 
     kind: Literal["DriftResult"] = "DriftResult"
     pods: tuple[PodDrift, ...]

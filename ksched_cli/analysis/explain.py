@@ -98,6 +98,7 @@ class Explanation(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "explain"
+    ROWS: ClassVar = "nodes"
 
     kind: Literal["Explanation"] = "Explanation"
     pod: str

@@ -66,6 +66,7 @@ class PendingReport(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "explain --pending"
+    ROWS: ClassVar = "groups"
 
     kind: Literal["PendingReport"] = "PendingReport"
     groups: tuple[PendingGroup, ...]

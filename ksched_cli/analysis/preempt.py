@@ -121,6 +121,7 @@ class PreemptionResult(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "preempt"
+    ROWS: ClassVar = "candidates"
 
     kind: Literal["PreemptionResult"] = "PreemptionResult"
     pod: str

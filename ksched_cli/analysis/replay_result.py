@@ -311,6 +311,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "replay"
+    ROWS: ClassVar = "pods"
 
     kind: Literal["ReplayResult"] = "ReplayResult"
     timeline: str

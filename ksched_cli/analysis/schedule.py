@@ -7,6 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
 
+from ksched_cli.analysis import cluster_map as maps
+from ksched_cli.analysis import pending as pending_pods
 from ksched_cli.analysis.attempts import AttemptTrace, trace_of
 from ksched_cli.analysis.cluster_map import ClusterMap
 from ksched_cli.analysis.pending import PendingGroup
@@ -14,11 +16,13 @@ from ksched_cli.analysis.usage import (
     NodeResources,
     NodeUsage,
     UtilizationByLabel,
+    node_usages,
     resources_of,
     utilization_by,
 )
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.engine.records import Eviction, ExtenderBinding, IgnoredPod, RunRecord
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.status import Defect
 
 
@@ -63,6 +67,7 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "schedule"
+    ROWS: ClassVar = "placements"
 
     kind: Literal["ScheduleResult"] = "ScheduleResult"
     placements: Mapping[str, str]
@@ -82,6 +87,29 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     attempts: tuple[AttemptTrace, ...] | UnsetType = UNSET
     cluster_map: Annotated[ClusterMap | None, HIDDEN] = None
     pending_groups: Annotated[tuple[PendingGroup, ...], HIDDEN] = ()
+
+
+def result_of(
+    simulation: Simulation,
+    run: RunRecord,
+    *,
+    trace: bool = False,
+    traced: Collection[str] = (),
+    by: str = "",
+    before: Sequence[NodeUsage] | None = None,
+) -> ScheduleResult:
+    """simulation: after the run. before: how full the nodes were before it, for a page. The others
+    as `schedule_result` has them."""
+    return schedule_result(
+        run,
+        trace=trace,
+        traced=traced,
+        usages=node_usages(simulation.snapshot),
+        defects=simulation.caller.defects.values(),
+        by=by,
+        cluster_map=maps.cluster_map(simulation, run, before) if before is not None else None,
+        pending_groups=pending_pods.pending_groups(simulation, run) if before is not None else (),
+    )
 
 
 def schedule_result(

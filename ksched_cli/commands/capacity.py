@@ -123,30 +123,13 @@ def _copies(
 
 def _nodes_needed(options: StateOptions, likes: Sequence[str]) -> ExitCode:
     from ksched_cli.analysis import capacity as analysis
-    from ksched_cli.analysis.pending import pending_groups
     from ksched_cli.commands import runs
-    from ksched_cli.scenario.change import apply_changes
-    from ksched_cli.scenario.nodes import AddNodes
 
     run = runs.run_of(options)
     opener = runs.opener(run)
     simulation = opener.simulation(run)
     runs.introduce(simulation)
-
-    def run_with(mix: analysis.Mix) -> analysis.Attempted:
-        changes = [
-            AddNodes(f"--like {like}", f"{like}-copy", like, nodes)
-            for like, nodes in zip(likes, mix, strict=True)
-        ]
-        state, _ = apply_changes(simulation.state, changes)
-        larger = opener.simulation(run, state=state)
-        record = larger.run()
-        groups = pending_groups(larger, record)
-        larger.close()
-        simulation.caller.defects.update(larger.caller.defects)
-        return record, groups
-
-    answer = analysis.nodes_needed(likes, run_with)
+    answer = analysis.nodes_needed_by(opener, run, simulation, likes)
     runs.report_defects(simulation, options.debug)
     _show(simulation, options, answer)
     if answer.undecided:

@@ -17,7 +17,6 @@ from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_paths import check_standard_input
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.compare import Comparison, Side
     from ksched_cli.analysis.compare_replays import ReplaySide
     from ksched_cli.cluster.change_record import ChangeRecord
     from ksched_cli.cluster.state import ClusterState
@@ -94,26 +93,13 @@ def _compare_runs(options: StateOptions, described: Sequence[Run], opener: Opene
     for side in sides:
         runs.report_defects(side.simulation, options.debug)
     report = Report(
-        lambda: _with_usages(answer, sides),
+        lambda: analysis.with_usages(answer, sides),
         table=lambda: renderer.table(answer, limit(options.everything)),
     )
     show_of_state(report, options, _changes(side.simulation.state for side in sides))
     if answer.undecided:
         return ExitCode.DEFECT
     return ExitCode.NO if answer.pods else ExitCode.YES
-
-
-def _with_usages(answer: Comparison, sides: Sequence[Side]) -> Comparison:
-    """The answer with how full the nodes are on each side, which a page shows."""
-    from msgspec.structs import replace as with_fields
-
-    from ksched_cli.analysis.usage import node_usages
-
-    results = [
-        with_fields(result, usages=node_usages(side.simulation.snapshot))
-        for result, side in zip(answer.sides, sides, strict=True)
-    ]
-    return with_fields(answer, sides=tuple(results))
 
 
 def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Opener) -> ExitCode:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ksched_cli.run.run import LiveCluster, Patch, Run
 
 AnyOptions = TypeVar("AnyOptions", bound=CommonOptions)
-MAX_PODS = 3  # that a warning of a plugin's failure names
 
 # -- options → Run --------------------------------------------------------------------------------
 
@@ -299,15 +298,10 @@ def chosen_pods(simulation: Simulation, options: ShownOptions) -> frozenset[str]
 def introduce(*engines: Engine) -> None:
     """Before any of these runs: the release of the first is named by the result; warnings say what
     the states lack and what of them nobody reads, each once."""
-    from ksched_cli.cluster.loading.state_warnings import skipped_warnings
+    from ksched_cli.run.remarks import lines_before
 
     set_release(engines[0].configuration.release)
-    lines: dict[str, None] = {}
-    for engine in engines:
-        state = engine.state
-        lines |= dict.fromkeys(skipped_warnings(state))
-        lines |= dict.fromkeys((*state.warnings, *_device_warnings(engine)))
-    for line in lines:
+    for line in lines_before(*engines):
         warn(line)
     note_hosts(
         engine.configuration
@@ -326,19 +320,6 @@ def note_hosts(configurations: Iterable[Configuration]) -> None:
 
     named = ", ".join(sorted(map(redacted, urls)))
     note(f"calling extenders at {named} (--no-extenders leaves them out)")
-
-
-def _device_warnings(engine: Engine) -> list[str]:
-    """Only where a pending pod may get devices: checking selectors loads the CEL library."""
-    from ksched_cli.framework.device_classes import may_allocate_devices
-
-    handle = next(iter(engine.frameworks.values())).handle
-    if not any(may_allocate_devices(pod, handle) for pod in engine.pending()):
-        return []
-    from ksched_cli.plugins.dynamic_resources.features import features_of
-    from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
-
-    return device_problems(engine.state, features_of(engine.configuration.release))
 
 
 def warn_of_missing_budgets(state: ClusterState) -> None:
@@ -370,18 +351,15 @@ def report_defects(engine: Engine, debug: bool, *, evicts: bool = False) -> None
     which plugins were called about each pod; and where budgets that the state lacks might have
     saved pods that were evicted. evicts: whether a replay evicted some"""
     from ksched_cli.commands.command import DEBUG_HINT
-    from ksched_cli.engine.simulation import Simulation
+    from ksched_cli.run.remarks import budget_lines, defect_line
 
-    if evicts or (isinstance(engine, Simulation) and engine.scheduler.evicted):
-        warn_of_missing_budgets(engine.state)
+    for line in budget_lines(engine, evicts=evicts):
+        warn(line)
     for line in _call_lines(engine):
         print(line, file=sys.stderr)
     defects = engine.caller.defects.values()
     for defect in defects:
-        pods = list(defect.pods)
-        more = f" and {len(pods) - MAX_PODS:,} more" if len(pods) > MAX_PODS else ""
-        touched = f" (of {', '.join(pods[:MAX_PODS])}{more})" if pods else ""
-        warn(f"plugin {defect.plugin} failed in {defect.point}: {defect.problem}{touched}")
+        warn(defect_line(defect))
         if debug:
             print(defect.detail, file=sys.stderr)
     if defects and not debug:

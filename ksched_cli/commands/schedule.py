@@ -94,9 +94,8 @@ def _report(
 ) -> Report:
     """traced: the pods whose attempts are shown alone, or none. before: the run, for a page"""
     from ksched_cli.analysis import named_objects
-    from ksched_cli.analysis.cluster_map import cluster_map
     from ksched_cli.analysis.pending import pending_groups
-    from ksched_cli.analysis.schedule import schedule_result
+    from ksched_cli.analysis.schedule import result_of
     from ksched_cli.analysis.usage import node_usages
     from ksched_cli.commands.output import limit
     from ksched_cli.report import schedule as renderer
@@ -112,15 +111,8 @@ def _report(
         )
 
     return Report(
-        lambda: schedule_result(
-            run,
-            trace=options.trace,
-            traced=traced,
-            usages=node_usages(simulation.snapshot),
-            defects=simulation.caller.defects.values(),
-            by=options.by,
-            cluster_map=cluster_map(simulation, run, before) if before is not None else None,
-            pending_groups=pending_groups(simulation, run) if before is not None else (),
+        lambda: result_of(
+            simulation, run, trace=options.trace, traced=traced, by=options.by, before=before
         ),
         table=lambda: renderer.table(run, limit(options.everything), shown()),
         names=lambda: run.pending,

@@ -129,6 +129,12 @@ def read_configuration_text(reference: str) -> ConfigurationText:
     return _only(reference, _texts_at(reference))
 
 
+def configuration_text_of(raw: bytes, name: str) -> ConfigurationText:
+    """The configuration in a text that is in no file. Raises InputError as
+    `read_configuration_text`."""
+    return _only(name, _texts_of(raw, name, name, None))
+
+
 def _only(reference: str, texts: Sequence[ConfigurationText]) -> ConfigurationText:
     if len(texts) == 1:
         return texts[0]

@@ -22,6 +22,7 @@ from ksched_cli.engine.records import IgnoredPod
 from ksched_cli.engine.scheduling_cycle import SchedulingCycle, TieBreak, first_by_name
 from ksched_cli.framework.call_trace import CallTrace
 from ksched_cli.framework.caller import PluginCaller
+from ksched_cli.framework.carry_over import CarriesOver
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.pod_groups import PodGroups
@@ -216,3 +217,17 @@ class Engine:
         self.cycle.on_choice = focus.on_choice if is_in_focus else None
         if is_in_focus and focus.before_attempt is not None:
             focus.before_attempt(pod)
+
+
+def carry_over(before: Engine, after: Engine) -> None:
+    """What plugins, and the services that all profiles share, have assumed."""
+    _carry_services_over(before, after)
+    for name, framework in after.frameworks.items():
+        framework.carry_over(before.frameworks[name])
+
+
+def _carry_services_over(before: Engine, after: Engine) -> None:
+    old, new = (next(iter(each.frameworks.values())).handle for each in (before, after))
+    for factory, service in old.services.items():
+        if isinstance(service, CarriesOver):
+            new.service(factory).carry_over(service)

@@ -7,7 +7,7 @@ timeout or alarm, so that a run that waits ten minutes ends at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.binding_cycle import Outcome
@@ -40,11 +40,16 @@ class PassScheduler(Scheduler[Entry]):
 
     def run(self, max_passes: int) -> None:
         """To the end: afterwards no pod waits."""
+        for _ in self.steps(max_passes):
+            pass
+
+    def steps(self, max_passes: int) -> Iterator[None]:
+        """The run, with a pause after each pod or group that was tried."""
         total = len(self.backlog.entries)
         for number in range(max_passes):
             if number:
                 self.renew()
-            while not self._run_pass(total):
+            while not (yield from self._run_pass(total)):
                 if not self._jump():
                     return
                 self.renew()
@@ -58,7 +63,7 @@ class PassScheduler(Scheduler[Entry]):
     def _now(self) -> ClusterVersion:
         return ClusterVersion(self.changes, self.waiting_rejections)
 
-    def _run_pass(self, total: int) -> bool:
+    def _run_pass(self, total: int) -> Generator[None, None, bool]:
         """One pass; whether there was anything to try."""
         tried = False
         on_progress = self.engine.options.on_progress
@@ -75,6 +80,7 @@ class PassScheduler(Scheduler[Entry]):
                 self._look_back((entry,))
             if on_progress is not None:
                 on_progress(total - len(self.backlog.entries), total)
+            yield
         return tried
 
     def _try_group(self, group: GroupKey | None) -> None:

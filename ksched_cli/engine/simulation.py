@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.engine import Engine
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.engine import Engine, carry_over
 from ksched_cli.engine.passes import PassScheduler
 from ksched_cli.engine.queue import Backlog, Entry, Queue, fill, in_order_of_creation
 from ksched_cli.engine.records import Attempt, RunRecord
@@ -70,6 +71,13 @@ class Simulation(Engine):
 
         only: the one pod that is tried
         """
+        with gc_rare():
+            for _ in self.steps(only):
+                pass
+        return self.record()
+
+    def steps(self, only: PodInfo | None = None) -> Iterator[None]:
+        """The same, with a pause after each pod or group that was tried."""
         queue = self.queue()
         if only is not None:
             queue = queue.only(only)
@@ -77,10 +85,12 @@ class Simulation(Engine):
             active = queue.active
             for framework in self.frameworks.values():
                 framework.answer_cache.expect(active)
+        self.scheduler.backlog = Backlog.of(queue, self.frameworks)
+        return self.scheduler.steps(MAX_PASSES if self.options.retries else 1)
+
+    def record(self) -> RunRecord:
+        """What has come of the run so far."""
         scheduler = self.scheduler
-        scheduler.backlog = Backlog.of(queue, self.frameworks)
-        with gc_rare():
-            scheduler.run(MAX_PASSES if self.options.retries else 1)
         return RunRecord(
             tuple(scheduler.attempts),
             dict(scheduler.placements),
@@ -91,6 +101,39 @@ class Simulation(Engine):
             tuple(sorted(scheduler.failed)),
             self.ignored(),
         )
+
+    def current_state(self) -> ClusterState:
+        """The objects as they are now. Pods that wait in Permit have no node; those of a node stay
+        in their order, which plugins see."""
+        names, waiting = self.snapshot.names, self.scheduler.waiting
+        running = [
+            structs.replace(pod.pod, node_name=names[row])
+            for row, pods in enumerate(self.snapshot.pods)
+            for pod in pods
+            if pod.uid not in waiting
+        ]
+        gone = {pod.key for pod in running} | {each.pod for each in self.scheduler.evicted}
+        others = [pod for pod in self.state.pods if pod.key not in gone]
+        claims = self.state.resource_claims
+        store = next(iter(self.frameworks.values())).handle.services.get(ClaimStore)
+        if isinstance(store, ClaimStore):
+            claims = store.current()
+        return replace(self.state, pods=(*running, *others), resource_claims=claims)
+
+    def renewed(self, state: ClusterState) -> Simulation:
+        """A simulation of these objects that takes this one's place, and has not run yet."""
+        after = Simulation(
+            state,
+            self.configuration,
+            self.registry,
+            self.options,
+            caller=self.caller,
+            before=self,
+        )
+        after.pipeline.search.next_start = self.pipeline.search.next_start
+        carry_over(self, after)
+        self.close()
+        return after
 
     def try_pod(self, pod: PodInfo) -> list[Attempt]:
         """One attempt, and where it made room, the one right after; of a pod that is in no

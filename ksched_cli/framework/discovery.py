@@ -95,8 +95,12 @@ def _split(source: str) -> tuple[str, str]:
     return (place, name) if place else (source, "")
 
 
-def discover(in_tree: Iterable[PluginEntry], sources: Sequence[str] = ()) -> Discovery:
-    """sources: MODULE:NAME or FILE.py, of plugins that are not installed.
+def discover(
+    in_tree: Iterable[PluginEntry],
+    sources: Sequence[str] = (),
+    classes: Mapping[str, type[Plugin]] | None = None,
+) -> Discovery:
+    """sources: MODULE:NAME or FILE.py, of plugins that are not installed; or a key of `classes`.
 
     Raises UsageError where two sources have a plugin of the same name.
     """
@@ -105,7 +109,9 @@ def discover(in_tree: Iterable[PluginEntry], sources: Sequence[str] = ()) -> Dis
     for point in entry_points(group=PROJECT):
         _register_source(entries, broken, _origin(point), partial(_installed, point))
     for source in sources:
-        _register_source(entries, broken, source, partial(_by_hand, source), is_requested=True)
+        given = (classes or {}).get(source)
+        load = partial(_by_hand, source) if given is None else partial(_by_class, given)
+        _register_source(entries, broken, source, load, is_requested=True)
     return Discovery(Registry(entries.values()), tuple(broken))
 
 
@@ -256,6 +262,10 @@ def _by_hand(source: str) -> Mapping[str, Any]:
     if not plugins:
         raise UnfitError("there is no plugin class with a name in it")
     return plugins
+
+
+def _by_class(plugin: type[Plugin]) -> Mapping[str, Any]:
+    return {getattr(plugin, "name", plugin.__name__): plugin}
 
 
 def module_of_file(path: Path) -> ModuleType:

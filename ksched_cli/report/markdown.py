@@ -57,9 +57,10 @@ def _tables(lines: Iterable[str]) -> list[str]:
     for line in lines:
         if line.startswith(HEADER):
             tables.append([])
-        tables[-1].append([_cell(text) for text in line[1:].split(CELL)])
+        tables[-1].append([cell(text) for text in line[1:].split(CELL)])
     return [markdown_table(rows[0], rows[1:]) for rows in tables]
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """A table's cell: an amount or words as they are, anything else as code."""
     return "<br>".join(part if _PLAIN.fullmatch(part) else code(part) for part in text.split(BREAK))

@@ -7,13 +7,17 @@ Runs name need not be.
 from __future__ import annotations
 
 import os
+import pickle  # nosec B403  # of what this program sent to itself, see Inputs.__getstate__
 import sys
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from importlib.metadata import entry_points
+from inspect import getsource
 from pathlib import Path
+from shutil import rmtree
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 from msgspec import Struct
 
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from ksched_cli.cluster.loading.sources import Source
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.config.embedded import ConfigurationText
+    from ksched_cli.framework.interface import Plugin
     from ksched_cli.scenario.change import Change
 
 DIGEST_LENGTH = 20
@@ -44,6 +49,10 @@ def digest(*parts: Any) -> str:
     return total.hexdigest()[:DIGEST_LENGTH]
 
 
+def _new_folder() -> str:
+    return mkdtemp(prefix="ksched-run-")
+
+
 class FileContent(Struct, frozen=True):
     """A file as it was read. path: as the Run names it; absolute: "" for standard input"""
 
@@ -51,14 +60,15 @@ class FileContent(Struct, frozen=True):
     absolute: str
     content: bytes
 
-    def here(self) -> str:
-        """A path in this process: of the file where it is the same one, else of a copy."""
+    def here(self, folder: Callable[[], str] = _new_folder) -> str:
+        """A path in this process: of the file where it is the same one, else of a copy in a folder
+        that is made for it."""
         if self.absolute and os.path.isfile(self.absolute):
             same = self.path if os.path.abspath(self.path) == self.absolute else self.absolute
             if Path(same).read_bytes() == self.content:
                 return same
-        name = os.path.basename(self.absolute) or "standard-input"
-        copy = os.path.join(mkdtemp(prefix="ksched-run-"), name)
+        name = "standard-input" if self.path == "-" else os.path.basename(self.path)
+        copy = os.path.join(folder(), name)
         Path(copy).write_bytes(self.content)
         return copy
 
@@ -87,11 +97,11 @@ class CodeSource(Struct, frozen=True):
             raise UsageError(f"{text}: {reason}") from None
         return cls(text, FileContent(path, os.path.abspath(path), content), content)
 
-    def here(self) -> str:
+    def here(self, folder: Callable[[], str] = _new_folder) -> str:
         """As --plugin takes it in this process."""
         if self.file is None:
             return self.text
-        path, (_, _, name) = self.file.here(), split_code(self.text)
+        path, (_, _, name) = self.file.here(folder), split_code(self.text)
         return f"{path}:{name}" if name else path
 
 
@@ -107,6 +117,14 @@ def code_from(text: str, path_from: Callable[[str], str]) -> str:
     """FILE.py and FILE.py:NAME of a file, with the path from here; MODULE:NAME as it is."""
     path, colon, name = split_code(text)
     return f"{path_from(path)}{colon}{name}" if path.endswith(".py") else text
+
+
+def _source_of(plugin: type[Plugin]) -> bytes:
+    """The lines that define a class; what is known of it where there are none."""
+    try:
+        return getsource(plugin).encode()
+    except (OSError, TypeError):
+        return repr(plugin).encode()
 
 
 def _module_content(module: str) -> bytes:
@@ -154,9 +172,27 @@ class Inputs:
         self._files: dict[str, FileContent] = {}
         self._here: dict[str, str] = {}  # paths and code in this process, by what the Run names
         self._digests: dict[bytes, str] = {}
+        self._classes: dict[str, type[Plugin]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_here": {}, "_digests": {}}
+        state = {**self.__dict__, "_here": {}, "_digests": {}}
+        if self._classes:
+            # A notebook's cell is no module that another process could import.
+            from cloudpickle import dumps
+
+            state["_classes"] = dumps(self._classes)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        if isinstance(self._classes, bytes):
+            self._classes = pickle.loads(self._classes)  # nosec B301  # see __getstate__
+
+    def _folder(self) -> str:
+        """A folder of this process that is gone when these inputs are."""
+        folder = _new_folder()
+        finalize(self, rmtree, folder, ignore_errors=True)
+        return folder
 
     def digested(self, key: bytes, make: Callable[[], str]) -> str:
         """The digest of some contents, which are large. key: of the contents, in these inputs"""
@@ -212,6 +248,26 @@ class Inputs:
             self._configurations[reference] = read_configuration_text(reference)
         return self._configurations[reference]
 
+    def give_configuration(self, reference: str, raw: bytes) -> None:
+        """Has a configuration by this name that is in no file. Raises InputError."""
+        from ksched_cli.config.sources import configuration_text_of
+
+        self._configurations[reference] = configuration_text_of(raw, reference)
+
+    def give_file(self, path: str, content: bytes) -> None:
+        """Has a timeline or an autoscaler by this name that is in no file."""
+        self._files[path] = FileContent(path, "", content)
+
+    def give_plugin(self, text: str, plugin: type[Plugin]) -> None:
+        """Has a plugin's class by this name."""
+        self._classes[text] = plugin
+        self._code[text] = CodeSource(text, None, _source_of(plugin))
+
+    @property
+    def plugin_classes(self) -> Mapping[str, type[Plugin]]:
+        """Those that were given, by name."""
+        return self._classes
+
     def code(self, text: str) -> CodeSource:
         """text: as Run.plugins has it. Raises UsageError."""
         if text not in self._code:
@@ -223,7 +279,7 @@ class Inputs:
         if text not in self._code:
             return text
         if text not in self._here:
-            self._here[text] = self._code[text].here()
+            self._here[text] = self._code[text].here(self._folder)
         return self._here[text]
 
     def file(self, path: str) -> FileContent:
@@ -242,7 +298,7 @@ class Inputs:
         if path not in self._files:
             return path
         if path not in self._here:
-            self._here[path] = self._files[path].here()
+            self._here[path] = self._files[path].here(self._folder)
         return self._here[path]
 
     def read(self, runs: Iterable[Run]) -> None:

@@ -115,7 +115,8 @@ class Opener:
         """The plugins that load, as no release in particular has them. Warns of installed ones that
         do not. Raises UsageError where one that the Run names does not."""
         if run.plugins not in self._plugins:
-            self._plugins[run.plugins] = usable(discovered(self._texts(run)), self._warn)
+            classes = self._inputs.plugin_classes if self._inputs is not None else {}
+            self._plugins[run.plugins] = usable(discovered(self._texts(run), classes), self._warn)
         return self._plugins[run.plugins]
 
     def _texts(self, run: Run) -> tuple[str, ...]:

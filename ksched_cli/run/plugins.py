@@ -5,19 +5,22 @@ Loads neither NumPy nor msgspec, so that `validate` and `plugins` start quickly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.discovery import Broken, Discovery, discover
+from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.registry import Registry
 from ksched_cli.kube.versions import Release
 from ksched_cli.plugins import IN_TREE, registry_of
 
 
-def discovered(sources: Sequence[str]) -> Discovery:
+def discovered(
+    sources: Sequence[str], classes: Mapping[str, type[Plugin]] | None = None
+) -> Discovery:
     """The plugins that can be loaded, and the sources that cannot. sources: as --plugin takes
-    them"""
-    return discover(IN_TREE, sources)
+    them, or keys of `classes`"""
+    return discover(IN_TREE, sources, classes)
 
 
 def usable(discovery: Discovery, warn: Callable[[str], None]) -> Registry:

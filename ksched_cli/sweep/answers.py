@@ -148,6 +148,7 @@ class SweepResult(Answer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "sweep"
+    ROWS: ClassVar = "rows_of_runs"
 
     kind: Literal["SweepResult"] = "SweepResult"
     runs: RunCounts
@@ -160,6 +161,7 @@ class SweepResult(Answer, frozen=True, kw_only=True):
     variants: tuple[VariantResult, ...]
     failures: tuple[FailureResult, ...]
     headline: Annotated[str, HIDDEN]
+    rows_of_runs: Annotated[tuple[Mapping[str, Any], ...], HIDDEN] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,20 +156,8 @@ class Plan:
 
     def parameters(self, indexes: Indexes) -> Parameters:
         """The part of a row that says what was run."""
-        run = self._shown(indexes)
         labels = {axis.key: value.label for axis, value in self.values(indexes)}
-        return {
-            "state": ", ".join(run.states),
-            "timeline": run.timeline or None,
-            "configuration": configuration_label(run),
-            "changes": changes_label(run),
-            "plugins": list(run.plugins),
-            "patches": {patch.path: patch.value for patch in run.patches},
-            "kubernetesVersion": run.kubernetes_version or None,
-            "autoscaler": run.autoscaler or None,
-            **{key: labels[key] for key in self.settings},
-            "seed": run.seed,
-        }
+        return parameters_of(self._shown(indexes), {key: labels[key] for key in self.settings})
 
     def _shown(self, indexes: Indexes, least: int = 1) -> Run:
         """The Run with names in place of paths. least: how many values a patch must have to be part
@@ -217,6 +205,22 @@ class Plan:
     def variant(self, indexes: Indexes) -> str:
         """The name of the run's variant: what differs between its Runs and those of others."""
         return self._names[self._variant(indexes)]
+
+
+def parameters_of(run: Run, settings: Mapping[str, Any]) -> Parameters:
+    """The part of a row that says what was run. settings: of axes that rows name, too"""
+    return {
+        "state": ", ".join(run.states),
+        "timeline": run.timeline or None,
+        "configuration": configuration_label(run),
+        "changes": changes_label(run),
+        "plugins": list(run.plugins),
+        "patches": {patch.path: patch.value for patch in run.patches},
+        "kubernetesVersion": run.kubernetes_version or None,
+        "autoscaler": run.autoscaler or None,
+        **settings,
+        "seed": run.seed,
+    }
 
 
 def _with(run: Run, values: Sequence[Mapping[str, Any]]) -> Run:

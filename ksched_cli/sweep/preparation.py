@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -103,14 +104,25 @@ def prepare(
     may_import: whether the plugins of a Run may be imported; else what takes them is not checked
     Raises KschedError
     """
-    preparation = _Preparation(document, plans, may_import)
-    shared = Shared(preparation.inputs, preparation.reads, tuple(map(CodeSource.of, metrics)))
+    inputs = Inputs(keeps_states=True)
+    preparation = _Preparation(document, plans, may_import, inputs)
+    shared = Shared(inputs, preparation.reads, tuple(map(CodeSource.of, metrics)))
     shared.load_metrics()
+    return _prepared(preparation, shared, plans[0])
+
+
+def prepare_runs(plan: Plan, inputs: Inputs) -> Prepared:
+    """Opens all Runs of a plan. Raises KschedError."""
+    preparation = _Preparation(FileDocument("", "", Path(), {}), [plan], every, inputs)
+    return _prepared(preparation, Shared(inputs, preparation.reads), plan)
+
+
+def _prepared(preparation: _Preparation, shared: Shared, plan: Plan) -> Prepared:
     preparation.check()
     preparation.inputs.read(preparation.runs)
     return Prepared(
         shared,
-        preparation.opener.release(replace(plans[0].run(plans[0].at(0)), plugins=())),
+        preparation.opener.release(replace(plan.run(plan.at(0)), plugins=())),
         preparation.called(),
         tuple(preparation.warnings),
         tuple(preparation.eviction_warnings),
@@ -121,10 +133,14 @@ class _Preparation:
     """warnings: in the order in which they came up; runs: those that were opened"""
 
     def __init__(
-        self, document: FileDocument, plans: Sequence[Plan], may_import: Callable[[Run], bool]
+        self,
+        document: FileDocument,
+        plans: Sequence[Plan],
+        may_import: Callable[[Run], bool],
+        inputs: Inputs,
     ) -> None:
         self._document, self._plans, self._may_import = document, plans, may_import
-        self.inputs = Inputs(keeps_states=True)
+        self.inputs = inputs
         self.warnings: dict[str, None] = {}
         self.eviction_warnings: dict[str, None] = {}
         self.runs: list[Run] = []

@@ -9,6 +9,8 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
 
 # New objects between two collections of the youngest generation; Python's default is 700.
 _RARE_THRESHOLD = 100_000
@@ -28,19 +30,47 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
+@dataclass(slots=True)
+class _RareCollections:
+    """What the collector is set to while any thread wants it to be rare. before: the thresholds to
+    restore; thaws: whether objects were frozen here"""
+
+    lock: Lock = field(default_factory=Lock)
+    users: int = 0
+    before: tuple[int, int, int] = (0, 0, 0)
+    thaws: bool = False
+
+    def begin(self) -> None:
+        with self.lock:
+            self.users += 1
+            if self.users > 1:
+                return
+            self.before = youngest, *older = gc.get_threshold()
+            gc.set_threshold(max(youngest, _RARE_THRESHOLD) if youngest else 0, *older)
+            # Who has frozen objects before wants them to stay so, and nothing thaws some only.
+            self.thaws = gc.get_freeze_count() <= _FROZEN_AT_START
+            if self.thaws:
+                gc.freeze()
+
+    def end(self) -> None:
+        with self.lock:
+            self.users -= 1
+            if self.users:
+                return
+            if self.thaws:
+                gc.unfreeze()
+            gc.set_threshold(*self.before)
+
+
+_RARE = _RareCollections()
+
+
 @contextmanager
 def gc_rare() -> Iterator[None]:
     """Fewer collections, which leave out all that is there now: for a longer time in which plugins
-    may leave cyclic garbage."""
-    youngest, *older = gc.get_threshold()
-    gc.set_threshold(max(youngest, _RARE_THRESHOLD) if youngest else 0, *older)
-    # Who has frozen objects before wants them to stay so, and nothing thaws some of them only.
-    freezes = gc.get_freeze_count() <= _FROZEN_AT_START
-    if freezes:
-        gc.freeze()
+    may leave cyclic garbage. Threads that want so at once share it; the last one ends it."""
+    _RARE.begin()
     try:
         yield
     finally:
-        if freezes:
-            gc.unfreeze()
-        gc.set_threshold(youngest, *older)
+        _RARE.end()

@@ -16,7 +16,7 @@ from ksched_cli.cluster.pod_info import HostPort, PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
-from ksched_cli.engine.engine import Engine, Options
+from ksched_cli.engine.engine import Engine, Options, carry_over
 from ksched_cli.framework.carry_over import (
     CarriesOver,
     Checkpointed,
@@ -290,20 +290,6 @@ def _keep_ports(before: Snapshot, after: Snapshot) -> None:
             after.ports[row] = set(ports)
         else:
             after.ports.pop(row, None)
-
-
-def carry_over(before: Engine, after: Engine) -> None:
-    """What plugins, and the services that all profiles share, have assumed."""
-    _carry_services_over(before, after)
-    for name, framework in after.frameworks.items():
-        framework.carry_over(before.frameworks[name])
-
-
-def _carry_services_over(before: Engine, after: Engine) -> None:
-    old, new = (next(iter(each.frameworks.values())).handle for each in (before, after))
-    for factory, service in old.services.items():
-        if isinstance(service, CarriesOver):
-            new.service(factory).carry_over(service)
 
 
 def _noticed(before: ClusterState, after: ClusterState) -> tuple[str, ...]:

@@ -16,11 +16,11 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.resources import CPU, MEMORY
 from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.engine import Engine
+from ksched_cli.engine.engine import Engine, carry_over
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.extender_runner import ExtenderOptions
 from ksched_cli.engine.records import Attempt
-from ksched_cli.engine.replay.mutable_cluster import MutableCluster, carry_over
+from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 
 
 class Packing:

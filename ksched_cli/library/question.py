@@ -1,0 +1,142 @@
+"""A question that a Python program asks about its Runs, and what its answer says besides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from msgspec import UNSET, structs
+
+from ksched_cli.analysis.named_objects import find_pod
+from ksched_cli.answers import Answer, AppliedChange, StateAnswer
+from ksched_cli.errors import shortened_lines
+from ksched_cli.kube.versions import Release
+from ksched_cli.library.given import Given, Manifest, Progress, State
+from ksched_cli.run.inputs import Inputs
+from ksched_cli.run.open import Opener, Watch
+from ksched_cli.run.remarks import budget_lines, defect_line, lines_before
+from ksched_cli.run.run import ChangeSource, Run
+from ksched_cli.scenario.apply import Apply
+from ksched_cli.scenario.replicas import applied_target
+
+if TYPE_CHECKING:
+    from ksched_cli.cluster.pod_info import PodInfo
+    from ksched_cli.cluster.state import ClusterState
+    from ksched_cli.engine.engine import Engine
+    from ksched_cli.engine.replay.records import PodRecord
+    from ksched_cli.engine.replay.replay import Replay
+    from ksched_cli.engine.simulation import Simulation
+A = TypeVar("A", bound=Answer)
+
+
+class Describes(Protocol):
+    """A Run of a Python program."""
+
+    @property
+    def state(self) -> State: ...
+
+    def described(self, given: Given) -> Run:
+        """The Run as the engine knows it. given: takes what is in no file"""
+        ...
+
+
+WHOLE = 1_000  # a replay, which is done in thousandths
+
+
+class Question:
+    """Opens the Runs of one question. Nothing is shared with other questions, so that threads may
+    ask at once.
+
+    runs:     as the engine knows them
+    warnings: in the order in which they came up, each once
+    """
+
+    def __init__(self, runs: Iterable[Describes]) -> None:
+        runs = tuple(runs)
+        self.inputs = Inputs(keeps_states=len({id(run.state) for run in runs}) > 1)
+        given = Given(self.inputs)
+        self.runs = [run.described(given) for run in runs]
+        self.warnings: dict[str, None] = {}
+        self.opener = Opener(self.runs, self.inputs, warn=self.warn)
+        self.release: Release | None = None
+
+    def warn(self, *lines: str) -> None:
+        self.warnings |= dict.fromkeys(map(shortened_lines, lines))
+
+    def introduce(self, *engines: Engine) -> None:
+        """Before any of these runs: the first one's release is the answer's."""
+        self.release = engines[0].configuration.release
+        self.warn(*lines_before(*engines))
+
+    def simulation(self, run: Run, watch: Watch | None = None) -> Simulation:
+        """Raises KschedError."""
+        simulation = self.opener.simulation(run, watch)
+        self.introduce(simulation)
+        return simulation
+
+    def replay(
+        self, run: Run, *, trace: bool = False, progress: Progress | None = None
+    ) -> tuple[Replay, list[PodRecord]]:
+        """A replay that has ended, and the records of the pods that left. Raises KschedError."""
+        departed: list[PodRecord] = []
+        noted = -1
+
+        def on_instant(replay: Replay) -> None:
+            nonlocal noted
+            done = int(replay.share_done * WHOLE)
+            if progress is not None and done > noted:
+                noted = done
+                progress(done, WHOLE)
+
+        watch = Watch(traces=trace, on_record=departed.append, on_instant=on_instant)
+        replay = self.opener.replay(run, watch)
+        self.introduce(replay.cluster.engine)
+        replay.run()
+        return replay, departed
+
+    def of_pod(self, pod: str | Manifest) -> tuple[Simulation, PodInfo]:
+        """A simulation of the first Run and the pod that is asked about: one of the state, or of a
+        manifest, which is applied last. Raises KschedError."""
+        (run,) = self.runs
+        if isinstance(pod, str):
+            simulation = self.simulation(run)
+            return simulation, find_pod(simulation, pod, run.namespace)
+        run = structs.replace(run, changes=(*run.changes, ChangeSource(apply=dict(pod))))
+        *_, apply = self.inputs.changes(run)
+        assert isinstance(apply, Apply)
+        target = applied_target(apply)
+        simulation = self.simulation(run)
+        return simulation, find_pod(simulation, target.text, target.namespace)
+
+    def conclude(self, *engines: Engine, evicts: bool = False) -> None:
+        """After all of these ran. evicts: whether a replay evicted pods"""
+        for engine in engines:
+            self.warn(*budget_lines(engine, evicts=evicts))
+            self.warn(*map(defect_line, engine.caller.defects.values()))
+            engine.close()
+
+    def complete(self, answer: A, states: Iterable[ClusterState]) -> A:
+        """The answer with the release, what changes did to the states, and the warnings."""
+        assert self.release is not None, "some Run was opened"
+        fields: dict[str, Any] = {}
+        if isinstance(answer, StateAnswer):
+            records = dict.fromkeys(record for state in states for record in state.changes)
+            applied = (AppliedChange(record.text, record.did) for record in records)
+            fields["changes"] = tuple(applied)
+        return structs.replace(
+            answer,
+            kubernetes_version=self.release.version,
+            kubernetes_version_from=self.release.inferred or UNSET,
+            warnings=tuple(self.warnings),
+            **fields,
+        )
+
+    def answer(self, answer: A, simulation: Simulation, *more: str) -> A:
+        """The whole answer from a simulation that ran. more: warnings"""
+        self.conclude(simulation)
+        self.warn(*more)
+        return self.complete(answer, [simulation.state])
+
+    def states(self) -> Sequence[ClusterState]:
+        """Of all Runs."""
+        return [self.opener.state(run) for run in self.runs]

@@ -1,0 +1,233 @@
+"""A Run as a Python program describes it, and the questions that it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from ksched_cli.library.given import (
+    Change,
+    Config,
+    Given,
+    Manifest,
+    Path,
+    PluginSource,
+    Progress,
+    State,
+    Timeline,
+    change_of,
+)
+from ksched_cli.run import run as described
+
+if TYPE_CHECKING:
+    from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+    from ksched_cli.analysis.drift import DriftResult
+    from ksched_cli.analysis.explain import Explanation
+    from ksched_cli.analysis.pending import PendingReport
+    from ksched_cli.analysis.preempt import PreemptionResult
+    from ksched_cli.analysis.replay_result import ReplayResult
+    from ksched_cli.analysis.schedule import ScheduleResult
+    from ksched_cli.library.steps import OpenRun
+
+MAX_COPIES = 10_000
+# Fields of both kinds of Runs that are not the same in both.
+_CONVERTED = ("changes", "patches", "plugins", "timeline", "autoscaler", "tie_break")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Everything that decides; the options of the command line by their names.
+
+    state:    a path, or several; the content of a file as bytes; objects as mappings
+    config:   a path; the content of a file as bytes; a mapping, where apiVersion and kind may be
+              left out
+    changes:  lines in kubectl's words, {"apply": object}, or a scenario file as a pathlib.Path
+    patches:  a path in the configuration → the value there
+    plugins:  classes, paths or MODULE:NAME; without a configuration they join the default profile
+    timeline: a path, bytes, a mapping, or a list of events; with one the Run is a replay
+    autoscaler: a path, bytes or a mapping
+    seed:     draws among equally good nodes; None takes the first by name, unless tie_break says
+              otherwise
+
+    Whatever is named by its path is read whenever a question is asked. Questions raise KschedError.
+    """
+
+    state: State = ()
+    config: Config | None = None
+    changes: Sequence[Change] = ()
+    patches: Mapping[str, Any] = field(default_factory=dict)
+    plugins: Sequence[PluginSource] = ()
+    namespace: str = ""
+    kubernetes_version: str = ""
+    feature_gates: str = ""
+    min_compatibility_version: str = ""
+    timeline: Timeline | None = None
+    autoscaler: Path | bytes | Manifest | None = None
+    until: str = ""
+    evict_at_once: bool = False
+    tie_break: Literal["name", "random"] | None = None
+    seed: int | None = None
+    workloads: bool = True
+    preemption: bool = True
+    retries: bool = True
+    extenders: bool = True
+    record_extenders: str = ""
+    replay_extenders: str = ""
+    cache: bool = True
+    plugin_timeout: float = 0
+
+    def with_(self, **fields: Any) -> Run:
+        """The same Run with other values of these fields."""
+        return replace(self, **fields)
+
+    def described(self, given: Given) -> described.Run:
+        """The Run as the engine knows it. given: takes what is in no file. Raises KschedError."""
+        same = {
+            name: getattr(self, name)
+            for name in described.Run.__struct_fields__
+            if name in self.__dataclass_fields__ and name not in _CONVERTED
+        }
+        timeline, autoscaler = self.timeline, self.autoscaler
+        run = described.Run(
+            **same,
+            states=given.states(self.state),
+            changes=tuple(map(change_of, self.changes)),
+            configuration="" if self.config is None else given.configuration(self.config),
+            patches=tuple(described.Patch(path, value) for path, value in self.patches.items()),
+            plugins=tuple(map(given.plugin, self.plugins)),
+            timeline="" if timeline is None else given.file("Timeline", timeline),
+            autoscaler="" if autoscaler is None else given.file("Autoscaler", autoscaler),
+            tie_break=self.tie_break or ("name" if self.seed is None else "random"),
+        )
+        run.check()
+        return run
+
+    # -- questions --------------------------------------------------------------------------------
+
+    def schedule(
+        self, *, trace: bool = False, by: str = "", progress: Progress | None = None
+    ) -> ScheduleResult:
+        """Place the pending pods, as `ksched schedule` does.
+
+        trace: keep every attempt. by: a label, for the utilization of its values. progress: called
+        with how many pods have a node, and of how many
+        """
+        from ksched_cli.analysis.schedule import result_of
+        from ksched_cli.analysis.usage import node_usages
+        from ksched_cli.library.question import Question
+        from ksched_cli.run.open import Watch
+
+        question = Question([self])
+        watch = Watch(detailed=trace, on_progress=progress)
+        simulation = question.simulation(question.runs[0], watch)
+        before = node_usages(simulation.snapshot)
+        record = simulation.run()
+        answer = result_of(simulation, record, trace=trace, by=by, before=before)
+        return question.answer(answer, simulation)
+
+    def explain(
+        self,
+        pod: str | Manifest,
+        *,
+        nodes: Sequence[str] = (),
+        top: int = 0,
+        alone: bool = False,
+    ) -> Explanation:
+        """Why a pod goes where it goes, or nowhere. pod: NAME, NAMESPACE/NAME, KIND/NAME, or a
+        manifest. nodes, top, alone: as the options of `ksched explain`"""
+        from ksched_cli.analysis import explain as analysis
+        from ksched_cli.analysis.named_objects import check_nodes
+        from ksched_cli.library.question import Question
+
+        question = Question([self])
+        simulation, info = question.of_pod(pod)
+        check_nodes(simulation, nodes)
+        answer = analysis.explain(simulation, info, alone=alone)
+        if nodes or top:
+            answer = analysis.select(answer, nodes, top)
+        return question.answer(answer, simulation)
+
+    def explain_pending(self) -> PendingReport:
+        """Why pods stay pending, as `ksched explain --pending`."""
+        from ksched_cli.analysis.pending import pending_report
+        from ksched_cli.library.question import Question
+
+        question = Question([self])
+        simulation = question.simulation(question.runs[0])
+        return question.answer(pending_report(simulation), simulation)
+
+    def preempt(
+        self, pod: str | Manifest, *, all_candidates: bool = False, alone: bool = False
+    ) -> PreemptionResult:
+        """Whom a pod would evict, where, and why there. pod: as `explain` takes it"""
+        from ksched_cli.analysis import preempt as analysis
+        from ksched_cli.cluster.loading.completeness import budget_warnings
+        from ksched_cli.library.question import Question
+
+        question = Question([self])
+        simulation, info = question.of_pod(pod)
+        answer = analysis.preempt(simulation, info, everything=all_candidates, alone=alone)
+        budgets = budget_warnings(simulation.state) if answer.victims else ()
+        return question.answer(answer, simulation, *budgets)
+
+    def capacity(
+        self, pod: str, *, maximum: int = MAX_COPIES, alone: bool = False
+    ) -> CapacityResult:
+        """How many more copies of a pod fit, or replicas of a workload. pod: of the state"""
+        from ksched_cli.analysis.capacity import copies_of
+        from ksched_cli.library.question import Question
+
+        question = Question([self])
+        (run,) = question.runs
+        copies = copies_of(question.opener, run, question.simulation(run), pod, maximum)
+        return question.answer(copies.answer(maximum, alone), copies.simulation)
+
+    def nodes_needed(self, *like: str) -> NodesNeeded:
+        """How many copies of these nodes all pending pods need."""
+        from ksched_cli.analysis.capacity import nodes_needed_by
+        from ksched_cli.library.question import Question
+
+        question = Question([self])
+        (run,) = question.runs
+        simulation = question.simulation(run)
+        return question.answer(nodes_needed_by(question.opener, run, simulation, like), simulation)
+
+    def drift(self, *, progress: Progress | None = None) -> DriftResult:
+        """Every running pod: where it is, and where it would go today. progress: called with how
+        many were asked about, and of how many"""
+        from ksched_cli.analysis import drift as analysis
+        from ksched_cli.library.question import Question
+
+        question = Question([self])
+        simulation = question.simulation(question.runs[0])
+        return question.answer(analysis.drift(simulation, progress, None), simulation)
+
+    def replay(
+        self,
+        timeline: Timeline | None = None,
+        *,
+        trace: bool = False,
+        progress: Progress | None = None,
+    ) -> ReplayResult:
+        """The cluster over time. timeline: in place of the Run's own. trace: keep every attempt.
+        progress: called with how many thousandths of it are done, and 1000"""
+        from ksched_cli.analysis.replay_result import replay_result, tie_warning
+        from ksched_cli.library.question import Question
+
+        question = Question([self if timeline is None else self.with_(timeline=timeline)])
+        (run,) = question.runs
+        replay, departed = question.replay(run, trace=trace, progress=progress)
+        question.warn(*replay.applier.warnings, *filter(None, [tie_warning(replay)]))
+        records = [*departed, *replay.log.live.values()]
+        answer = replay_result(replay, run.timeline, records, traces=trace)
+        question.conclude(replay.cluster.engine, evicts=bool(replay.log.counts.evicted))
+        return question.complete(answer, question.states())
+
+    def open(self) -> OpenRun:
+        """The Run pod by pod: iterate over it for its attempts, and change the cluster between
+        them."""
+        from ksched_cli.library.question import Question
+        from ksched_cli.library.steps import OpenRun
+
+        return OpenRun(Question([self]))

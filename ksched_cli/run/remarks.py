@@ -1,0 +1,49 @@
+"""What is said about an open Run besides its answer: lines of warning, each once."""
+
+from __future__ import annotations
+
+from ksched_cli.cluster.loading.completeness import budget_warnings
+from ksched_cli.cluster.loading.state_warnings import skipped_warnings
+from ksched_cli.engine.engine import Engine
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.device_classes import may_allocate_devices
+from ksched_cli.framework.status import Defect
+
+MAX_PODS = 3  # that the line about a plugin's failure names
+
+
+def lines_before(*engines: Engine) -> list[str]:
+    """Before any of these runs: what the states lack, and what of them nobody reads."""
+    lines: dict[str, None] = {}
+    for engine in engines:
+        state = engine.state
+        lines |= dict.fromkeys(skipped_warnings(state))
+        lines |= dict.fromkeys((*state.warnings, *_device_warnings(engine)))
+    return list(lines)
+
+
+def _device_warnings(engine: Engine) -> list[str]:
+    """Only where a pending pod may get devices: checking selectors loads the CEL library."""
+    handle = next(iter(engine.frameworks.values())).handle
+    if not any(may_allocate_devices(pod, handle) for pod in engine.pending()):
+        return []
+    from ksched_cli.plugins.dynamic_resources.features import features_of
+    from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
+
+    return device_problems(engine.state, features_of(engine.configuration.release))
+
+
+def budget_lines(engine: Engine, *, evicts: bool = False) -> list[str]:
+    """After a run: budgets that the state lacks and that might have saved pods, where some were
+    evicted. evicts: whether a replay evicted some"""
+    if evicts or (isinstance(engine, Simulation) and engine.scheduler.evicted):
+        return [*budget_warnings(engine.state)]
+    return []
+
+
+def defect_line(defect: Defect) -> str:
+    """A plugin's failure, and the first of the pods that it touched."""
+    pods = list(defect.pods)
+    more = f" and {len(pods) - MAX_PODS:,} more" if len(pods) > MAX_PODS else ""
+    touched = f" (of {', '.join(pods[:MAX_PODS])}{more})" if pods else ""
+    return f"plugin {defect.plugin} failed in {defect.point}: {defect.problem}{touched}"

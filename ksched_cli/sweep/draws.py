@@ -1,0 +1,51 @@
+"""Several draws of Runs: the same with one seed after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from ksched_cli.cluster.loading.completeness import budget_warnings
+from ksched_cli.errors import PluginDefectError, UsageError
+from ksched_cli.run.differences import NamedRun
+from ksched_cli.run.open import Opener
+from ksched_cli.sweep.outcome import Failed, Performer, Task
+from ksched_cli.sweep.preparation import Shared
+
+# Of a side, its figures draw by draw.
+Figures = Sequence[Mapping[str, float]]
+
+
+def figures_of_draws(
+    sides: Sequence[NamedRun],
+    opener: Opener,
+    count: int,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> list[Figures]:
+    """The figures of each side. on_progress: called after each draw of all sides. Raises UsageError
+    where a draw does not come to its end, PluginDefectError where a plugin is to blame."""
+    performer = Performer(Shared(opener.inputs), opener)
+    figures: list[list[Mapping[str, float]]] = [[] for _ in sides]
+    for index in range(count):
+        for side, own in zip(sides, figures, strict=True):
+            run = replace(side.run, seed=(side.run.seed or 0) + index)
+            outcome = performer.perform(Task("", run))
+            if isinstance(outcome, Failed):
+                message = f"{side.name}, seed {run.seed}: {outcome.error}".removeprefix(", ")
+                if outcome.is_defect:
+                    raise PluginDefectError(message, "")
+                raise UsageError(message)
+            own.append(outcome.figures())
+        if on_progress is not None:
+            on_progress(index + 1, count)
+    return [*figures]
+
+
+def eviction_warnings(
+    sides: Sequence[NamedRun], opener: Opener, figures: Sequence[Figures]
+) -> Iterator[str]:
+    """Lines about budgets that the states lack, where draws evicted pods."""
+    for side, own in zip(sides, figures, strict=True):
+        if any(draw["evicted"] for draw in own):
+            yield from budget_warnings(opener.state(side.run))

@@ -1,0 +1,105 @@
+"""What Python programs are answered is what the commands print, to the byte."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from ksched_cli.answers import Answer
+from ksched_cli.api import Run, compare
+from tests.commands.runners import Ksched
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FIRST = str(EXAMPLES / "first-cluster" / "cluster.yaml")
+PREEMPTION = str(EXAMPLES / "preemption" / "cluster.yaml")
+REPLAY = EXAMPLES / "replay"
+DAY = str(REPLAY / "day.yaml")
+PACKING = str(EXAMPLES / "packing" / "scheduler.yaml")
+PLUGIN = str(EXAMPLES.parent / "plugins" / "template" / "packing.py")
+RUN = Run(state=FIRST)
+PREEMPTING = Run(state=PREEMPTION)
+OVER_TIME = Run(state=str(REPLAY / "cluster.yaml"))
+
+CASES: dict[str, tuple[Sequence[str], Callable[[], Answer]]] = {
+    "schedule": (["schedule", "--state", FIRST], RUN.schedule),
+    "schedule, evicting": (["schedule", "--state", PREEMPTION], PREEMPTING.schedule),
+    "schedule, traced": (
+        ["schedule", "--state", FIRST, "--trace"],
+        lambda: RUN.schedule(trace=True),
+    ),
+    "schedule with everything": (
+        [
+            *("schedule", "--state", FIRST, "--config", PACKING, "--plugin", PLUGIN),
+            *("--kubernetes-version", "1.36", "--change", "drain apple", "--by", "zone"),
+            *("--tie-break", "random", "--seed", "3", "--no-retries"),
+            *("--patch", "percentageOfNodesToScore=50"),
+        ],
+        lambda: RUN.with_(
+            config=PACKING,
+            plugins=[PLUGIN],
+            kubernetes_version="1.36",
+            changes=["drain apple"],
+            seed=3,
+            retries=False,
+            patches={"percentageOfNodesToScore": 50},
+        ).schedule(by="zone"),
+    ),
+    "explain": (["explain", "web-1", "--state", FIRST], lambda: RUN.explain("web-1")),
+    "explain, some nodes": (
+        ["explain", "web-1", "--state", FIRST, "--node", "apple", "--alone"],
+        lambda: RUN.explain("web-1", nodes=["apple"], alone=True),
+    ),
+    "explain --pending": (["explain", "--pending", "--state", FIRST], RUN.explain_pending),
+    "preempt": (
+        ["preempt", "too-big", "--state", FIRST],
+        lambda: RUN.preempt("too-big"),
+    ),
+    "capacity": (["capacity", "web-1", "--state", FIRST], lambda: RUN.capacity("web-1")),
+    "capacity --pending": (
+        ["capacity", "--pending", "--like", "apple", "--like", "birch", "--state", FIRST],
+        lambda: RUN.nodes_needed("apple", "birch"),
+    ),
+    "drift": (["drift", "--state", FIRST], RUN.drift),
+    "replay": (
+        ["replay", DAY, "--state", str(REPLAY / "cluster.yaml"), "--trace"],
+        lambda: OVER_TIME.replay(DAY, trace=True),
+    ),
+    "compare": (
+        ["compare", "--state", FIRST, "--vs", "--change", "drain birch"],
+        lambda: compare(RUN, RUN.with_(changes=["drain birch"])),
+    ),
+    "compare over time": (
+        [
+            *("compare", "--state", str(REPLAY / "cluster.yaml"), "--timeline", DAY),
+            *("--vs", "--no-preemption"),
+        ],
+        lambda: compare(
+            OVER_TIME.with_(timeline=DAY), OVER_TIME.with_(timeline=DAY, preemption=False)
+        ),
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the environment are the command line's alone."""
+    for name in [name for name in os.environ if name.startswith("KSCHED_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize(("arguments", "ask"), CASES.values(), ids=CASES)
+def test_the_bytes_are_the_command_lines(
+    arguments: Sequence[str], ask: Callable[[], Answer], ksched: Ksched
+) -> None:
+    _, out, _ = ksched(*arguments, "-o", "json")
+    assert f"{ask().to_json()}\n" == out
+
+
+def test_draws_give_the_same_figures_but_for_the_time_they_took(ksched: Ksched) -> None:
+    _, out, err = ksched("compare", "--state", FIRST, "--seeds", "2", "--vs", "--no-retries")
+    answer = compare(RUN, RUN.with_(retries=False), seeds=2)
+    assert "within the noise" in out, err
+    assert [side.name for side in answer.sides] == ["with retries", "without retries"]
