@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ksched_cli.kube.quantity import Quantity
     from ksched_cli.scenario.timelines.event_lines import Plain
     from ksched_cli.scenario.timelines.generate import PodTemplate
+    from ksched_cli.scenario.timelines.recipes import Recipe
     from ksched_cli.scenario.timelines.trace_csv import (
         NodeColumns,
         Trace,
@@ -144,15 +146,23 @@ def generate(
 class TraceOptions:
     """Of `from-csv`: a field per option."""
 
-    created: Annotated[str, option("When the pod came.", "COLUMN")]
+    recipe: Annotated[
+        str,
+        option(
+            "The options for a public trace: a name (docs/traces.md) or a file; options that are "
+            "given besides replace its.",
+            "NAME|FILE.yaml",
+        ),
+    ] = ""
+    created: Annotated[str, option("When the pod came.", "COLUMN")] = ""
     request: Annotated[
-        list[str],
+        list[str] | None,
         option(
             "What it requests, as cpu=cores, cpu=cpu_milli:m, memory=memory_mib:Mi or "
             "nvidia.com/gpu=num_gpu; repeatable.",
             "RESOURCE=COLUMN[:UNIT]",
         ),
-    ]
+    ] = None
     name: Annotated[str, option("Its name; else pod-0, pod-1, …", "COLUMN")] = ""
     namespace: Annotated[str, option("Its namespace; else default.", "COLUMN")] = ""
     priority: Annotated[str, option("Its priority; else 0.", "COLUMN")] = ""
@@ -269,10 +279,13 @@ def from_csv(
     from ksched_cli.scenario.timelines.csv_rows import CsvFile
     from ksched_cli.scenario.timelines.trace_csv import TraceColumns, TraceReader, read_nodes
 
-    _check_trace(options)
+    recipe = _recipe(options)
+    if recipe is not None:
+        options = _filled(options, recipe, trace)
+    _check_trace(options, has_nodes=recipe is not None and bool(recipe.nodes))
     columns = TraceColumns(
         options.created,
-        _amounts(options.request, "--request"),
+        _amounts(options.request or (), "--request"),
         options.name,
         options.namespace,
         options.priority,
@@ -283,7 +296,7 @@ def from_csv(
         _pairs(options.label or (), "--label"),
         options.replicas,
     )
-    nodes = []
+    nodes = [] if recipe is None else recipe.node_manifests()
     if options.nodes:
         nodes = read_nodes(CsvFile(options.nodes, not options.no_header), _node_columns(options))
     file = CsvFile(trace, not options.no_header, options.skip_bad)
@@ -295,8 +308,32 @@ def from_csv(
     return ExitCode.YES
 
 
-def _check_trace(options: TraceOptions) -> None:
-    """Raises UsageError for options that do not go together."""
+def _recipe(options: TraceOptions) -> Recipe | None:
+    """Raises UsageError, InputError."""
+    from ksched_cli.scenario.timelines.recipes import read_recipe
+
+    return read_recipe(options.recipe) if options.recipe else None
+
+
+def _filled(options: TraceOptions, recipe: Recipe, trace: str) -> TraceOptions:
+    """With the recipe's where an option has its default. Raises UsageError for an option that there
+    is not."""
+    defaults = {each.name: each.default for each in fields(TraceOptions)}
+    own: dict[str, Any] = {key.replace("-", "_"): each for key, each in recipe.options.items()}
+    if unknown := sorted(own.keys() - defaults.keys()):
+        raise UsageError(f"--recipe {options.recipe}: there is no option {', '.join(unknown)}")
+    if "nodes" in own:
+        own["nodes"] = str(Path(trace).parent / own["nodes"])
+    return replace(
+        options,
+        **{key: value for key, value in own.items() if getattr(options, key) == defaults[key]},
+    )
+
+
+def _check_trace(options: TraceOptions, *, has_nodes: bool) -> None:
+    """Raises UsageError for options that do not go together. has_nodes: a recipe has some"""
+    if not options.created or not options.request:
+        raise UsageError("give --created and --request, or --recipe: which columns have what")
     if options.duration and (options.ended or options.scheduled):
         raise UsageError("--duration says how long pods ran: it goes without --scheduled, --ended")
     if options.scheduled and not options.ended:
@@ -306,10 +343,10 @@ def _check_trace(options: TraceOptions) -> None:
     for name, value in (("--divide", options.divide), ("--gang", options.gang)):
         if value and not options.replicas:
             raise UsageError(f"{name} needs --replicas, the column with how many pods a row is")
-    _check_nodes(options)
+    _check_nodes(options, has_nodes=has_nodes)
 
 
-def _check_nodes(options: TraceOptions) -> None:
+def _check_nodes(options: TraceOptions, *, has_nodes: bool) -> None:
     """Raises UsageError for options of nodes that do not go together."""
     of_nodes = (
         ("--node-name", options.node_name),
@@ -323,8 +360,10 @@ def _check_nodes(options: TraceOptions) -> None:
             )
     if options.nodes and not options.node_capacity:
         raise UsageError("--nodes needs --node-capacity, the columns with what the nodes have")
-    if bool(options.nodes or options.gang) != bool(options.state_to):
-        raise UsageError("--state-to is where the nodes of --nodes and the groups of --gang go")
+    if bool(options.nodes or options.gang or has_nodes) != bool(options.state_to):
+        raise UsageError(
+            "--state-to is where the nodes of --nodes or a recipe and the groups of --gang go"
+        )
     if options.state_to:
         from ksched_cli.live.snapshot_file import check_suffix, check_writable
 

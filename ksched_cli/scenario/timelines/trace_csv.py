@@ -418,11 +418,17 @@ def _node(row: Row, index: int, columns: NodeColumns) -> Plain:
     name = row[columns.name].strip() if columns.name else f"node-{index}"
     if not name:
         raise RowError(f'column "{columns.name}": a name is expected')
-    capacity = {"pods": _KUBELET_PODS}
-    for resource, (column, unit) in columns.capacity.items():
-        if amount := quantity_in(row[column].strip(), unit, column):
-            capacity[resource] = amount
+    amounts = {
+        resource: quantity_in(row[column].strip(), unit, column)
+        for resource, (column, unit) in columns.capacity.items()
+    }
     labels = {label: row[column].strip() for label, column in columns.labels.items()}
+    return node_manifest(name, amounts, labels)
+
+
+def node_manifest(name: str, amounts: Mapping[str, str], labels: Mapping[str, str]) -> Plain:
+    """A node with these resources and labels; empty ones are left out."""
+    capacity = {"pods": _KUBELET_PODS, **{key: each for key, each in amounts.items() if each}}
     own = {_HOSTNAME: name, **{label: value for label, value in labels.items() if value}}
     return {
         "apiVersion": "v1",

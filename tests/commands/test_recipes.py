@@ -1,0 +1,128 @@
+"""`ksched timeline from-csv --recipe`: every recipe on rows as its trace has them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ksched_cli.scenario.timelines.recipes import recipe_names
+from tests.commands.runners import Ksched
+
+# By recipe: rows as in its file; the file of nodes with its rows; what comes of the last row, and
+# of the last node.
+SHAPES: dict[str, dict[str, Any]] = {
+    "alibaba-gpu-2023": {
+        "rows": (
+            "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+            "deletion_time,scheduled_time\n"
+            "p-0,12000,16384,1,1000,,LS,Running,0,12537496,0\n"
+            "p-1,6000,12288,1,460,T4|P100,BE,Running,100,2200,200\n"
+        ),
+        "nodes": (
+            "openb_node_list_all_node.csv",
+            "sn,cpu_milli,memory_mib,gpu,model\nn-0,32000,262144,0,\nn-1,64000,262144,2,P100\n",
+        ),
+        "pod": (100, 2000, {"cpu": "6000m", "memory": "12288Mi", "nvidia.com/gpu": "1"}),
+        "node": ("n-1", {"cpu": "64000m", "memory": "262144Mi", "nvidia.com/gpu": "2"}),
+    },
+    "alibaba-dlrm-2025": {
+        "rows": (
+            "instance_sn,role,app_name,cpu_request,cpu_limit,gpu_request,gpu_limit,rdma_request,"
+            "rdma_limit,memory_request,memory_limit,disk_request,disk_limit,max_instance_per_node,"
+            "creation_time,scheduled_time,deletion_time\n"
+            "i-0,HN,app_0,12,12,1,1,25,25,120.0,120.0,640.0,800.0,8,,,\n"
+            "i-1,CN,app_1,64,64,0,0,1,1,320.0,320.0,255.0,300.0,-1,40.0,50.0,150.0\n"
+        ),
+        "pod": (
+            40,
+            100,
+            {
+                "cpu": "64",
+                "memory": "320.0Gi",
+                "ephemeral-storage": "255.0Gi",
+                "example.com/rdma": "1",
+            },
+        ),
+    },
+    "tiresias": {
+        "rows": (
+            "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
+            "0,1,0,606,vgg19,164,30\n1,8,30,133,vgg11,147,23\n"
+        ),
+        "pod": (30, 147, {"nvidia.com/gpu": "1"}),
+        "node": ("node-31", {"nvidia.com/gpu": "4", "cpu": "40", "memory": "256Gi"}),
+    },
+    "philly-sia": {
+        "rows": (
+            "timestamp,duration,num_gpus,gpu_time,cluster\n"
+            "2017-10-09 07:01:55,66.0,1,66.0,11cb48\n2017-10-09 07:02:00,2951.5,2,5903,6214e9\n"
+        ),
+        "pod": (5, 2951.5, {"nvidia.com/gpu": "1"}),
+    },
+}
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_a_recipe_reads_its_trace(name: str, ksched: Ksched, tmp_path: Path) -> None:
+    shape = SHAPES[name]
+    trace, pods, state = (tmp_path / each for each in ("trace.csv", "pods.jsonl", "state.json"))
+    trace.write_text(shape["rows"])
+    if "nodes" in shape:
+        file, rows = shape["nodes"]
+        (tmp_path / file).write_text(rows)
+    to_state = () if name == "alibaba-dlrm-2025" else ("--state-to", state)
+    code, _, err = ksched("timeline", "from-csv", trace, "--recipe", name, "--to", pods, *to_state)
+    assert (code, err.startswith("2 rows read: ")) == (0, True), err
+    header, *events = [json.loads(line) for line in pods.read_text().splitlines()]
+    last = events[-1]
+    (container,) = header["templates"][last["template"]]["spec"]["containers"]
+    assert (last["at"], last["runsFor"], container["resources"]["requests"]) == shape["pod"]
+    if "node" in shape:
+        nodes = [o for o in json.loads(state.read_text())["items"] if o["kind"] == "Node"]
+        node_name, capacity = shape["node"]
+        assert nodes[-1]["metadata"]["name"] == node_name
+        assert nodes[-1]["status"]["capacity"] == {"pods": "110", **capacity}
+
+
+def test_options_replace_those_of_the_recipe(ksched: Ksched, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text(SHAPES["alibaba-dlrm-2025"]["rows"])
+    command = ("timeline", "from-csv", trace, "--recipe", "alibaba-dlrm-2025")
+    code, out, _ = ksched(*command, "--request", "cpu=cpu_limit", "--where", "role=CN")
+    assert code == 0
+    header, event = [json.loads(line) for line in out.splitlines()]
+    (container,) = header["templates"][event["template"]]["spec"]["containers"]
+    assert container["resources"]["requests"] == {"cpu": "64"}
+
+
+def test_a_recipe_of_ones_own(ksched: Ksched, tmp_path: Path) -> None:
+    trace, recipe, state = (tmp_path / each for each in ("t.csv", "r.yaml", "state.json"))
+    trace.write_text("t,c\n0,1\n")
+    options = "{created: t, request: [cpu=c]}"
+    nodes = '[{name: big, count: 2, capacity: {cpu: "8"}, labels: {zone: a}}]'
+    text = f"about: mine\nsource: here\nfile: t.csv\noptions: {options}\nnodes: {nodes}\n"
+    recipe.write_text(text)
+    command = ("timeline", "from-csv", trace, "--recipe", recipe)
+    assert ksched(*command, "--state-to", state)[0] == 0
+    labels = [each["metadata"]["labels"] for each in json.loads(state.read_text())["items"]]
+    assert [each["zone"] for each in labels] == ["a", "a"]
+    code, _, err = ksched(*command)
+    assert (code, "--state-to is where" in err) == (2, True)
+    for wrong, problem in (
+        (text.replace("created", "creation"), "there is no option creation"),
+        (text.replace("about", "abuot"), "this is no recipe"),
+        (text.replace('"8"', "8x"), 'nodes: "8x" is no amount of cpu'),
+        (f"{text}---\n{text}", "this is no recipe"),
+    ):
+        recipe.write_text(wrong)
+        code, _, err = ksched(*command, "--state-to", state)
+        assert (code, problem in err) == (2, True), err
+
+
+def test_an_unknown_recipe_names_the_others(ksched: Ksched, tmp_path: Path) -> None:
+    code, _, err = ksched("timeline", "from-csv", tmp_path / "t.csv", "--recipe", "borg")
+    assert code == 2
+    assert all(name in err for name in recipe_names())
