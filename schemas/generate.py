@@ -24,6 +24,7 @@ from ksched_cli.analysis.pending import PendingReport
 from ksched_cli.analysis.preempt import PreemptionResult
 from ksched_cli.analysis.replay_result import ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
+from ksched_cli.analysis.shrink import ShrinkResult
 from ksched_cli.answers import Answer
 from ksched_cli.config.answers import (
     ConfigurationDiff,
@@ -63,6 +64,7 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "replay_result": (ReplayResult,),
     "schedule_result": (ScheduleResult,),
     "snapshot_result": (SnapshotResult,),
+    "shrink_result": (ShrinkResult,),
     "sweep_plan": (SweepPlan,),
     "sweep_result": (SweepResult,),
     "test_result": (ExpectationsResult,),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.engine.simulation import Simulation
+    from ksched_cli.kube.selectors import Selector
 
 
 def pod_name(name: str, namespace: str) -> str:
@@ -83,21 +84,27 @@ def find_pods(simulation: Simulation, names: Iterable[str], namespace: str = "")
     return frozenset(find_pod(simulation, name, namespace).key for name in names)
 
 
+def label_selector_of(text: str) -> Selector:
+    """A selector as -l takes it. Raises UsageError."""
+    from ksched_cli.scenario.change import ChangeError
+    from ksched_cli.scenario.lookup import read_selector
+
+    try:
+        return read_selector("", text)
+    except ChangeError as error:
+        raise UsageError(error.problem) from None
+
+
 def chosen_pods(
     simulation: Simulation, namespace: str, selector: str, workload: str
 ) -> frozenset[str] | None:
     """The keys of the pods that all of these choose; None where nothing is chosen. workload:
     KIND/NAME or NAME; selector: as -l takes it. Raises UsageError."""
-    from ksched_cli.scenario.change import ChangeError
-    from ksched_cli.scenario.lookup import read_selector
     from ksched_cli.scenario.owned_pods import OwnedPods
 
     if not (namespace or selector or workload):
         return None
-    try:
-        matches = read_selector("", selector).matches
-    except ChangeError as error:
-        raise UsageError(error.problem) from None
+    matches = label_selector_of(selector).matches
     state, keys = simulation.state, None
     if workload:
         owned = OwnedPods.of(state.pods)

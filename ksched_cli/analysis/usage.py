@@ -68,15 +68,15 @@ def resources_of(usages: Sequence[NodeUsage]) -> tuple[NodeResources, ...]:
     return tuple(
         NodeResources(
             usage.name,
-            {key: _quantity(key, value) for key, value in usage.allocatable.items()},
-            {key: _quantity(key, value) for key, value in usage.requested.items()},
+            {key: quantity(key, value) for key, value in usage.allocatable.items()},
+            {key: quantity(key, value) for key, value in usage.requested.items()},
             usage.pods,
         )
         for usage in usages
     )
 
 
-def _quantity(resource: str, amount: int) -> str:
+def quantity(resource: str, amount: int) -> str:
     return amount_text(resource, amount) if resource == "cpu" else str(amount)
 
 
@@ -159,8 +159,8 @@ def _pool(value: str | None, apart: str, usages: Sequence[NodeUsage]) -> Pool:
         value,
         apart,
         len(usages),
-        {key: _quantity(key, amount) for key, amount in has_any.items()},
-        {key: _quantity(key, requested[key]) for key in has_any},
+        {key: quantity(key, amount) for key, amount in has_any.items()},
+        {key: quantity(key, requested[key]) for key in has_any},
         {key: requested[key] / amount for key, amount in has_any.items()},
     )
 

@@ -15,6 +15,7 @@ MORE_FORMS = {
     "explain": (Form.NAME, Form.MARKDOWN),
     "preempt": (Form.NAME, Form.MARKDOWN),
     "capacity": (Form.WIDE, Form.NAME, Form.MARKDOWN),
+    "shrink": (Form.WIDE, Form.NAME, Form.MARKDOWN),
     "compare": (Form.MARKDOWN,),
     "drift": (Form.WIDE, Form.NAME, Form.MARKDOWN),
     "audit": (Form.NAME,),

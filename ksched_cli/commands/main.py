@@ -32,6 +32,7 @@ COMMANDS = (
     "explain",
     "preempt",
     "capacity",
+    "shrink",
     "compare",
     "drift",
     "audit",

@@ -101,7 +101,7 @@ class Drain(Change):
             (gone if self.force and pod.metadata.controller is None else leaving).append(pod)
             effects += self._effects(pod)
         # Evictions counted the budgets down; pods that count as healthy are not counted twice.
-        state = _with_budgets(pending_again(without_pods(state, gone), leaving), state, budgets)
+        state = with_budgets(pending_again(without_pods(state, gone), leaving), state, budgets)
         return state, [*_verdicts(nodes, refused, budgets), *effects, *left]
 
     def _effects(self, pod: Pod) -> list[Effect]:
@@ -231,7 +231,7 @@ class Evictions:
         return status.current_healthy >= status.desired_healthy > 0
 
 
-def _with_budgets(after: ClusterState, before: ClusterState, evictions: Evictions) -> ClusterState:
+def with_budgets(after: ClusterState, before: ClusterState, evictions: Evictions) -> ClusterState:
     """Of each budget the lower of what evictions left of it and what its healthy pods leave."""
     budgets = dict(after.pod_disruption_budgets)
     for key, evicted in evictions.budgets.items():

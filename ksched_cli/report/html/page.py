@@ -28,6 +28,7 @@ from ksched_cli.analysis.pending import PendingReport
 from ksched_cli.analysis.preempt import PreemptionResult
 from ksched_cli.analysis.replay_result import ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
+from ksched_cli.analysis.shrink import ShrinkResult
 from ksched_cli.answers import Answer, StateAnswer
 from ksched_cli.config.answers import (
     EffectiveConfiguration,
@@ -46,6 +47,7 @@ from ksched_cli.report.html import (
     preemption,
     replay,
     schedule,
+    shrink,
     sweep,
     validation,
 )
@@ -132,6 +134,7 @@ PAGES: Mapping[type[Answer], Callable[[Any], Page]] = {
     PreemptionResult: preemption.page,
     ReplayResult: replay.page,
     ScheduleResult: schedule.page,
+    ShrinkResult: shrink.page,
     SweepResult: sweep.page,
     ValidationResult: validation.page,
     ValidationResults: validation.page_of_files,

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,33 +17,17 @@ from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.autoscaler.packing import Packing
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
-from ksched_cli.kube.plain_json import typed_json
+from ksched_cli.scenario.drainability import (
+    NO_CONTROLLER,
+    SAFE_TO_EVICT,
+    SCALE_DOWN_DISABLED,
+    goes_with_node,
+    local_volumes,
+)
 from ksched_cli.scenario.node_groups import AutoscalerSettings, without_nodes
-from ksched_cli.scenario.pods import budget_matcher, is_of_daemon_set, is_static, pending_pod
+from ksched_cli.scenario.pods import budget_matcher, pending_pod
 
-SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-SAFE_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
-SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 _SYSTEM = "kube-system"
-
-
-class _Volume(msgspec.Struct, rename="camel"):
-    name: str = ""
-    empty_dir: dict[str, Any] | None = None
-    host_path: dict[str, Any] | None = None
-
-    @property
-    def is_local(self) -> bool:
-        in_memory = self.empty_dir is not None and self.empty_dir.get("medium") == "Memory"
-        return self.host_path is not None or (self.empty_dir is not None and not in_memory)
-
-
-class _Spec(msgspec.Struct):
-    volumes: list[_Volume] | None = None
-
-
-class _WithVolumes(msgspec.Struct):
-    spec: _Spec | None = None
 
 
 class DrainRules:
@@ -86,7 +68,7 @@ class DrainRules:
         if safe == "false":
             return "annotated as not safe to evict"
         if pod.metadata.controller is None:
-            return "no controller would create it again"
+            return NO_CONTROLLER
         settings = self._settings
         if (
             settings.skip_nodes_with_system_pods
@@ -94,26 +76,9 @@ class DrainRules:
             and not any(covers(pod) for _, covers in self._budgets)
         ):
             return "is in kube-system, and no disruption budget covers it"
-        if settings.skip_nodes_with_local_storage and _has_local_storage(pod):
+        if settings.skip_nodes_with_local_storage and local_volumes(pod):
             return "has local storage"
         return ""
-
-
-def goes_with_node(pod: Pod) -> bool:
-    """Whether the pod needs no other node when its own goes."""
-    return pod.finished or is_of_daemon_set(pod) or is_static(pod)
-
-
-def _has_local_storage(pod: Pod) -> bool:
-    """Read from the pod's JSON: the scheduler does not look at such volumes."""
-    raw = bytes(pod.raw)
-    if b'"emptyDir"' not in raw and b'"hostPath"' not in raw:
-        return False
-    spec = typed_json(raw, _WithVolumes).spec
-    safe = pod.metadata.annotations.get(SAFE_VOLUMES, "").split(",")
-    return any(
-        volume.is_local and volume.name not in safe for volume in (spec and spec.volumes) or ()
-    )
 
 
 def utilization(snapshot: Snapshot) -> NDArray[np.float64]:

@@ -1,0 +1,262 @@
+"""A cluster that nodes are drained of, one after the other: each drain evicts the pods as budgets
+allow, and a run of the configuration places them on the other nodes.
+
+A budget that refuses an eviction now does not hold the node for good: kubectl and the autoscalers
+try again, once the pods evicted before are healthy elsewhere. Pods are evicted in rounds, of which
+each has all that the budgets allow, until none is left or a round evicts none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Self
+
+from msgspec import structs
+
+from ksched_cli.analysis.pending import PendingGroup, owner, pending_groups
+from ksched_cli.analysis.reasons import Reason
+from ksched_cli.answers import HIDDEN, Part
+from ksched_cli.cluster.objects import Pod, PodDisruptionBudget, ResourceClaim
+from ksched_cli.cluster.objects.pod import PodCondition, PodStatus
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.queue import why_ignored
+from ksched_cli.engine.replay.mutable_cluster import carry_over
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.resource_claims import ClaimStore
+from ksched_cli.scenario.drain import Evictions, with_budgets
+from ksched_cli.scenario.drainability import PodRules, goes_with_node
+from ksched_cli.scenario.node_groups import without_nodes
+from ksched_cli.scenario.nodes import cordon
+from ksched_cli.scenario.pod_passes import replace_pods, select_on_nodes
+from ksched_cli.scenario.pods import budget_matcher, pending_again
+
+_HEALTHY = PodStatus(phase="Running", conditions=(PodCondition("Ready", "True"),))
+
+
+class Hold(Part, frozen=True, omit_defaults=True):
+    """What keeps a node.
+
+    pod: null where it is something about the node itself
+    because: why the pod cannot leave, or fits on no other node
+    owner: Kind/name of the pod's controller
+    message: of a pod that fits on no other node, from kube-scheduler
+    reasons: the same, by plugin, as `explain` has them
+    """
+
+    pod: str | None
+    because: str
+    message: str = ""
+    reasons: tuple[Reason, ...] = ()
+    owner: Annotated[str, HIDDEN] = ""
+
+    @property
+    def cause(self) -> object:
+        """The same for pods of one owner that are held alike."""
+        alike = tuple((reason.plugin, reason.reason) for reason in self.reasons)
+        return (self.owner, alike or self.because)
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """A pod that a run gave no node, and kube-scheduler's message."""
+
+    pod: Pod
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrainedCluster:
+    """state: without pods that wait. simulation: the run before, whose plugins' assumptions hold
+    further. gone: the nodes drained so far, which are cordoned"""
+
+    state: ClusterState
+    simulation: Simulation
+    rules: PodRules
+    gone: frozenset[str] = frozenset()
+
+    @classmethod
+    def after_run(cls, simulation: Simulation, rules: PodRules) -> Self:
+        """The cluster as a run leaves it, which has been made: pods that got a node are healthy
+        there, those that did not, or were evicted, are left out."""
+        state, placements = simulation.state, simulation.scheduler.placements
+        evicted = {eviction.pod for eviction in simulation.scheduler.evicted}
+        placed = [pod for pod in state.pods if not pod.node_name and pod.key in placements]
+        pods = []
+        for pod in state.pods:
+            if pod.key in evicted:
+                continue
+            if pod.node_name:
+                pods.append(pod)
+            elif pod.key in placements:
+                node = placements[pod.key]
+                pods.append(structs.replace(pod, node_name=node, status=_HEALTHY))
+        state = replace(
+            state,
+            pods=tuple(pods),
+            resource_claims=_claims(simulation),
+            pod_disruption_budgets=_with_more_healthy(state, placed),
+        )
+        return cls(state, simulation, rules)
+
+    def cordoned(self, nodes: Sequence[str]) -> DrainedCluster:
+        """With nodes that take no pods any more."""
+        return replace(self, state=cordon(self.state, nodes)[0])
+
+    def pods_leaving(self, nodes: Collection[str]) -> list[Pod]:
+        """The pods of nodes that their drain evicts."""
+        pods = select_on_nodes(self.state.pods, nodes)
+        return [pod for pod in pods if not (goes_with_node(pod) or pod.deleting)]
+
+    def holds(self, node: str) -> tuple[Hold, ...]:
+        """The pods that keep the node, whatever budgets allow and wherever they would fit."""
+        pods = select_on_nodes(self.state.pods, {node})
+        holds = []
+        for pod in pods:
+            because = self.rules.pod_stays(pod)
+            if not because and not goes_with_node(pod) and not pod.deleting:
+                ignored = why_ignored(pod, self.simulation.frameworks)
+                because = f"it is {ignored}" if ignored else ""
+            if because:
+                holds.append(self.hold(pod, because))
+        return tuple(sorted(holds, key=lambda hold: hold.pod or ""))
+
+    def hold(self, pod: Pod, because: str, message: str = "") -> Hold:
+        """What a pod that cannot leave is to its node."""
+        name = f"{pod.namespace}/{owner(self.simulation.catalog.info(pod))}"
+        return Hold(pod.key, because, message, owner=name)
+
+    def drain(self, nodes: Collection[str]) -> Drain:
+        """Drains nodes that are cordoned, together. Where a pod cannot leave, or fits nowhere, the
+        cluster of the result is as far as the drain came."""
+        cluster, moves, rounds = self, dict[str, str](), 0
+        remaining = cluster.pods_leaving(nodes)
+        while remaining:
+            evictions = Evictions(cluster.state)
+            granted, refused = [], dict[str, Hold]()
+            for pod in remaining:
+                refusal = evictions.evict(pod)
+                if refusal:
+                    refused[pod.key] = cluster.hold(pod, refusal)
+                else:
+                    granted.append(pod)
+            if not granted:
+                return Drain(cluster, moves, rounds, budgets=tuple(refused.values()))
+            placed = cluster.move(granted, evictions)
+            cluster, rounds = placed.cluster, rounds + 1
+            moves |= placed.moves
+            if placed.unplaced:
+                return Drain(cluster, moves, rounds, unplaced=placed.unplaced)
+            remaining = [pod for pod in remaining if pod.key in refused]
+        gone = cluster.gone.union(nodes)
+        return Drain(replace(cluster, gone=gone), moves, rounds)
+
+    def _open(self, state: ClusterState) -> Simulation:
+        before = self.simulation
+        options = replace(before.options, preempt=False, on_progress=None)
+        simulation = Simulation(
+            state, before.configuration, before.registry, options, caller=before.caller
+        )
+        carry_over(before, simulation)
+        return simulation
+
+    def move(self, pods: Sequence[Pod], evictions: Evictions) -> Moved:
+        """Evicts pods that budgets let go, and has a run place them. evictions: theirs"""
+        state = with_budgets(pending_again(self.state, pods), self.state, evictions)
+        simulation = self._open(state)
+        run = simulation.run()
+        moves = {pod.key: run.placements[pod.key] for pod in pods if pod.key in run.placements}
+        moved = {
+            id(pod): structs.replace(pod, node_name=moves[pod.key])
+            for pod in pods
+            if pod.key in moves
+        }
+        unplaced = tuple(
+            Unplaced(pod, run.last[pod.key].why_not if pod.key in run.last else "")
+            for pod in pods
+            if pod.key not in moves
+        )
+        after = replace(
+            self.state,
+            pods=replace_pods(self.state.pods, moved),
+            resource_claims=_claims(simulation),
+            volume_attachments=state.volume_attachments,
+        )
+        simulation.close()
+        return Moved(replace(self, state=after, simulation=simulation), moves, unplaced)
+
+    def why_nowhere(self, unplaced: Sequence[Unplaced], nodes: Collection[str]) -> tuple[Hold, ...]:
+        """Why pods fit on none of the nodes that stay. nodes: that they leave"""
+        state = pending_again(self.state, [each.pod for each in unplaced])
+        # Cordoned ones would be named as those nearest to fitting.
+        state = without_nodes(state, self.gone.union(nodes))
+        simulation = self._open(state)
+        groups = pending_groups(simulation, simulation.run())
+        simulation.close()
+        holds = {each.pod.key: self.hold(each.pod, each.message, each.message) for each in unplaced}
+        for group in groups:
+            for pod in group.pods:
+                holds[pod] = structs.replace(
+                    holds[pod],
+                    because=_cause(group),
+                    message=group.message,
+                    reasons=group.reasons,
+                )
+        return tuple(holds[pod] for pod in sorted(holds))
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """What a drain of nodes came to.
+
+    moves:    pod → node, of the pods that were evicted and placed
+    rounds:   how often pods were evicted and placed: more than one where budgets had it wait
+    budgets:  the pods whose eviction budgets refuse for good
+    unplaced: the pods that fit on no other node
+    """
+
+    cluster: DrainedCluster
+    moves: Mapping[str, str]
+    rounds: int
+    budgets: tuple[Hold, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
+
+    @property
+    def finishes(self) -> bool:
+        return not self.budgets and not self.unplaced
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a run made of evicted pods. moves: pod → node"""
+
+    cluster: DrainedCluster
+    moves: Mapping[str, str]
+    unplaced: tuple[Unplaced, ...]
+
+
+def _cause(group: PendingGroup) -> str:
+    return group.diagnosis.cause if group.diagnosis is not None else group.message
+
+
+def _claims(simulation: Simulation) -> Mapping[tuple[str, str], ResourceClaim]:
+    handle = next(iter(simulation.frameworks.values())).handle
+    store = handle.services.get(ClaimStore)
+    return simulation.state.resource_claims if store is None else store.current()
+
+
+def _with_more_healthy(
+    state: ClusterState, placed: Sequence[Pod]
+) -> dict[tuple[str, str], PodDisruptionBudget]:
+    """The budgets, once pods that waited run."""
+    budgets = dict(state.pod_disruption_budgets)
+    for key, budget in budgets.items():
+        count = sum(map(budget_matcher(budget), placed)) if placed else 0
+        if count:
+            healthy = budget.status.current_healthy + count
+            allowed = max(0, healthy - budget.status.desired_healthy)
+            status = structs.replace(
+                budget.status, current_healthy=healthy, disruptions_allowed=allowed
+            )
+            budgets[key] = structs.replace(budget, status=status)
+    return budgets

@@ -1,0 +1,335 @@
+"""Which nodes could go: nodes that can be drained, one after the other, with every pod placed
+elsewhere by the configuration's own rules, and what holds the others.
+
+The nodes that go are all cordoned first, so that each pod moves once. Which they are is a search:
+of small nodes first, in growing batches, then one by one. The plan that it leads to is drained node
+by node, a run for each; whatever fails there does not go. Where there are few nodes, all larger
+sets are tried too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from math import comb
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+
+from ksched_cli.analysis.cluster_map import ClusterMap, MappedPod, grouping_labels
+from ksched_cli.analysis.drained_cluster import Drain, DrainedCluster, Hold
+from ksched_cli.analysis.pending import owner
+from ksched_cli.analysis.usage import CONTROL_PLANE, node_usages, quantity
+from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
+from ksched_cli.cluster.objects import Node
+from ksched_cli.cluster.resources import node_allocatable
+from ksched_cli.kube.selectors import Selector
+from ksched_cli.scenario.drainability import goes_with_node, node_stays
+from ksched_cli.scenario.pod_passes import select_on_nodes
+
+# Larger sets are tried one by one where they are not more than this.
+MAX_SETS = 300
+
+OnProgress = Callable[[int, int], None]
+
+
+class NodeToDrain(Part, frozen=True, kw_only=True, omit_defaults=True):
+    """A node, and whether it could go.
+
+    order: of the nodes that go, which one it is in their order
+    moves_to: pod → the node that it moves to
+    waits: its drain waits that many times until evicted pods are healthy elsewhere
+    held_by: what keeps the node
+    """
+
+    node: str
+    removable: bool
+    order: Rank | None = None
+    moves_to: Mapping[str, str] = msgspec.field(default_factory=dict)
+    waits: Count = 0
+    held_by: tuple[Hold, ...] = ()
+
+
+class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
+    """Which nodes could go.
+
+    nodes: those that could go, in the order of their drains; then the others, by name
+    removable: how many could go
+    freed: resource → quantity, allocatable of the nodes that could go
+    total: resource → quantity, allocatable of all nodes
+    overhead: resource → quantity, of what is freed, requested by pods that go with their nodes:
+              those of DaemonSets, static ones
+    uncontrolled: pods that move and have no controller: somebody has to create them again
+    pending: pods that stay pending anyway, and are left aside
+    stopped_at: --max, where it was reached
+    undecided: a plugin's failure left a pod undecided
+    cluster_map: the nodes before and after, and the pods on them
+    """
+
+    COMMAND: ClassVar = "shrink"
+
+    kind: Literal["ShrinkResult"] = "ShrinkResult"
+    nodes: tuple[NodeToDrain, ...]
+    removable: Count
+    freed: Mapping[str, str]
+    total: Mapping[str, str]
+    overhead: Mapping[str, str]
+    uncontrolled: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
+    stopped_at: Rank | None = None
+    undecided: Annotated[bool, HIDDEN] = False
+    cluster_map: Annotated[ClusterMap | None, HIDDEN] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkLimits:
+    """keep: the nodes that stay, by their labels. among: the nodes to look at. maximum: how many
+    nodes may go"""
+
+    keep: Selector | None = None
+    among: Selector | None = None
+    maximum: int | None = None
+
+    def stays(self, node: Node) -> str:
+        """Why the node itself is to stay, or ""."""
+        labels = node.metadata.labels
+        if self.keep is not None and self.keep.matches(labels):
+            return "--keep selects it"
+        if self.among is not None and not self.among.matches(labels):
+            return "-l does not select it"
+        if any(key in labels for key in CONTROL_PLANE):
+            return "the control plane runs there"
+        return node_stays(node)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The drains of nodes, in order. failed: the nodes whose drains did not finish"""
+
+    cluster: DrainedCluster
+    drains: Mapping[str, Drain]
+    failed: tuple[str, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(self.drains)
+
+
+@dataclass(slots=True)
+class Shrinking:
+    """The search of one cluster.
+
+    base:       before any drain
+    candidates: the nodes that nothing about them or their pods keeps, in the order in which they
+                are tried
+    maximum:    how many nodes may go
+    """
+
+    base: DrainedCluster
+    candidates: Sequence[str]
+    maximum: int
+    on_progress: OnProgress | None = None
+    held: dict[str, tuple[Hold, ...]] = field(default_factory=dict)
+
+    def run(self) -> Plan:
+        """The plan that most nodes go by, of those found; `held` says what keeps the others."""
+        plan = self._extended(self._largest(self._search()))
+        while (larger := self._larger(plan)) is not None:
+            plan = self._extended(larger)
+        return plan
+
+    def _search(self) -> list[str]:
+        """Drains batches of candidates, each with the ones before, whose size doubles while they
+        succeed and halves where they do not. Pods may move more than once here."""
+        cluster, chosen, begin, size = self.base, list[str](), 0, 1
+        while begin < len(self.candidates) and len(chosen) < self.maximum:
+            batch = self.candidates[begin : begin + min(size, self.maximum - len(chosen))]
+            drain = cluster.cordoned(batch).drain(batch)
+            if drain.finishes:
+                cluster = drain.cluster
+                chosen += batch
+            if drain.finishes or len(batch) == 1:
+                begin += len(batch)
+                if self.on_progress is not None:
+                    self.on_progress(begin, len(self.candidates))
+            size = size * 2 if drain.finishes else max(size // 2, 1)
+        return chosen
+
+    def plan(self, nodes: Sequence[str]) -> Plan:
+        """Drains all these nodes, one after the other; those whose drains fail stay cordoned."""
+        cluster, drains, failed = self.base.cordoned(nodes), dict[str, Drain](), list[str]()
+        for node in nodes:
+            drain = cluster.drain((node,))
+            if drain.finishes:
+                cluster = drain.cluster
+                drains[node] = drain
+            else:
+                failed.append(node)
+        return Plan(cluster, drains, tuple(failed))
+
+    def _largest(self, nodes: Sequence[str]) -> Plan:
+        """The plan of these nodes without those whose drains fail."""
+        plan = self.plan(nodes)
+        while plan.failed:
+            plan = self.plan(plan.nodes)
+        return plan
+
+    def _extended(self, plan: Plan) -> Plan:
+        """With the other candidates that can go too; notes what keeps those that cannot."""
+        while True:
+            self.held.clear()
+            cluster, more = plan.cluster, list[str]()
+            for node in self.candidates:
+                if node in plan.drains or len(plan.drains) + len(more) == self.maximum:
+                    continue
+                drain = cluster.cordoned((node,)).drain((node,))
+                if drain.finishes:
+                    cluster = drain.cluster
+                    more.append(node)
+                else:
+                    holds = drain.budgets or drain.cluster.why_nowhere(drain.unplaced, (node,))
+                    self.held[node] = holds
+            larger = self._largest((*plan.nodes, *more)) if more else plan
+            if len(larger.drains) <= len(plan.drains):
+                crowded = (Hold(None, "it could go only in place of one of those that go"),)
+                self.held |= dict.fromkeys(more, crowded)
+                return plan
+            plan = larger
+
+    def _larger(self, plan: Plan) -> Plan | None:
+        """A plan of one node more, where all sets of candidates can be tried."""
+        size = len(plan.drains) + 1
+        if size > min(self.maximum, len(self.candidates)):
+            return None
+        if comb(len(self.candidates), size) > MAX_SETS:
+            return None
+        for nodes in combinations(self.candidates, size):
+            larger = self.plan(nodes)
+            if not larger.failed:
+                return larger
+        return None
+
+
+def shrink(
+    base: DrainedCluster,
+    limits: ShrinkLimits,
+    on_progress: OnProgress | None = None,
+    *,
+    draws_map: bool = False,
+) -> ShrinkResult:
+    """base: after the run that places what waits. draws_map: with the map of a page"""
+    nodes = {node.name: node for node in base.state.nodes}
+    held = dict(_held_at_once(base, limits))
+    candidates = _in_order(base, [name for name in nodes if name not in held])
+    maximum = len(candidates) if limits.maximum is None else min(limits.maximum, len(candidates))
+    search = Shrinking(base, candidates, maximum, on_progress)
+    plan = search.run()
+    held |= search.held
+    going = [
+        NodeToDrain(
+            node=name,
+            removable=True,
+            order=order,
+            moves_to=dict(sorted(drain.moves.items())),
+            waits=max(0, drain.rounds - 1),
+        )
+        for order, (name, drain) in enumerate(plan.drains.items(), 1)
+    ]
+    enough = (Hold(None, f"--max {limits.maximum} was reached"),)
+    staying = [
+        NodeToDrain(node=name, removable=False, held_by=held.get(name, enough))
+        for name in sorted(nodes)
+        if name not in plan.drains
+    ]
+    scheduler = base.simulation.scheduler
+    return ShrinkResult(
+        nodes=(*going, *staying),
+        removable=len(going),
+        freed=_quantities(_allocatable(map(nodes.__getitem__, plan.drains))),
+        total=_quantities(_allocatable(nodes.values())),
+        overhead=_quantities(_overhead(base, plan.drains)),
+        uncontrolled=tuple(
+            pod.key
+            for pod in base.pods_leaving(plan.drains.keys())
+            if pod.metadata.controller is None
+        ),
+        pending=tuple(sorted(scheduler.backlog.entries)),
+        stopped_at=limits.maximum if limits.maximum == len(going) else None,
+        undecided=bool(base.simulation.caller.defects),
+        cluster_map=_map(base, plan) if draws_map else None,
+    )
+
+
+def _map(base: DrainedCluster, plan: Plan) -> ClusterMap:
+    """The nodes before the drains and after them, when those that go are empty."""
+    before = node_usages(base.simulation.snapshot)
+    after = [
+        replace(usage, requested={}, pods=0) if usage.name in plan.drains else usage
+        for usage in node_usages(plan.cluster.simulation.snapshot)
+    ]
+    place = {name: order for order, name in enumerate(plan.drains, 1)}
+    moves = {pod: node for drain in plan.drains.values() for pod, node in drain.moves.items()}
+    pods = []
+    for pod in base.state.pods:
+        info = base.simulation.catalog.info(pod)
+        node, state, why = pod.node_name, "running", ""
+        if pod.key in moves:
+            node, state, why = moves[pod.key], "moved", f"from {pod.node_name}"
+        elif pod.node_name in plan.drains:
+            state, why = "goes with its node", ""
+        name = f"{pod.namespace}/{owner(info)}"
+        requests = info.resources.requests
+        pods.append(MappedPod(pod.key, name, state, node, None, why, info.priority, requests))
+    nodes = base.simulation.snapshot.nodes
+    taints = [f"goes as number {place[node.name]}" if node.name in place else "" for node in nodes]
+    return ClusterMap(before, after, grouping_labels(nodes), taints, pods)
+
+
+def _held_at_once(
+    base: DrainedCluster, limits: ShrinkLimits
+) -> Iterator[tuple[str, tuple[Hold, ...]]]:
+    """The nodes that stay whatever fits elsewhere."""
+    for node in base.state.nodes:
+        because = limits.stays(node)
+        holds = (Hold(None, because),) if because else base.holds(node.name)
+        if holds:
+            yield node.name, holds
+
+
+def _in_order(base: DrainedCluster, names: Sequence[str]) -> list[str]:
+    """Nodes with the smallest share of the cluster first, as most of these can go; of equal ones
+    those that least is requested of."""
+    snapshot = base.simulation.snapshot
+    shares, used = Counter[str](), Counter[str]()
+    for resource, allocatable in snapshot.node_columns.allocatable.items():
+        total = allocatable.sum()
+        requested = snapshot.requested(resource)
+        if not total or not requested.any():
+            continue
+        for name in names:
+            row = snapshot.row[name]
+            shares[name] = max(shares[name], allocatable[row] / total)
+            used[name] = max(used[name], requested[row] / total)
+    return sorted(names, key=lambda name: (shares[name], used[name], name))
+
+
+def _allocatable(nodes: Iterator[Node] | Collection[Node]) -> Counter[str]:
+    amounts = Counter[str]()
+    for node in nodes:
+        amounts.update(node_allocatable(node))
+    return amounts
+
+
+def _overhead(base: DrainedCluster, nodes: Collection[str]) -> Counter[str]:
+    """What pods request that go with these nodes."""
+    amounts = Counter[str]()
+    for pod in select_on_nodes(base.state.pods, nodes):
+        if goes_with_node(pod) and not pod.finished:
+            amounts.update(base.simulation.catalog.info(pod).resources.requests)
+    return amounts
+
+
+def _quantities(amounts: Mapping[str, int]) -> dict[str, str]:
+    return {name: quantity(name, amount) for name, amount in sorted(amounts.items()) if amount}

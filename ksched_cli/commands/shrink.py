@@ -1,0 +1,88 @@
+"""`ksched shrink`: which nodes could go, and which pods hold the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.command_line import option, whole_number
+from ksched_cli.commands.options import StateOptions
+from ksched_cli.report.forms import Form, Report
+
+if TYPE_CHECKING:
+    from ksched_cli.cluster.state import ClusterState
+    from ksched_cli.scenario.drainability import PodRules
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkOptions(StateOptions):
+    """Of `shrink`: a field per option."""
+
+    selector: Annotated[
+        str, option("Look at the nodes with these labels only.", "SELECTOR", short="-l")
+    ] = ""
+    keep: Annotated[str, option("Keep the nodes with these labels.", "SELECTOR")] = ""
+    maximum: Annotated[
+        int | None,
+        option("Stop at so many nodes.", "N", name="--max", parser=whole_number("--max", 1)),
+    ] = None
+    force: Annotated[
+        bool, option("Move pods without a controller too, as if somebody created them again.")
+    ] = False
+    delete_emptydir: Annotated[
+        bool,
+        option("Move pods with emptyDir and hostPath volumes too.", name="--delete-emptydir-data"),
+    ] = False
+
+
+def shrink(options: ShrinkOptions) -> ExitCode:
+    """Which nodes could go, and which pods hold the others.
+
+    After the pending pods are placed, nodes are cordoned and drained one after the other; each
+    drain is a run that places every evicted pod on a node that stays. Budgets are kept, pods are
+    not preempted, and annotations of cluster-autoscaler and Karpenter count.
+    -o wide shows where every pod goes, -o name the nodes that could go.
+    Exit code 0 when a node could go, 1 when none could, 3 when a plugin's failure leaves it
+    undecided.
+    """
+    from ksched_cli.analysis import shrink as analysis
+    from ksched_cli.analysis.drained_cluster import DrainedCluster
+    from ksched_cli.analysis.named_objects import label_selector_of
+    from ksched_cli.commands import progress, runs
+    from ksched_cli.commands.output import limit, show_of_state
+    from ksched_cli.report import shrink as renderer
+
+    limits = analysis.ShrinkLimits(
+        keep=label_selector_of(options.keep) if options.keep else None,
+        among=label_selector_of(options.selector) if options.selector else None,
+        maximum=options.maximum,
+    )
+    simulation = runs.open_simulation(runs.run_of(options))
+    runs.warn_of_missing_budgets(simulation.state)
+    simulation.run()
+    base = DrainedCluster.after_run(simulation, _rules(simulation.state, options))
+    with progress.of_runs("nodes drained") as on_progress:
+        answer = analysis.shrink(base, limits, on_progress, draws_map=options.output is Form.HTML)
+    runs.report_defects(simulation, options.debug)
+    report = Report(
+        lambda: answer,
+        table=lambda: renderer.table(
+            answer, limit(options.everything), wide=options.output is Form.WIDE
+        ),
+        names=lambda: [node.node for node in answer.nodes if node.removable],
+    )
+    show_of_state(report, options, simulation.state.changes)
+    if answer.undecided:
+        return ExitCode.DEFECT
+    return ExitCode.YES if answer.removable else ExitCode.NO
+
+
+def _rules(state: ClusterState, options: ShrinkOptions) -> PodRules:
+    from ksched_cli.kube.time import unix_seconds
+    from ksched_cli.scenario.drainability import PodRules
+    from ksched_cli.scenario.pod_passes import newest_timestamp
+
+    read_at = state.taken or newest_timestamp(state.pods)
+    now = unix_seconds(read_at) if read_at else 0.0
+    return PodRules(now, options.force, options.delete_emptydir)

@@ -1,0 +1,220 @@
+"""Which nodes could go."""
+
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ksched_cli.analysis.drained_cluster import DrainedCluster
+from ksched_cli.analysis.shrink import NodeToDrain, ShrinkLimits, ShrinkResult, shrink
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.scenario.drainability import SCALE_DOWN_DISABLED, PodRules
+from ksched_cli.testing import Manifest, cluster, node, pod, simulate, simulation
+from tests.clusters import nodes, pods
+from tests.scenario.build import budget, changed, owned, ready
+
+RULES = PodRules(0.0)
+
+
+def shrunk(*objects: Manifest, rules: PodRules = RULES, **limits: Any) -> ShrinkResult:
+    run = simulation(cluster(*objects))
+    run.run()
+    return shrink(DrainedCluster.after_run(run, rules), ShrinkLimits(**limits))
+
+
+def going(answer: ShrinkResult) -> list[str]:
+    return [each.node for each in answer.nodes if each.removable]
+
+
+def of(answer: ShrinkResult, name: str) -> NodeToDrain:
+    (only,) = (each for each in answer.nodes if each.node == name)
+    return only
+
+
+def held(answer: ShrinkResult, name: str) -> list[tuple[str | None, str]]:
+    return [(hold.pod, hold.because) for hold in of(answer, name).held_by]
+
+
+def test_nodes_go_in_order_and_their_pods_move_once() -> None:
+    answer = shrunk(
+        *(node(name, cpu=4) for name in "abcd"),
+        *(owned(f"p{name}", cpu=2, node=name) for name in "abcd"),
+    )
+    assert answer.removable == 2
+    first, second, *rest = answer.nodes
+    assert (first.order, second.order) == (1, 2)
+    assert not any(each.removable or each.moves_to for each in rest)
+    moves = {**first.moves_to, **second.moves_to}
+    assert set(moves) == {f"default/p{first.node}", f"default/p{second.node}"}
+    assert not {first.node, second.node} & set(moves.values())
+    assert answer.freed["cpu"] == "8"
+
+
+def test_what_holds_a_node_that_fits_nowhere_is_what_explain_says() -> None:
+    answer = shrunk(
+        node("a", cpu=4), node("b", cpu=2), owned("p", cpu=3, node="a"), owned("q", cpu=2, node="b")
+    )
+    assert not answer.removable
+    (hold,) = of(answer, "a").held_by
+    assert hold.pod == "default/p"
+    assert hold.because.startswith("it requests 3 of cpu")
+    assert hold.message.startswith("0/1 nodes are available: 1 Insufficient cpu")
+    assert [(reason.plugin, reason.reason) for reason in hold.reasons] == [
+        ("NodeResourcesFit", "Insufficient cpu")
+    ]
+
+
+def test_pods_that_wait_get_their_node_first() -> None:
+    answer = shrunk(
+        node("a", cpu=4), node("b", cpu=4), pod("p", cpu=3), owned("q", cpu=3, node="a")
+    )
+    assert not answer.removable
+    without = shrunk(node("a", cpu=4), node("b", cpu=4), owned("q", cpu=3, node="a"))
+    assert going(without) == ["b"]
+
+
+def test_pods_that_stay_pending_are_left_aside() -> None:
+    answer = shrunk(node("a", cpu=4), node("b", cpu=4), pod("big", cpu=9), owned("q", node="a"))
+    assert (answer.removable, answer.pending) == (1, ("default/big",))
+
+
+def test_daemon_sets_go_with_their_nodes_and_are_counted() -> None:
+    answer = shrunk(
+        *(node(name) for name in "ab"),
+        *(owned(f"ds-{name}", "DaemonSet", cpu=1, node=name) for name in "ab"),
+    )
+    assert (answer.removable, answer.overhead) == (2, {"cpu": "2"})
+
+
+def test_the_last_node_stays_while_pods_need_it() -> None:
+    answer = shrunk(node("a"), node("b"), owned("p", node="a"), owned("q", node="b"))
+    assert answer.removable == 1
+
+
+@pytest.mark.parametrize(
+    ("manifest", "because"),
+    [
+        (pod("p", cpu=1, node="a"), "no controller would create it again"),
+        (
+            owned("p", node="a", profile="other"),
+            'it is for the scheduler "other", which the configuration does not have',
+        ),
+    ],
+)
+def test_pods_hold_their_node(manifest: Manifest, because: str) -> None:
+    answer = shrunk(node("a", cpu=1), node("b"), owned("q", cpu=2, node="b"), manifest)
+    assert held(answer, "a") == [("default/p", because)]
+
+
+def test_what_is_kept_is_kept() -> None:
+    annotated = node("c")
+    annotated["metadata"]["annotations"] = {SCALE_DOWN_DISABLED: "true"}
+    control = node("d", labels={"node-role.kubernetes.io/control-plane": ""})
+    answer = shrunk(node("a"), node("b"), annotated, control, maximum=1)
+    assert (going(answer), answer.stopped_at) == (["a"], 1)
+    assert held(answer, "b") == [(None, "--max 1 was reached")]
+    assert held(answer, "c") == [(None, f"it is annotated {SCALE_DOWN_DISABLED}=true")]
+    assert held(answer, "d") == [(None, "the control plane runs there")]
+
+
+def test_many_small_nodes_go_rather_than_a_large_one() -> None:
+    answer = shrunk(
+        node("large", cpu=4),
+        *(node(name, cpu=2) for name in ("x", "y")),
+        owned("p", cpu=2, node="large"),
+        owned("q", cpu=1, node="x"),
+        owned("r", cpu=1, node="y"),
+    )
+    assert going(answer) == ["x", "y"]
+
+
+# -- budgets --------------------------------------------------------------------------------------
+
+
+def web(count: int, allowed: int, **more: Any) -> list[Manifest]:
+    """Pods on node a under a budget."""
+    labels = {"app": "web"}
+    pods = [owned(f"p{i}", node="a", labels=labels, status=ready(), **more) for i in range(count)]
+    status = {
+        "expectedPods": count,
+        "currentHealthy": count,
+        "desiredHealthy": count - allowed,
+        "disruptionsAllowed": allowed,
+    }
+    return [node("a"), *pods, budget("b", labels, **status)]
+
+
+def test_a_drain_that_waits_for_a_budget_finishes_as_its_pods_run_elsewhere() -> None:
+    answer = shrunk(*web(3, 1), node("b"), maximum=2)
+    drain = of(answer, "a")
+    assert (drain.removable, drain.waits) == (True, 2)
+
+
+def test_a_budget_that_never_allows_an_eviction_holds_the_node() -> None:
+    answer = shrunk(*web(2, 0), node("b"))
+    assert going(answer) == ["b"]
+    assert [pod for pod, _ in held(answer, "a")] == ["default/p0", "default/p1"]
+    assert "allows no more disruptions" in of(answer, "a").held_by[0].because
+
+
+# -- against all sets of nodes --------------------------------------------------------------------
+
+
+def drains_all(state: ClusterState, names: Iterable[str]) -> bool:
+    """Whether a drain of these nodes leaves no pod without a node, by the change alone."""
+    after, _ = changed(state, f"drain {' '.join(names)} --disable-eviction")
+    run = simulate(after)
+    return not run.pending
+
+
+def most(state: ClusterState) -> int:
+    """The most nodes that can be drained, of all sets of nodes."""
+    names = [each.name for each in state.nodes]
+    return max(
+        len(chosen)
+        for size in range(len(names) + 1)
+        for chosen in combinations(names, size)
+        if not size or drains_all(state, chosen)
+    )
+
+
+@st.composite
+def running(draw: st.DrawFn) -> list[Manifest]:
+    """Nodes, and pods that the scheduler has put there."""
+    count = draw(st.integers(2, 5))
+    objects = [draw(nodes(f"n{i}")) for i in range(count)]
+    objects += [draw(pods(f"p{i}")) for i in range(draw(st.integers(0, 8)))]
+    placements = simulate(cluster(*objects)).placements
+    placed = []
+    for each in objects[count:]:
+        key = f"{each['metadata']['namespace']}/{each['metadata']['name']}"
+        if key in placements:
+            each["spec"]["nodeName"] = placements[key]
+            each["metadata"]["ownerReferences"] = owned("o")["metadata"]["ownerReferences"]
+            placed.append(each)
+    return [*objects[:count], *placed]
+
+
+@given(running())
+def test_as_many_nodes_go_as_of_the_best_of_all_sets(objects: list[Manifest]) -> None:
+    assert shrunk(*objects).removable >= most(cluster(*objects))
+
+
+@given(running())
+def test_every_drain_can_be_repeated_with_changes(objects: list[Manifest]) -> None:
+    answer = shrunk(*objects)
+    cordons = [f"cordon {name}" for name in going(answer)]
+    for each in answer.nodes:
+        if not each.removable:
+            assert each.held_by
+            continue
+        after, _ = changed(cluster(*objects), *cordons, f"drain {each.node}")
+        placements = simulate(after).placements
+        assert placements == each.moves_to
+        for manifest in objects:
+            key = f"{manifest['metadata'].get('namespace')}/{manifest['metadata']['name']}"
+            if key in placements:
+                manifest["spec"]["nodeName"] = placements[key]
