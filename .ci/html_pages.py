@@ -202,6 +202,11 @@ def compare(page: Page, document: dict[str, Any]) -> None:
     assert counter(page, "pods") == rows_text(len(document["pods"]))
 
 
+def shrink(page: Page, document: dict[str, Any]) -> None:
+    assert tiles(page)["could go"] == f"{document['removable']:,}"
+    assert counter(page, "holds") == rows_text(sum(len(n["heldBy"]) for n in document["nodes"]))
+
+
 def drift(page: Page, document: dict[str, Any]) -> None:
     assert tiles(page)["running"] == f"{document['summary']['running']:,}"
     assert counter(page, "pods") == rows_text(len(document["pods"]))
@@ -255,6 +260,7 @@ def cases(folder: Path) -> Iterator[Case]:
     yield Case(
         "compare", ["compare", "--state", WHAT_IF, "--vs", "--change", "drain node-1"], compare
     )
+    yield Case("shrink", ["shrink", "--state", WHAT_IF], shrink)
     yield Case("drift", ["drift", "--state", WHAT_IF], drift)
     yield Case("audit", ["audit", "--before", before, "--after", after], audit)
     yield Case("config", ["config", "show"], config)

@@ -20,8 +20,8 @@ from ksched_cli.answers import HIDDEN, Part
 from ksched_cli.cluster.objects import Pod, PodDisruptionBudget, ResourceClaim
 from ksched_cli.cluster.objects.pod import PodCondition, PodStatus
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.engine import carry_over
 from ksched_cli.engine.queue import why_ignored
-from ksched_cli.engine.replay.mutable_cluster import carry_over
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.scenario.drain import Evictions, with_budgets
@@ -52,9 +52,8 @@ class Hold(Part, frozen=True, omit_defaults=True):
 
     @property
     def cause(self) -> object:
-        """The same for pods of one owner that are held alike."""
-        alike = tuple((reason.plugin, reason.reason) for reason in self.reasons)
-        return (self.owner, alike or self.because)
+        """The same for pods of one owner that are held alike, as those that fit nowhere."""
+        return (self.owner, bool(self.message) or self.because)
 
 
 @dataclass(frozen=True, slots=True)

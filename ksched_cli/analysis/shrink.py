@@ -10,7 +10,7 @@ sets are tried too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
@@ -55,10 +55,11 @@ class NodeToDrain(Part, frozen=True, kw_only=True, omit_defaults=True):
 class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     """Which nodes could go.
 
-    nodes: those that could go, in the order of their drains; then the others, by name
+    nodes: those that could go, in the order of their drains; then the others, by name; without
+           those that -l leaves out
     removable: how many could go
     freed: resource → quantity, allocatable of the nodes that could go
-    total: resource → quantity, allocatable of all nodes
+    total: resource → quantity, allocatable of all nodes of the cluster
     overhead: resource → quantity, of what is freed, requested by pods that go with their nodes:
               those of DaemonSets, static ones
     uncontrolled: pods that move and have no controller: somebody has to create them again
@@ -85,11 +86,11 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class ShrinkLimits:
-    """keep: the nodes that stay, by their labels. among: the nodes to look at. maximum: how many
-    nodes may go"""
+    """among: the nodes to look at, by their labels. keep: those of them that stay. maximum: how
+    many may go"""
 
-    keep: Selector | None = None
     among: Selector | None = None
+    keep: Selector | None = None
     maximum: int | None = None
 
     def stays(self, node: Node) -> str:
@@ -97,8 +98,6 @@ class ShrinkLimits:
         labels = node.metadata.labels
         if self.keep is not None and self.keep.matches(labels):
             return "--keep selects it"
-        if self.among is not None and not self.among.matches(labels):
-            return "-l does not select it"
         if any(key in labels for key in CONTROL_PLANE):
             return "the control plane runs there"
         return node_stays(node)
@@ -220,8 +219,13 @@ def shrink(
     draws_map: bool = False,
 ) -> ShrinkResult:
     """base: after the run that places what waits. draws_map: with the map of a page"""
-    nodes = {node.name: node for node in base.state.nodes}
-    held = dict(_held_at_once(base, limits))
+    among = limits.among
+    nodes = {
+        node.name: node
+        for node in base.state.nodes
+        if among is None or among.matches(node.metadata.labels)
+    }
+    held = dict(_held_at_once(base, nodes.values(), limits))
     candidates = _in_order(base, [name for name in nodes if name not in held])
     maximum = len(candidates) if limits.maximum is None else min(limits.maximum, len(candidates))
     search = Shrinking(base, candidates, maximum, on_progress)
@@ -248,7 +252,7 @@ def shrink(
         nodes=(*going, *staying),
         removable=len(going),
         freed=_quantities(_allocatable(map(nodes.__getitem__, plan.drains))),
-        total=_quantities(_allocatable(nodes.values())),
+        total=_quantities(_allocatable(base.state.nodes)),
         overhead=_quantities(_overhead(base, plan.drains)),
         uncontrolled=tuple(
             pod.key
@@ -288,10 +292,10 @@ def _map(base: DrainedCluster, plan: Plan) -> ClusterMap:
 
 
 def _held_at_once(
-    base: DrainedCluster, limits: ShrinkLimits
+    base: DrainedCluster, nodes: Iterable[Node], limits: ShrinkLimits
 ) -> Iterator[tuple[str, tuple[Hold, ...]]]:
     """The nodes that stay whatever fits elsewhere."""
-    for node in base.state.nodes:
+    for node in nodes:
         because = limits.stays(node)
         holds = (Hold(None, because),) if because else base.holds(node.name)
         if holds:
@@ -315,7 +319,7 @@ def _in_order(base: DrainedCluster, names: Sequence[str]) -> list[str]:
     return sorted(names, key=lambda name: (shares[name], used[name], name))
 
 
-def _allocatable(nodes: Iterator[Node] | Collection[Node]) -> Counter[str]:
+def _allocatable(nodes: Iterable[Node]) -> Counter[str]:
     amounts = Counter[str]()
     for node in nodes:
         amounts.update(node_allocatable(node))

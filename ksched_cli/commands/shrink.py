@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.options import StateOptions
+from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form, Report
 
 if TYPE_CHECKING:
@@ -59,6 +60,11 @@ def shrink(options: ShrinkOptions) -> ExitCode:
         maximum=options.maximum,
     )
     simulation = runs.open_simulation(runs.run_of(options))
+    among = limits.among
+    if among is not None and not any(
+        among.matches(node.metadata.labels) for node in simulation.state.nodes
+    ):
+        raise UsageError(f"no node has the labels of -l {options.selector}")
     runs.warn_of_missing_budgets(simulation.state)
     simulation.run()
     base = DrainedCluster.after_run(simulation, _rules(simulation.state, options))

@@ -95,6 +95,7 @@ TOUCHED: dict[str, tuple[str, ...]] = {
     "explain": ("state", "change", "scenario", "configuration", "patch", "plugin", "timeline"),
     "preempt": ("state", "version", "preemption"),
     "capacity": ("state", "change", "scenario", "timeline", "until"),
+    "shrink": ("state", "change", "scenario", "configuration", "timeline"),
     "drift": ("state", "change", "scenario", "configuration", "patch", "plugin", "timeline"),
 }
 
@@ -171,6 +172,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "explain": ("explain", "q"),
     "preempt": ("preempt", "bully"),
     "capacity": ("capacity", "p"),
+    "shrink": ("shrink", "--force"),
     "drift": ("drift",),
 }
 

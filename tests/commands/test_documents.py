@@ -17,6 +17,7 @@ SCHEMAS = {
     ("preempt", "p"): "preemption_result",
     ("capacity", "p"): "capacity_result",
     ("capacity", "--pending", "--like", "a"): "capacity_result",
+    ("shrink",): "shrink_result",
     ("drift",): "drift_result",
     ("plugins",): "plugin_list",
     ("config", "show"): "effective_configuration",

@@ -22,7 +22,9 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServ
     server.close()
 
 
-@pytest.mark.parametrize("command", [["schedule"], ["explain", "p"], ["drift"], ["capacity", "p"]])
+@pytest.mark.parametrize(
+    "command", [["schedule"], ["explain", "p"], ["drift"], ["capacity", "p"], ["shrink"]]
+)
 def test_every_command_about_a_state_answers_of_a_live_cluster(
     command: list[str], ksched: Ksched, cluster: ApiServer
 ) -> None:

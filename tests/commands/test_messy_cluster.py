@@ -29,6 +29,10 @@ COMMANDS = {
     "drain": "schedule -n data --change 'drain memory-3 general-01 general-02 general-05 spot-0'",
     "more-nodes": "capacity --pending --like general-00",
     "preemption": "capacity surge",
+    "shrink": "shrink",
+    "shrink-flags": "shrink --force --delete-emptydir-data --keep pool=spot --max 5",
+    "shrink-wide": "shrink -l pool=memory -o wide",
+    "shrink-markdown": "shrink -l pool=memory -o markdown",
     "compare": "compare --vs --change 'uncordon general-07'",
     "compare-markdown": "compare -o markdown --vs --change 'uncordon general-07'",
     "explain-markdown": "explain -o markdown backup",
@@ -62,6 +66,7 @@ def warnings_of(out: str) -> list[str]:
         ("explain", "shop/surge"),
         ("compare", "--vs", "--change", "cordon spot-0"),
         ("schedule", "--no-preemption", "--change", "drain memory-3"),
+        ("shrink",),
     ],
     ids=" ".join,
 )

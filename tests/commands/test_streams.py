@@ -34,6 +34,7 @@ LINES = (
     "preempt p --state state.json",
     "capacity p --state state.json",
     "compare config.yaml --state state.json",
+    "shrink --state state.json",
     "drift --state state.json",
     "audit --before state.json --after state.json",
     "replay timeline.json --state state.json",

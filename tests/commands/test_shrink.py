@@ -1,0 +1,90 @@
+"""`ksched shrink` from the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from ksched_cli.testing import node, pod
+from tests.commands.runners import Answer, Ksched, WriteState, answering
+from tests.scenario.build import owned
+
+
+@pytest.fixture
+def shrink(ksched: Ksched, write_state: WriteState) -> Answer:
+    return answering("shrink", "shrink_result", ksched, write_state)
+
+
+def test_a_node_that_could_go_is_exit_code_0(shrink: Answer) -> None:
+    code, result = shrink(objects=[node("a"), node("b"), owned("p", cpu=1, node="a")])
+    assert (code, result["removable"]) == (0, 1)
+    going, staying = result["nodes"]
+    assert (going["node"], going["removable"], going["order"]) == ("b", True, 1)
+    assert staying["heldBy"][0]["pod"] == "default/p"
+
+
+def test_no_node_that_could_go_is_exit_code_1(shrink: Answer) -> None:
+    code, result = shrink(objects=[node("a"), owned("p", node="a")])
+    assert (code, result["removable"], result["freed"]) == (1, 0, {})
+
+
+def test_a_plugin_that_fails_is_exit_code_3(shrink: Answer, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(
+        "from ksched_cli.api import FilterPlugin\n\n\n"
+        "class Broken(FilterPlugin):\n"
+        "    name = 'Broken'\n\n"
+        "    def filter(self, state, pod, node):\n"
+        "        raise ValueError('broken')\n"
+    )
+    plugin = f"{tmp_path / 'broken.py'}:Broken"
+    code, _ = shrink("--plugin", plugin, objects=[node("a"), node("b"), owned("p", node="a")])
+    assert code == 3
+
+
+def test_selectors_choose_what_to_keep_and_what_to_look_at(shrink: Answer) -> None:
+    objects = [node(name, labels={"pool": name}) for name in "abc"]
+    _, result = shrink("--keep", "pool=a", "-l", "pool in (a,b)", objects=objects)
+    assert [each["node"] for each in result["nodes"] if each["removable"]] == ["b"]
+    (kept,) = result["nodes"][1:]
+    assert (kept["node"], kept["heldBy"]) == ("a", [{"pod": None, "because": "--keep selects it"}])
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"), [(("--keep", "a=("), "a=("), (("-l", "pool=x"), "no node has")]
+)
+def test_selectors_that_choose_nothing_are_refused(
+    options: tuple[str, str], problem: str, ksched: Ksched, write_state: WriteState
+) -> None:
+    code, out, err = ksched("shrink", *options, "--state", write_state(node("a")))
+    assert (code, out) == (2, "")
+    assert problem in err
+
+
+def test_pods_without_a_controller_move_with_force_and_are_named(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    state = write_state(node("a", cpu=1), node("b"), pod("p", cpu=1, node="a"))
+    assert ksched("shrink", "--state", state, "-o", "name")[:2] == (0, "b\n")
+    code, out, _ = ksched("shrink", "--state", state, "--force")
+    assert code == 0
+    assert "no controller creates these pods again, somebody has to: default/p" in out
+
+
+def test_a_drain_that_waits_for_budgets_is_said_to(ksched: Ksched, write_state: WriteState) -> None:
+    labels = {"app": "web"}
+    running = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    pods = [owned(f"p{i}", node="a", labels=labels, status=running) for i in range(2)]
+    budget = {
+        "kind": "PodDisruptionBudget",
+        "apiVersion": "policy/v1",
+        "metadata": {"name": "b", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": labels}, "minAvailable": 1},
+        "status": {
+            "expectedPods": 2,
+            "currentHealthy": 2,
+            "desiredHealthy": 1,
+            "disruptionsAllowed": 1,
+        },
+    }
+    state = write_state(node("a", cpu=1), node("b"), *pods, budget)
+    _, out, _ = ksched("shrink", "--state", state, "--keep", "kubernetes.io/hostname=b")
+    assert "its drain waits 1 time for budgets" in out

@@ -1,0 +1,32 @@
+"""The page of a shrink shows what the record has."""
+
+from ksched_cli.testing import node
+from tests.report.html.pages import PageOf, titled
+from tests.scenario.build import owned
+
+OBJECTS = (
+    node("a", cpu="2"),
+    node("b", cpu="4"),
+    node("c", cpu="4"),
+    owned("p", cpu="1", node="a"),
+    owned("q", cpu="3", node="b"),
+    owned("r", cpu="3", node="c"),
+)
+
+
+def test_moves_and_holds_are_those_of_the_record(page_of: PageOf) -> None:
+    document, page = page_of("shrink", objects=OBJECTS)
+    (going, *staying) = document["nodes"]
+    moves = titled(page.data["grids"]["moves"])
+    assert dict(zip(moves["Pod"], moves["To"], strict=True)) == going["movesTo"] != {}
+    holds = titled(page.data["grids"]["holds"])
+    assert holds["Node"] == [each["node"] for each in staying for _ in each["heldBy"]]
+    assert f"could go {document['removable']}" in " ".join(page.text)
+
+
+def test_nodes_that_go_are_empty_afterwards(page_of: PageOf) -> None:
+    document, page = page_of("shrink", objects=OBJECTS)
+    table = titled(page.data["grids"]["nodes"])
+    assert table["Node"] == [each["node"] for each in document["nodes"] if each["removable"]]
+    cpu = next(each for each in page.data["map"]["resources"] if each["name"] == "cpu")
+    assert 0 in cpu["after"]["values"]
