@@ -44,8 +44,10 @@ def test_selectors_choose_what_to_keep_and_what_to_look_at(shrink: Answer) -> No
     objects = [node(name, labels={"pool": name}) for name in "abc"]
     _, result = shrink("--keep", "pool=a", "-l", "pool in (a,b)", objects=objects)
     assert [each["node"] for each in result["nodes"] if each["removable"]] == ["b"]
-    (kept,) = result["nodes"][1:]
-    assert (kept["node"], kept["heldBy"]) == ("a", [{"pod": None, "because": "--keep selects it"}])
+    (staying,) = result["nodes"][1:]
+    (hold,) = staying["heldBy"]
+    assert (staying["node"], hold["pod"]) == ("a", None)
+    assert hold["because"] == "--keep selects it"
 
 
 @pytest.mark.parametrize(
