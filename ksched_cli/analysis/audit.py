@@ -25,8 +25,10 @@ from ksched_cli.analysis.decision_order import (
     Departure,
     FailedAttempt,
     LoggedChange,
+    ObjectChange,
     OrderSource,
     Placement,
+    PodUpdate,
     PreemptionDecision,
     Refinement,
     refined_orders,
@@ -54,6 +56,11 @@ LACKS_NOTICES = (
 VOLUME_LIMITS = "NodeVolumeLimits"
 VOLUMES_COME = (
     "{} has as many volumes as it may, but those of {} may have been in the process of being bound"
+)
+
+NODES_CAME = (
+    "nodes came, changed or left less than {:.0f} seconds before it was bound, and it may have been"
+    " decided before that: {}"
 )
 
 # Why so many decisions that differ may all expect one node.
@@ -133,9 +140,9 @@ class AuditResult(Answer, frozen=True, kw_only=True):
                without a node
     agree: of them, those that ksched would have made too
     summary: how those agree
-    order: what the order of the decisions is taken from: the scheduler's log, the resource versions
-           of the bound pods, the scheduler's events, or the second of each binding and the order of
-           the queue
+    order: what the order of the decisions is taken from: the scheduler's log, a recording, the
+           resource versions of the bound pods, the scheduler's events, or the second of each
+           binding and the order of the queue
     refinement: by what the queue is taken to order decisions that are near each other: in the order
                 in which most decisions agree
     shifted: decisions that agree a little before or after their place in that order, as pods are
@@ -215,7 +222,7 @@ class _Auditor:
         shifts: bool = False,
         reorders: bool = False,
     ) -> None:
-        self.simulation, self.decision_log = simulation, decision_log
+        self.decision_log = decision_log
         self.refinement, self.decisions = refinement, decisions
         self.limit, self.shifts, self.reorders = limit, shifts, reorders
         self.places = {id(decision): place for place, decision in enumerate(decisions)}
@@ -226,6 +233,8 @@ class _Auditor:
             chosen_volumes=decision_log.chosen_volumes,
         )
         self.grades: Counter[str] = Counter()
+        # When nodes came, changed or went for the last time, as a recording tells.
+        self.changed_at: dict[str, float] = {}
         self.differences: list[Difference] = []
         self.unexplained: list[Unexplained] = []
         self.departed = dict(decision_log.departed)
@@ -234,6 +243,11 @@ class _Auditor:
         # Of these, those that are on their nodes by now: all that the log does not tell of.
         followed = {each.pod.key for each in decisions if isinstance(each, LoggedChange)}
         self.present = self.unseen.keys() - followed
+
+    @property
+    def simulation(self) -> Simulation:
+        """Of the objects as they are now."""
+        return self.cluster.simulation
 
     @property
     def failures(self) -> int:
@@ -266,6 +280,10 @@ class _Auditor:
             self.cluster.follow(decision)
         elif isinstance(decision, FailedAttempt):
             self.cluster.fail(decision)
+        elif isinstance(decision, PodUpdate):
+            self.cluster.update(decision)
+        elif isinstance(decision, ObjectChange):
+            self._follow_change(decision)
         elif isinstance(decision, PreemptionDecision):
             self._follow_preemption(decision)
         elif decision.judged:
@@ -273,6 +291,14 @@ class _Auditor:
         else:
             self.cluster.place(decision, None)
         return 1
+
+    def _follow_change(self, change: ObjectChange) -> None:
+        before = {node.name: node for node in self.simulation.state.nodes}
+        self.cluster.change(change)
+        after = {node.name: node for node in self.simulation.state.nodes}
+        for name in {**before, **after}:
+            if before.get(name) != after.get(name):
+                self.changed_at[name] = change.time
 
     def _follow_unseen(self, decision: Departure | LoggedChange) -> None:
         """The log tells when it was on its node."""
@@ -410,7 +436,7 @@ class _Auditor:
             else:
                 self._differ(decision, verdict)
         self.cluster.end_batch()
-        if self.decision_log.order is OrderSource.LOG:
+        if self.decision_log.order in (OrderSource.LOG, OrderSource.RECORDING):
             self.cluster.nominate(decision)
         else:
             self.cluster.make_room(decision)
@@ -423,7 +449,11 @@ class _Auditor:
             return LACKS_NOTICES
         if placement.pod.key in self.decision_log.double_allocations:
             return self.decision_log.double_allocations[placement.pod.key]
-        reason = self._why_unknown(placement, verdict) or self._why_volumes_come(placement)
+        reason = (
+            self._why_unknown(placement, verdict)
+            or self._why_volumes_come(placement)
+            or self._why_nodes_came(placement)
+        )
         if reason:
             return reason
         changed = self.decision_log.changed_nodes
@@ -461,6 +491,12 @@ class _Auditor:
             f"what {_listed(keys)} held is not known: created, placed and gone between the two"
             f" states, on {_listed(sorted({self.unseen[key].node for key in keys}))}"
         )
+
+    def _why_nodes_came(self, placement: Placement) -> str:
+        """Which nodes a recording tells of that came, changed or went just before, or ""."""
+        times = self.changed_at.items()
+        recent = [name for name, time in times if placement.time - time <= MAX_SHIFT_SECONDS]
+        return NODES_CAME.format(MAX_SHIFT_SECONDS, _listed(recent)) if recent else ""
 
     def _why_volumes_come(self, placement: Placement) -> str:
         """Where the real node has too many volumes for the pod, but those of pods placed just

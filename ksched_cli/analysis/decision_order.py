@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from itertools import takewhile
+from itertools import groupby, takewhile
 
 from ksched_cli.analysis.scheduler_log import LogEvent
 from ksched_cli.cluster.objects import Pod
+from ksched_cli.scenario.timeline import Removal, Replacement
 
 # How far a decision may be from its place in the order observed: 500 requests a second from a
 # scheduler on two cores came up to 22 places off.
@@ -24,9 +25,11 @@ MAX_SHIFT_SECONDS = 5.0
 
 
 class OrderSource(Enum):
-    """What the order of the decisions is taken from. LOG: the scheduler's, which is exact"""
+    """What the order of the decisions is taken from. LOG: the scheduler's, which is exact;
+    RECORDING: what was recorded while they were made"""
 
     LOG = "log"
+    RECORDING = "recording"
     EVENTS = "events"
     RESOURCE_VERSIONS = "resourceVersions"
     QUEUE = "queue"
@@ -96,21 +99,61 @@ class LoggedChange:
     event: LogEvent
 
 
-Decision = Placement | PreemptionDecision | Departure | FailedAttempt | LoggedChange
+@dataclass(frozen=True, slots=True)
+class PodUpdate:
+    """A pod on a node has another manifest; only a recording tells when. pod: the new one"""
+
+    pod: Pod
+    node: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectChange:
+    """Nodes or other objects came, changed or went; only a recording tells when. pod, node: of
+    none"""
+
+    actions: tuple[Replacement | Removal, ...]
+    time: float
+    pod: Pod = field(default_factory=Pod)
+    node: str = ""
+
+
+Decision = (
+    Placement
+    | PreemptionDecision
+    | Departure
+    | FailedAttempt
+    | LoggedChange
+    | PodUpdate
+    | ObjectChange
+)
 
 
 def refined_orders(
     decisions: Sequence[Decision],
 ) -> Iterator[tuple[Refinement, tuple[Decision, ...]]]:
-    """The order observed, then those that differ from all before."""
+    """The order observed, then those that differ from all before. Where it is known when pods left
+    and objects changed, placements alone are moved, between these."""
     seen = {tuple(map(id, decisions))}
     yield Refinement.NONE, tuple(decisions)
+    timed = any(isinstance(each, Departure | ObjectChange) for each in decisions)
+    runs = list(_runs_of_placements(decisions)) if timed else [decisions]
     for refinement in (Refinement.NAME, Refinement.CREATION, Refinement.PRIORITY):
-        order = refined(decisions, refinement)
+        order = tuple(each for run in runs for each in refined(run, refinement))
         key = tuple(map(id, order))
         if key not in seen:
             seen.add(key)
             yield refinement, order
+
+
+def _runs_of_placements(decisions: Sequence[Decision]) -> Iterator[list[Decision]]:
+    """Those that follow each other; everything else alone."""
+    for is_placement, run in groupby(decisions, lambda each: isinstance(each, Placement)):
+        if is_placement:
+            yield list(run)
+        else:
+            yield from ([each] for each in run)
 
 
 def refined(decisions: Sequence[Decision], by: Refinement) -> tuple[Decision, ...]:

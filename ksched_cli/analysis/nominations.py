@@ -88,6 +88,10 @@ class Nominations:
         self._nominator = nominator
         self._calls: dict[str, PodStatusCalls] = {}
 
+    def renew(self, nominator: Nominator) -> None:
+        """The same nominations are in another one."""
+        self._nominator = nominator
+
     def _calls_of(self, pod: PodInfo) -> PodStatusCalls:
         calls = self._calls.get(pod.uid)
         if calls is None:

@@ -9,9 +9,10 @@ neighbours too, as long as these remain ksched's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import structs
 
 from ksched_cli.analysis.chosen_volumes import take_chosen_volumes
 from ksched_cli.analysis.decision_order import (
@@ -21,7 +22,9 @@ from ksched_cli.analysis.decision_order import (
     Departure,
     FailedAttempt,
     LoggedChange,
+    ObjectChange,
     Placement,
+    PodUpdate,
     PreemptionDecision,
 )
 from ksched_cli.analysis.decision_verdict import DecisionVerdict, Grade, best_nodes
@@ -34,9 +37,14 @@ from ksched_cli.cluster.state import Key
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.queue import Entry
 from ksched_cli.engine.records import Attempt
+from ksched_cli.engine.replay.mutable_cluster import noticed_nodes
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.device_classes import may_allocate_devices
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.plugins.node_volume_limits.attached_volumes import VolumeNames
+from ksched_cli.scenario.objects import removed, replaced
+from ksched_cli.scenario.timeline import Replacement
 
 # In the message of an attempt that found no node to evict others from.
 NO_CANDIDATES = "preemption: 0/"
@@ -54,6 +62,7 @@ class ReplayedCluster:
     follows_statuses: whether a log tells when statuses are written and noticed
     bound:      UIDs of the pods placed
     chosen_volumes: claim → the volume that it got when its pod was placed
+    departed:   UIDs of the pods that left, as a log or a recording tells
     """
 
     simulation: Simulation
@@ -64,13 +73,16 @@ class ReplayedCluster:
     follows_statuses: bool = False
     bound: set[str] = field(default_factory=set)
     chosen_volumes: Mapping[Key, str] = field(default_factory=dict)
+    departed: set[str] = field(default_factory=set)
     nominations: Nominations = field(init=False)
     _infos: dict[str, PodInfo] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.nominations = Nominations(self.simulation.nominator)
-        handle = next(iter(self.simulation.frameworks.values())).handle
-        handle.service(VolumeNames).chosen = self.chosen_volumes
+        self._take_volumes()
+
+    def _take_volumes(self) -> None:
+        self._handle.service(VolumeNames).chosen = self.chosen_volumes
 
     def info(self, pod: Pod) -> PodInfo:
         """The one of the pod."""
@@ -119,18 +131,20 @@ class ReplayedCluster:
         coming = [each for each in near if isinstance(each, Placement)]
         placed = [each for each in coming if each.pod.uid in self.bound]
         coming = [each for each in coming if each.pod.uid not in self.bound]
-        sets = (
+        sets: tuple[tuple[int, Sequence[Decision]], ...] = (
             (-1, [each for each in placed if each.node == own]),
             (1, [each for each in coming if each.node != own]),
             (1, [each for each in coming if each.node == own]),
             (-1, [each for each in placed if each.node != own]),
+            (1, [each for each in near if self._has_left(each)]),
         )
-        for chosen in ((0,), (1,), (0, 1), (2,), (3,), (2, 3), (0, 3), (1, 2)):
+        trials = ((0,), (1,), (0, 1), (2,), (3,), (2, 3), (0, 3), (1, 2), (4,), (1, 4), (0, 1, 4))
+        for chosen in trials:
             changes = [
                 (sign, self.info(each.pod), snapshot.row[each.node])
-                for sign, placements in (sets[index] for index in chosen)
-                for each in placements
-                if each.pod.uid != decision.pod.uid
+                for sign, group in (sets[index] for index in chosen)
+                for each in group
+                if each.pod.uid != decision.pod.uid and each.node in snapshot.row
             ]
             if not changes:
                 continue
@@ -147,6 +161,9 @@ class ReplayedCluster:
             if explained:
                 return True
         return False
+
+    def _has_left(self, decision: Decision) -> bool:
+        return isinstance(decision, Departure) and decision.pod.uid in self.departed
 
     def judge_preemption(self, decision: PreemptionDecision) -> DecisionVerdict:
         """Changes nothing. victims: empty where it is not known which pods left for the pod"""
@@ -278,6 +295,7 @@ class ReplayedCluster:
 
     def depart(self, departure: Departure) -> None:
         """The pod leaves its node, if it is there."""
+        self.departed.add(departure.pod.uid)
         snapshot = self.simulation.snapshot
         row = snapshot.row.get(departure.node)
         if row is not None:
@@ -285,6 +303,50 @@ class ReplayedCluster:
                 if pod.key == departure.pod.key:
                     snapshot.remove(pod, row)
         self.placed.clear()
+
+    def update(self, update: PodUpdate) -> None:
+        """A pod on a node has another manifest."""
+        snapshot = self.simulation.snapshot
+        row = snapshot.row.get(update.node)
+        present = () if row is None else tuple(snapshot.pods[row])
+        self._infos.pop(update.pod.uid, None)
+        for pod in present:
+            if row is not None and pod.uid == update.pod.uid:
+                snapshot.remove(pod, row)
+                snapshot.add(self.info(update.pod), row)
+        self.placed.clear()
+
+    def change(self, change: ObjectChange) -> None:
+        """The cluster has other nodes or objects: the simulation is made anew, of these."""
+        before = self.simulation
+        state = before.state
+        store = self._handle.services.get(ClaimStore)
+        if isinstance(store, ClaimStore):
+            state = replace(state, resource_claims=store.current())
+        for action in change.actions:
+            if isinstance(action, Replacement):
+                state = replaced(state, action.kind, [action.manifest])
+            else:
+                state = removed(state, action.kind, [(action.namespace, action.name)])
+        pods = tuple(
+            structs.replace(pod.pod, node_name=before.snapshot.names[row])
+            for row, on_node in enumerate(before.snapshot.pods)
+            for pod in on_node
+        )
+        nodes = noticed_nodes(before.state, state)
+        self.simulation = before.renewed(replace(state, pods=pods, noticed_nodes=nodes))
+        self._infos.clear()
+        for node in tuple(before.nominator.nodes()):
+            for pod in before.nominator.on_node(node):
+                self.simulation.nominator.nominate(self.info(pod.pod), node)
+        self.nominations.renew(self.simulation.nominator)
+        self._take_volumes()
+        self.placed.clear()
+
+    @property
+    def _handle(self) -> Handle:
+        """Of any profile: they share their services."""
+        return next(iter(self.simulation.frameworks.values())).handle
 
     def make_room(self, decision: PreemptionDecision) -> None:
         """The victims that are there leave, and the pod is nominated to the node; nothing where an
@@ -443,5 +505,4 @@ class ReplayedCluster:
         """Whether it takes nothing but room on its node, so that it can be taken back."""
         pod = self.info(placement.pod)
         has_claims = has_volume_claims(pod.spec)
-        handle = next(iter(self.simulation.frameworks.values())).handle
-        return not (has_claims or may_allocate_devices(pod, handle))
+        return not (has_claims or may_allocate_devices(pod, self._handle))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.decision_log import DecisionLog
     from ksched_cli.analysis.scheduler_log import LogLine
     from ksched_cli.engine.simulation import Simulation
+    from ksched_cli.run.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +60,29 @@ Log = Annotated[
 ]
 
 
+Timeline = Annotated[
+    str,
+    option(
+        "What ksched record wrote, instead of --after; --before is the state that lies beside it.",
+        "FILE",
+    ),
+]
+
+
 def audit(
-    options: AuditOptions, before: Before = None, after: After = None, scheduler_log: Log = None
+    options: AuditOptions,
+    before: Before = None,
+    after: After = None,
+    scheduler_log: Log = None,
+    timeline: Timeline = "",
 ) -> ExitCode:
     """Did a real scheduler decide as this configuration says?
 
     Every decision between two states of a cluster is made again, in its order, on the cluster as
     the real scheduler saw it. It agrees when the real node is among the best. The order is that of
     the bindings, or of the scheduler's events where --after has them (kubectl get events -A -o
-    json); both are a little off, and --scheduler-log has the exact one. -o name lists the pods that
+    json); both are a little off, and --scheduler-log has the exact one. With --timeline FILE it is
+    what was recorded, with all that happened in between. -o name lists the pods that
     differ. Exit code 0 when no decision differs, 1 when some does, 3 when a plugin failed.
     """
     from ksched_cli.analysis import audit as analysis
@@ -76,9 +91,17 @@ def audit(
     from ksched_cli.report import audit as renderer
     from ksched_cli.report.forms import Report
 
-    if not before or not after:
-        raise UsageError("audit needs two states: --before PATH and --after PATH")
-    open_simulation, decision_log = _open(options, before, after, scheduler_log or [])
+    if timeline:
+        if after or scheduler_log:
+            raise UsageError("--timeline cannot be combined with --after or --scheduler-log")
+        open_simulation, decision_log = _open_recording(options, before or [], timeline)
+    elif not before or not after:
+        raise UsageError(
+            "audit needs two states, --before PATH and --after PATH, or a recording,"
+            " --timeline FILE"
+        )
+    else:
+        open_simulation, decision_log = _open(options, before, after, scheduler_log or [])
     simulations = [open_simulation()]
     runs.introduce(simulations[0])
 
@@ -108,8 +131,6 @@ def _open(
     options: AuditOptions, before: list[str], after: list[str], logs: list[str]
 ) -> tuple[Callable[[], Simulation], DecisionLog]:
     """What makes a simulation to replay the decisions. Raises KschedError."""
-    from msgspec.structs import replace
-
     from ksched_cli.analysis.decision_log import read_decision_log, why_swapped
     from ksched_cli.analysis.decision_order import OrderSource
     from ksched_cli.analysis.scheduler_events import EVENT_KINDS
@@ -126,15 +147,7 @@ def _open(
             "--scheduler-log": logs,
         }
     )
-    run = replace(
-        runs.configured_run(options, options.config),
-        states=tuple(before),
-        workloads=False,
-        extenders=not options.no_extenders,
-        replay_extenders=options.replay_extenders,
-        plugin_timeout=options.plugin_timeout,
-    )
-    run.check()
+    run = _run(options, before)
     opener = runs.opener(run, reads=frozenset(EVENT_KINDS))
     state, later = opener.base_state(run), load_state(after, reads=opener.kinds(run))
     reason = why_swapped(state, later)
@@ -156,6 +169,43 @@ def _open(
         return simulation
 
     return open_simulation, decision_log
+
+
+def _open_recording(
+    options: AuditOptions, before: list[str], path: str
+) -> tuple[Callable[[], Simulation], DecisionLog]:
+    """Raises KschedError."""
+    from ksched_cli.analysis.recorded_decisions import read_recording
+    from ksched_cli.commands import runs
+    from ksched_cli.live.recording_file import state_path
+    from ksched_cli.scenario.timeline import read_timeline
+
+    run = _run(options, before or [state_path(path)])
+    opener = runs.opener(run)
+    state = opener.base_state(run)
+    timeline = read_timeline(path, state, reads=opener.kinds(run))
+    if timeline.start is None:
+        raise UsageError(f"{path} has no start, as ksched record writes it")
+    names = {profile.scheduler_name for profile in opener.configuration(run).profiles}
+    decision_log = read_recording(state, timeline.events(), timeline.start, names)
+    return lambda: opener.simulation(run, state=decision_log.state), decision_log
+
+
+def _run(options: AuditOptions, states: list[str]) -> Run:
+    from msgspec.structs import replace
+
+    from ksched_cli.commands import runs
+
+    run = replace(
+        runs.configured_run(options, options.config),
+        states=tuple(states),
+        workloads=False,
+        extenders=not options.no_extenders,
+        replay_extenders=options.replay_extenders,
+        plugin_timeout=options.plugin_timeout,
+    )
+    run.check()
+    return run
 
 
 def _log(paths: list[str]) -> list[LogLine]:

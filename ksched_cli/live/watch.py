@@ -135,8 +135,8 @@ class Watcher:
 
     def _watch(self, is_lost: bool) -> None:
         """Until the API server ends it. Raises ClusterError, ExpiredError."""
-        # Watches are spread, so that not all begin anew at once.
-        seconds = WATCH_SECONDS + random.randrange(WATCH_SECONDS)  # nosec B311
+        spread = random.randrange(WATCH_SECONDS)  # nosec B311  # so that not all end at once
+        seconds = WATCH_SECONDS + spread
         parameters = {
             **self.parameters,
             "watch": "1",

@@ -33,6 +33,7 @@ _GRADES = {
 }
 _ORDERS = {
     OrderSource.LOG: "in the order of the scheduler's log",
+    OrderSource.RECORDING: "in the order of the recording",
     OrderSource.EVENTS: "in the order of the scheduler's events",
     OrderSource.RESOURCE_VERSIONS: "in the order of the bindings' resource versions",
     OrderSource.QUEUE: "second by second, within each in the order of the queue",
@@ -67,7 +68,7 @@ def table(answer: AuditResult, limit: Limit) -> str:
 def headline(answer: AuditResult, limit: Limit) -> str:
     """How many decisions differ."""
     if not answer.decisions:
-        text, colour = "no decisions between the two states", YELLOW
+        text, colour = "no decisions in between", YELLOW
     elif answer.differ:
         count = len(answer.differ)
         text = f"{count:,} of {counted(answer.decisions, 'decision')} differ{'s' * (count == 1)}"

@@ -134,7 +134,8 @@ def test_both_states_are_needed(ksched: Ksched, write: Write, missing: str) -> N
     path = write("state", *NODES)
     options = [o for name in ("before", "after") if name != missing for o in (f"--{name}", path)]
     code, _, err = ksched("audit", *options)
-    assert (code, err) == (2, "error: audit needs two states: --before PATH and --after PATH\n")
+    message = "audit needs two states, --before PATH and --after PATH, or a recording"
+    assert (code, err) == (2, f"error: {message}, --timeline FILE\n")
 
 
 def test_swapped_states_are_an_error(ksched: Ksched, write: Write) -> None:
@@ -203,3 +204,32 @@ def test_a_log_that_does_not_help_is_warned_of(
     log.write_text(text)
     code, _, err = ksched("audit", "--before", before, "--after", after, "--scheduler-log", log)
     assert (code, warning in err) == (0, True)
+
+
+def test_a_recording_is_judged_by_the_state_beside_it(
+    ksched: Ksched, write: Write, tmp_path: Path
+) -> None:
+    write("day.state", *NODES)
+    head = {"apiVersion": "ksched/v1", "kind": "Timeline", "start": "2026-01-01T00:00:00Z"}
+    events: list[dict[str, Any]] = []
+    for at, (name, on) in enumerate([("p", "b"), ("q", "a")], 1):
+        events.append({"at": 60 * at, "pod": pod(name, cpu=at)})
+        decision = {"namespace": "default", "name": name, "node": on}
+        events.append({"at": 60 * at + 1, "decision": decision})
+    timeline = tmp_path / "day.jsonl"
+    timeline.write_text("\n".join(map(json.dumps, [head, *events])))
+    code, out, _ = ksched("audit", "--timeline", timeline, "-o", "json")
+    result = conforms(json.loads(out), "audit_result")
+    assert (code, result["order"], result["agree"]) == (1, "recording", 1)
+    assert [(each["pod"], each["expected"]) for each in result["differ"]] == [("default/q", ["b"])]
+
+
+@pytest.mark.parametrize("option", ["--after", "--scheduler-log"])
+def test_a_recording_needs_no_other_state_and_no_log(
+    option: str, ksched: Ksched, tmp_path: Path
+) -> None:
+    code, _, err = ksched("audit", "--timeline", "day.jsonl", option, "x.json")
+    assert (code, "--timeline cannot be combined with --after or --scheduler-log" in err) == (
+        2,
+        True,
+    )

@@ -243,7 +243,7 @@ class MutableCluster:
 
     def renew(self, state: ClusterState) -> None:
         """Makes it anew, of these objects. Nominations are to be made again."""
-        before = self._remake(replace(state, noticed_nodes=_noticed(self.state, state)))
+        before = self._remake(replace(state, noticed_nodes=noticed_nodes(self.state, state)))
         after = self.engine
         _keep_ports(before.snapshot, after.snapshot)
         after.pipeline.search.next_start = before.pipeline.search.next_start
@@ -292,7 +292,7 @@ def _keep_ports(before: Snapshot, after: Snapshot) -> None:
             after.ports.pop(row, None)
 
 
-def _noticed(before: ClusterState, after: ClusterState) -> tuple[str, ...]:
+def noticed_nodes(before: ClusterState, after: ClusterState) -> tuple[str, ...]:
     """The nodes' names as the scheduler noticed them: new ones, and those whose zone changed, after
     the others. Upstream: backend/cache/node_tree.go."""
     old = {node.name: zone_key(node) for node in before.nodes}
