@@ -20,6 +20,7 @@ from ksched_cli.analysis.draws import DrawnComparison, ReplayDraws
 from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.expectations import ExpectationsResult
 from ksched_cli.analysis.explain import Explanation
+from ksched_cli.analysis.forward_look import ForwardLook
 from ksched_cli.analysis.pending import PendingReport
 from ksched_cli.analysis.preempt import PreemptionResult
 from ksched_cli.analysis.replay_result import ReplayResult
@@ -54,6 +55,7 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "configuration_diff": (ConfigurationDiff,),
     "configuration_migration": (ConfigurationMigration,),
     "drift_result": (DriftResult,),
+    "forward_look": (ForwardLook,),
     "effective_configuration": (EffectiveConfiguration,),
     "explanation": (Explanation,),
     "pending_report": (PendingReport,),

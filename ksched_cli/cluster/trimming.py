@@ -42,7 +42,7 @@ READ_ANNOTATIONS = frozenset((
 
 # Fields that are read from the JSON rather than from the decoded object.
 _MORE_FIELDS: Mapping[type, tuple[str, ...]] = {
-    PodSpec: ("nodeName",),
+    PodSpec: ("nodeName", "activeDeadlineSeconds"),
     PodCondition: ("lastTransitionTime",),
     ContainerStatus: ("restartCount",),
 }

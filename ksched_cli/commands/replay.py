@@ -14,6 +14,7 @@ from ksched_cli.commands.signals import EndedBySignal, Interruption
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
+_DRAWS = 20  # of --from-now
 _LONG = 2.0  # seconds after which a replay says how fast it was
 
 if TYPE_CHECKING:
@@ -34,6 +35,17 @@ SaveState = Annotated[
 Usage = Annotated[
     bool, option("With -o csv: a line per moment at which something happened, not per pod.")
 ]
+FromNow = Annotated[
+    bool,
+    option("When do the state's pending pods start? p50 and p90 over --seeds draws, default 20."),
+]
+History = Annotated[
+    list[str] | None,
+    option(
+        "With --from-now: a dump or a timeline with how long pods of an owner ran; repeatable.",
+        "FILE",
+    ),
+]
 CheckpointFile = Annotated[
     str, option("Write the replay here every minute and when interrupted, to resume later.", "FILE")
 ]
@@ -49,27 +61,33 @@ class ReplayCommandOptions(ReplayableOptions):
     usage: Usage = False
     checkpoint: CheckpointFile = ""
     seeds: Seeds = None
+    from_now: FromNow = False
+    history: History = None
 
 
 def replay(
     options: ReplayCommandOptions,
     timeline: Annotated[
-        str, typer.Argument(metavar="TIMELINE", help="Of kind Timeline; or JSON lines, *.jsonl.")
-    ],
+        str, typer.Argument(metavar="[TIMELINE]", help="Of kind Timeline; or JSON lines, *.jsonl.")
+    ] = "",
 ) -> ExitCode:
     """A cluster over time: pods come, run and end, nodes join and leave.
 
     TIMELINE says what happens when; the state is the cluster at its start. Pods wait in
     kube-scheduler's queue, with backoff, queueing hints and the grace periods of victims, while
     simulated time passes. -o csv has a line per pod, -o html curves, -o name the pods that stay
-    pending. Ctrl-C ends it after the instant, with the result so far. Exit code 0 when every pod
-    that is not gated found a node, 1 when some stay pending, 2 when the timeline, state or
-    configuration is broken, 3 when a plugin failed.
+    pending. Ctrl-C ends it after the instant, with the result so far. --from-now needs no TIMELINE:
+    it replays what is known of the state's own pods, and says when the pending ones start. Exit
+    code 0 when every pod that is not gated found a node, with --from-now in nine draws of ten, 1
+    when some stay pending, 2 when the timeline, state or configuration is broken, 3 when a plugin
+    failed.
     """
     from ksched_cli.commands import runs
     from ksched_cli.commands.output import show_of_state
 
-    _check(options)
+    _check(options, timeline)
+    if options.from_now:
+        return _look_forward(options, timeline)
     name = "standard input" if timeline == "-" else timeline
     if options.seeds:
         return _draw(options, timeline, name)
@@ -113,6 +131,33 @@ def _draw(options: ReplayCommandOptions, timeline: str, name: str) -> ExitCode:
     return ExitCode.NO if any(draw["pending"] for draw in figures) else ExitCode.YES
 
 
+def _look_forward(options: ReplayCommandOptions, timeline: str) -> ExitCode:
+    """When the pending pods start."""
+    from ksched_cli.analysis.forward_look import forward_look
+    from ksched_cli.commands import progress, runs
+    from ksched_cli.commands.output import limit, show_of_state
+    from ksched_cli.report import forward_look as renderer
+    from ksched_cli.report.forms import Report
+    from ksched_cli.scenario.timelines.run_times import RunTimes
+
+    first, until = options.seed or 0, options.until
+    options = replace(options, tie_break="random", seed=first, until="")
+    described = runs.run_of(options, timeline=timeline)
+    opener = runs.opener(described)
+    history = RunTimes()
+    history.add_dump([path for path in described.states if path != "-"])
+    for path in options.history or ():
+        history.add(path)
+    seeds = range(first, first + (options.seeds or _DRAWS))
+    with progress.of_runs("draws") as on_progress:
+        answer = forward_look(
+            described, opener, history, seeds, until=until, on_progress=on_progress
+        )
+    report = Report(lambda: answer, table=lambda: renderer.table(answer, limit(options.everything)))
+    show_of_state(report, options, opener.state(described).changes)
+    return ExitCode.YES if answer.is_certain else ExitCode.NO
+
+
 def _is_data(options: ReplayCommandOptions) -> bool:
     return options.output in (Form.JSON, Form.YAML)
 
@@ -123,8 +168,12 @@ def _lists_pods(options: ReplayCommandOptions) -> bool:
     return options.output is Form.CSV and not options.usage
 
 
-def _check(options: ReplayCommandOptions) -> None:
+def _check(options: ReplayCommandOptions, timeline: str) -> None:
     """Raises UsageError for what does not go together."""
+    if not timeline and not options.from_now:
+        raise UsageError("give a TIMELINE, or --from-now")
+    if options.history and not options.from_now:
+        raise UsageError("--history does nothing without --from-now")
     data_option = "--trace" if options.trace else "--summary" if options.summary else ""
     if data_option and not _is_data(options):
         raise UsageError(f"{data_option} does nothing without -o json or -o yaml")
@@ -135,12 +184,12 @@ def _check(options: ReplayCommandOptions) -> None:
         check_writable(options.save_state)
     if options.usage and options.output is not Form.CSV:
         raise UsageError("--usage does nothing without -o csv")
-    if options.seeds:
-        _check_draws(options)
+    if options.seeds or options.from_now:
+        _check_draws(options, "--from-now" if options.from_now else "--seeds")
 
 
-def _check_draws(options: ReplayCommandOptions) -> None:
-    """Raises UsageError for what is of a single draw."""
+def _check_draws(options: ReplayCommandOptions, option: str) -> None:
+    """Raises UsageError for what is of a single draw. option: that makes several"""
     given = {
         "--trace": options.trace,
         "--summary": options.summary,
@@ -150,7 +199,7 @@ def _check_draws(options: ReplayCommandOptions) -> None:
         f"-o {options.output.value}": options.output in (Form.CSV, Form.NAME),
     }
     for name in (name for name, is_given in given.items() if is_given):
-        raise UsageError(f"--seeds cannot be combined with {name}, which is of a single draw")
+        raise UsageError(f"{option} cannot be combined with {name}, which is of a single draw")
 
 
 @dataclass(slots=True)

@@ -7,8 +7,8 @@ configurations and code that several of them have in common are read once.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ksched_cli import program_name
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ksched_cli.engine.replay.replay import OnInstant, Replay
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.run.inputs import Inputs
+    from ksched_cli.scenario.timeline import Timeline
 
 T = TypeVar("T")
 
@@ -59,7 +60,8 @@ class Watch:
 
     detailed:    keep every node's verdict and scores
     on_progress: called after each attempt of a simulation
-    traces, on_record, on_instant: as ReplayOptions has them
+    traces, on_record, on_instant, run_times: as ReplayOptions has them
+    start, until: of a replay that begins now, whatever its timeline says; None where it does not
     """
 
     detailed: bool = False
@@ -67,6 +69,9 @@ class Watch:
     traces: bool = False
     on_record: OnRecord | None = None
     on_instant: OnInstant | None = None
+    run_times: Mapping[str, int] = field(default_factory=dict)
+    start: int | None = None
+    until: str = ""
 
 
 class Opener:
@@ -308,13 +313,12 @@ class Opener:
         from ksched_cli.engine.replay.mutable_cluster import MutableCluster
         from ksched_cli.engine.replay.replay import Replay, ReplayOptions
         from ksched_cli.scenario.autoscaler_file import read_autoscaler
-        from ksched_cli.scenario.timeline import read_timeline
 
         watch = watch or Watch()
         options = self.options(run, watch)
         state = self.state(run)
-        path, name = self.inputs.path_here(run.timeline), _name_of(run.timeline)
-        timeline = read_timeline(path, state, run.namespace, name, self.kinds(run))
+        timeline = self._timeline(run, state, watch)
+        until = watch.until or run.until
         scaling = None
         if run.autoscaler:
             path, name = self.inputs.path_here(run.autoscaler), _name_of(run.autoscaler)
@@ -333,16 +337,31 @@ class Opener:
             timeline.events(),
             ReplayOptions(
                 timeline.start,
-                timeline.moment(run.until) if run.until else timeline.until,
+                timeline.moment(until) if until else timeline.until,
                 makes_pods=run.workloads,
                 evicts_at_once=run.evict_at_once,
                 traces=watch.traces,
                 on_record=watch.on_record,
                 on_instant=watch.on_instant,
                 autoscaler=scaling,
+                run_times=watch.run_times,
             ),
             share_read=timeline.share_read,
         )
+
+    def _timeline(self, run: Run, state: ClusterState, watch: Watch) -> Timeline:
+        """The Run's timeline; where it has none and the replay begins now, one without events.
+        Raises KschedError."""
+        from ksched_cli.scenario.timeline import Timeline, read_timeline
+
+        if run.timeline or watch.start is None:
+            path, name = self.inputs.path_here(run.timeline), _name_of(run.timeline)
+            timeline = read_timeline(path, state, run.namespace, name, self.kinds(run))
+        else:
+            timeline = Timeline("", {}, state)
+        if watch.start is not None:
+            timeline.start = watch.start
+        return timeline
 
 
 def _name_of(path: str) -> str:

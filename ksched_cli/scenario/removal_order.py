@@ -74,7 +74,7 @@ def removal_order(state: ClusterState, workload: Workload) -> list[Pod]:
     # Of pods that the ranking takes as equal the last in the state goes first, as the newest.
     pods = select_by_id(state.pods, {id(pod) for pod in workload.pods})
     candidates = [_candidate(pod, neighbours) for pod in reversed(pods)]
-    ages = _Ages(_time_of(state))
+    ages = _Ages(time_of(state))
     candidates.sort(key=cmp_to_key(ages.compare))
     return [candidate.pod for candidate in candidates]
 
@@ -134,7 +134,7 @@ class _Ages:
         return int(log2(seconds * 1e9)) if seconds > 0 else -1
 
 
-def _time_of(state: ClusterState) -> str:
+def time_of(state: ClusterState) -> str:
     """When the state was read, as far as it shows: the latest heartbeat of a node or creation of a
     pod."""
     return max(newest_timestamp(state.pods), *_heartbeats(bytes(node.raw) for node in state.nodes))

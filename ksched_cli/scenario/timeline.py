@@ -185,9 +185,9 @@ class EventError(Exception):
 
 @dataclass(slots=True)
 class Timeline:
-    """name: of the file, for messages. start: seconds since 1970, None where the file has none.
-    until: microseconds after the start, None for no end. reads: kinds that plugins read, besides
-    those of kube-scheduler."""
+    """name: of the file, for messages; "" for a timeline without events. start: seconds since 1970,
+    None where the file has none. until: microseconds after the start, None for no end. reads: kinds
+    that plugins read, besides those of kube-scheduler."""
 
     name: str
     header: Mapping[str, Any]
@@ -227,7 +227,9 @@ class Timeline:
 
     def events(self) -> Iterator[TimelineEvent]:
         """In order of time. Raises InputError, with line and index, for what is not valid."""
-        if self._text:
+        if not self.name:
+            self._share = 1.0
+        elif self._text:
             yield from self._events_of_document()
         else:
             yield from self._events_of_lines()

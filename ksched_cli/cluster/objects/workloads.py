@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import msgspec
 
-from ksched_cli.cluster.objects.base import Int32, KubeObject, LabelSelector, ObjectMeta, Record
+from ksched_cli.cluster.objects.base import (
+    Int32,
+    Int64,
+    KubeObject,
+    LabelSelector,
+    ObjectMeta,
+    Record,
+)
 from ksched_cli.cluster.objects.pod import PodSpec
 from ksched_cli.cluster.objects.storage import PersistentVolumeClaim
 
@@ -126,6 +133,7 @@ class JobSpec(Record, frozen=True):
     parallelism: Int32 | None = None
     completions: Int32 | None = None
     suspend: bool = False
+    active_deadline_seconds: Int64 | None = None
     template: PodTemplate | None = None
 
 
@@ -136,6 +144,7 @@ class JobCondition(Record, frozen=True):
 
 class JobStatus(Record, frozen=True):
     succeeded: Int32 = 0
+    start_time: str = ""
     conditions: tuple[JobCondition, ...] = ()
 
 

@@ -9,7 +9,7 @@ attempt takes no time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeAlias
@@ -19,7 +19,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import seconds, why_ignored
 from ksched_cli.engine.replay.autoscaler.autoscaler import Autoscaler
 from ksched_cli.engine.replay.backoff import Backoff
-from ksched_cli.engine.replay.ends import Ends
+from ksched_cli.engine.replay.ends import End, Ends
 from ksched_cli.engine.replay.event_applier import EventApplier
 from ksched_cli.engine.replay.history import UsageRecorder
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
@@ -49,6 +49,8 @@ class ReplayOptions:
     makes_pods: changes make the pods that workloads lack
     evicts_at_once: as Scheduler.makes_room_at_once
     autoscaler: None: the cluster has the nodes that the state and the timeline give it
+    run_times: of pods of the state, by key: microseconds until they end, from the start where they
+               run already, else from their placement
     """
 
     start: int | None = None
@@ -59,6 +61,7 @@ class ReplayOptions:
     on_record: OnRecord | None = None
     on_instant: OnInstant | None = None
     autoscaler: AutoscalerSettings | None = None
+    run_times: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -152,12 +155,16 @@ class Replay:
         """The pods of the state without a node come into the queue, by creation. Raises UsageError
         where two pods have one UID."""
         engine = self.cluster.engine
+        run_times = self.options.run_times
         for pod in self.cluster.bound.values():
             self.applier.claim_uid(pod)
+            if (left := run_times.get(pod.key)) is not None:
+                self.ends.schedule(pod.uid, End(left, pod.key, PodOutcome.ENDED))
         pending = engine.pending()
         pending.sort(key=lambda pod: seconds(pod.pod.metadata.creation_timestamp))
         for pod in pending:
             self.applier.enqueue(pod)
+            self.log.live[pod.key].runs_for = run_times.get(pod.key)
         self.log.counts.ignored += len(engine.ignored())
         self.applier.unscheduled = {
             pod.key: pod

@@ -24,6 +24,7 @@ from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.analysis.compare import Comparison
 from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.explain import Explanation
+from ksched_cli.analysis.forward_look import ForwardLook
 from ksched_cli.analysis.pending import PendingReport
 from ksched_cli.analysis.preempt import PreemptionResult
 from ksched_cli.analysis.replay_result import ReplayResult
@@ -43,6 +44,7 @@ from ksched_cli.report.html import (
     configuration,
     drift,
     explanation,
+    forward_look,
     pending,
     preemption,
     replay,
@@ -129,6 +131,7 @@ PAGES: Mapping[type[Answer], Callable[[Any], Page]] = {
     DriftResult: drift.page,
     EffectiveConfiguration: configuration.page,
     Explanation: explanation.page,
+    ForwardLook: forward_look.page,
     NodesNeeded: capacity.page,
     PendingReport: pending.page,
     PreemptionResult: preemption.page,

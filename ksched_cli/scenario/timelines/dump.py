@@ -71,7 +71,7 @@ def _arrival(pod: Plain, at: float) -> Plain:
         spec = {**spec, "volumes": volumes} if volumes else _without(spec, "volumes")
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     event: Plain = {"at": at, "pod": manifest}
-    length = _run_time(pod)
+    length = run_time_of(pod)
     if length is not None:
         event["runsFor"] = number(length)
     return event
@@ -114,7 +114,7 @@ def _created(pod: Plain) -> datetime:
     return _moment(text, "metadata.creationTimestamp", pod)
 
 
-def _run_time(pod: Plain) -> float | None:
+def run_time_of(pod: Plain) -> float | None:
     """Seconds from when it had a node to the end of its last container; None where it has not
     ended."""
     status = _object(pod, "status")
