@@ -6,11 +6,21 @@ say what that means. Everything else may change from one release to the next.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import PodWatcher, Snapshot
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import InputError, KschedError, MissingExtraError, UsageError
+from ksched_cli.errors import (
+    InputError,
+    KschedError,
+    MissingExtraError,
+    PluginDefectError,
+    UsageError,
+)
 from ksched_cli.framework.clock import Clock
+from ksched_cli.framework.cluster_events import Action, ClusterEvent, EnqueueExtensions
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.hookspecs import hookimpl
@@ -43,6 +53,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.measures import Measures
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.preemption_trial import PreemptionTrial
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
 from ksched_cli.framework.waiting_pods import WaitingPod, WaitingPods
@@ -50,18 +61,42 @@ from ksched_cli.kube.quantity import Quantity, QuantityError
 from ksched_cli.library.run import Run
 from ksched_cli.library.several import compare, replay, sweep
 
+if TYPE_CHECKING:
+    from ksched_cli.analysis.attempts import AttemptTrace
+    from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+    from ksched_cli.analysis.compare import Comparison
+    from ksched_cli.analysis.compare_replays import ReplayComparison
+    from ksched_cli.analysis.draws import DrawnComparison
+    from ksched_cli.analysis.drift import DriftResult
+    from ksched_cli.analysis.explain import Explanation
+    from ksched_cli.analysis.pending import PendingReport
+    from ksched_cli.analysis.preempt import PreemptionResult
+    from ksched_cli.analysis.replay_result import ReplayResult
+    from ksched_cli.analysis.schedule import ScheduleResult
+    from ksched_cli.library.steps import OpenRun
+    from ksched_cli.sweep.answers import SweepResult
+
 __all__ = [
     "API_VERSION",
     "MAX_NODE_SCORE",
     "MIN_NODE_SCORE",
     "SKIP",
     "SUCCESS",
+    "Action",
+    "AttemptTrace",
     "BindPlugin",
+    "CapacityResult",
     "Clock",
+    "ClusterEvent",
     "ClusterState",
     "Code",
+    "Comparison",
     "CycleState",
+    "DrawnComparison",
+    "DriftResult",
+    "EnqueueExtensions",
     "Explains",
+    "Explanation",
     "FilterPlugin",
     "Handle",
     "InputError",
@@ -71,9 +106,13 @@ __all__ = [
     "NodeInfo",
     "NodeStatuses",
     "Nodes",
+    "NodesNeeded",
     "NormalizeScore",
+    "OpenRun",
+    "PendingReport",
     "PermitPlugin",
     "Plugin",
+    "PluginDefectError",
     "PluginError",
     "PodInfo",
     "PodWatcher",
@@ -86,18 +125,24 @@ __all__ = [
     "PreFilterPlugin",
     "PreFilterResult",
     "PreScorePlugin",
+    "PreemptionResult",
+    "PreemptionTrial",
     "Quantity",
     "QuantityError",
     "QueueSortPlugin",
     "QueuedPod",
+    "ReplayComparison",
+    "ReplayResult",
     "ReservePlugin",
     "Run",
+    "ScheduleResult",
     "Scope",
     "ScorePlugin",
     "Scores",
     "SignPlugin",
     "Snapshot",
     "Status",
+    "SweepResult",
     "UsageError",
     "Verdicts",
     "WaitingPod",
@@ -107,3 +152,27 @@ __all__ = [
     "replay",
     "sweep",
 ]
+
+# What questions return, imported where it is asked for: plugins need none of it.
+_ANSWERS = {
+    "AttemptTrace": "ksched_cli.analysis.attempts",
+    "CapacityResult": "ksched_cli.analysis.capacity",
+    "Comparison": "ksched_cli.analysis.compare",
+    "DrawnComparison": "ksched_cli.analysis.draws",
+    "DriftResult": "ksched_cli.analysis.drift",
+    "Explanation": "ksched_cli.analysis.explain",
+    "NodesNeeded": "ksched_cli.analysis.capacity",
+    "OpenRun": "ksched_cli.library.steps",
+    "PendingReport": "ksched_cli.analysis.pending",
+    "PreemptionResult": "ksched_cli.analysis.preempt",
+    "ReplayComparison": "ksched_cli.analysis.compare_replays",
+    "ReplayResult": "ksched_cli.analysis.replay_result",
+    "ScheduleResult": "ksched_cli.analysis.schedule",
+    "SweepResult": "ksched_cli.sweep.answers",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _ANSWERS:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    return getattr(import_module(_ANSWERS[name]), name)

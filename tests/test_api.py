@@ -1,6 +1,7 @@
 """What plugins import: a name that goes, or changes its place, breaks somebody's plugin."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,15 @@ from ksched_cli import api
 from ksched_cli.framework import interface
 from ksched_cli.kube.extension_points import POD_GROUP_POINTS, POINTS, ExtensionPoint
 
+# In the documents, and not ours: of events, and of Python.
+OTHER_NAMES = {
+    "AssignedPod",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "TargetPod",
+    "UnscheduledPod",
+    "ValueError",
+}
 DOCS = Path(__file__).parent.parent / "docs"
 
 
@@ -22,14 +32,29 @@ def test_every_name_is_there_and_listed_once() -> None:
 
 def test_nothing_is_imported_without_being_offered() -> None:
     tree = ast.parse(Path(api.__file__).read_text())
-    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     names = {
         alias.name
         for node in imports
         for alias in node.names
-        if node.module not in ("__future__", "typing")
+        if (node.module or "").startswith("ksched_cli.")
     }
     assert names == set(api.__all__)
+
+
+@pytest.mark.parametrize("name", api.__all__)
+def test_every_name_is_in_the_documents(name: str) -> None:
+    pages = [(DOCS / page).read_text() for page in ("plugin-api.md", "library.md")]
+    assert any(re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`", page) for page in pages)
+
+
+def test_every_name_in_the_documents_is_there() -> None:
+    """Those in tables and text that look like classes of Python's."""
+    text = "\n".join((DOCS / page).read_text() for page in ("plugin-api.md", "library.md"))
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    named = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)[`(]", prose))
+    assert {"PreFilterPlugin", "ScheduleResult", "PreemptionTrial"} <= named
+    assert named - set(api.__all__) == OTHER_NAMES
 
 
 RUN_POINTS = [point for point in POINTS if point.key not in POD_GROUP_POINTS]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 
 from ksched_cli.kube.plain_json import plain_json
 
 Plain = Mapping[str, Any]
+# From an object to the manifests of the pods that its controller makes.
+PodMaker: TypeAlias = Callable[[Plain], Iterable[Plain]]
 
 
 def kind_with_group(api_version: str, kind: str) -> str:

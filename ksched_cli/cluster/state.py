@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ksched_cli.cluster.change_record import ChangeRecord
-from ksched_cli.cluster.custom_objects import Plain
+from ksched_cli.cluster.custom_objects import Plain, PodMaker
 from ksched_cli.cluster.objects import (
     CronJob,
     CSIDriver,
@@ -53,6 +53,7 @@ class ClusterState:
     changes:      what was done to it since it was loaded (scenario/)
     noticed_nodes: names of nodes in the order in which a scheduler noticed them; empty where that
                   is not known: then by name, as one that starts before 1.36 does
+    pod_makers:   kinds among `others` whose pods a plugin knows → what makes the pods of an object
     """
 
     nodes: tuple[Node, ...] = ()
@@ -86,4 +87,5 @@ class ClusterState:
     taken: str = ""
     warnings: tuple[str, ...] = ()
     changes: tuple[ChangeRecord, ...] = ()
+    pod_makers: Mapping[str, PodMaker] = field(default_factory=dict)
     noticed_nodes: tuple[str, ...] = ()

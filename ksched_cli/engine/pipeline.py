@@ -22,13 +22,14 @@ from ksched_cli.engine.extender_runner import ExtenderRunner, extender_totals
 from ksched_cli.engine.node_search import NodeSearch, feasible_nodes_to_find, first_error
 from ksched_cli.framework.cache.answer_cache import MANY_PODS_ALIKE
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.disruption_budgets import EvictionBudgets
 from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.filter_runner import SCALAR_PATH_MAX
 from ksched_cli.framework.interface import PostFilterResult
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.nominator import Nominator
-from ksched_cli.framework.preemption import STATE_KEY, Preemption
+from ksched_cli.framework.preemption import STATE_KEY, Preemption, Victims
 from ksched_cli.framework.results import PreFilterOutcome
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.score_runner import total
@@ -252,4 +253,15 @@ class Pipeline:
             state, evaluation.pod, evaluation.statuses
         )
         self.extenders.check()
-        return result, status, state.data.get(STATE_KEY)
+        preemption: Preemption | None = state.data.get(STATE_KEY)
+        if result is not None and result.victims and status.is_success:
+            preemption = self._preemption_of(evaluation.framework, result)
+        return result, status, preemption
+
+    def _preemption_of(self, framework: Framework, result: PostFilterResult) -> Preemption:
+        """What a plugin that says no more than the node and the victims has decided."""
+        budgets = framework.handle.service(EvictionBudgets.of)
+        violated = budgets.pdb_violated_by(result.victims)
+        node = result.nominated_node or ""
+        victims = Victims(result.victims, len(violated), pdb_violated_by=violated)
+        return Preemption(candidates={node: victims}, node=node, victims=result.victims)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import Code, MalformedError, Status
@@ -73,6 +74,17 @@ def _check_names(result: object) -> None:
     nominated = getattr(result, "nominated_node", None)
     if nominated is not None:
         expect(nominated, str, "post_filter's nominated_node")
+
+
+def check_victims(victims: Sequence[object], node: str | None, snapshot: Snapshot) -> None:
+    """Raises MalformedError for victims that are not pods on the nominated node."""
+    expect(victims, tuple, "post_filter's victims")
+    row = snapshot.row.get(node or "")
+    on_node = {id(pod) for pod in snapshot.pods[row]} if row is not None else ()
+    for victim in victims:
+        if id(victim) not in on_node:
+            name = getattr(victim, "key", repr(victim))
+            raise MalformedError(f"post_filter's victim {name} is not on the nominated node")
 
 
 def checked_verdicts(verdicts: Verdicts, count: int) -> Verdicts:

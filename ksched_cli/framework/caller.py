@@ -22,6 +22,7 @@ from ksched_cli.cluster.snapshot import Column, Snapshot
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.answer_checks import (
     check_status,
+    check_victims,
     checked_permit,
     checked_result,
     checked_scores,
@@ -304,7 +305,10 @@ class PluginCaller:
             if plugin.name not in self.foreign:
                 return plugin.post_filter(state, pod, statuses)
             answer = self._call(plugin, statuses.snapshot, plugin.post_filter, state, pod, statuses)
-            return checked_result(answer, PostFilterResult, "post_filter")
+            result, status = checked_result(answer, PostFilterResult, "post_filter")
+            if result is not None:
+                check_victims(result.victims, result.nominated_node, statuses.snapshot)
+            return result, status
         except FAILURES as error:
             return None, Status.error(self.log.message(plugin.name, "postFilter", error, pod))
 

@@ -9,15 +9,16 @@ import inspect
 import os
 import sys
 import traceback
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pluggy
 
@@ -27,6 +28,9 @@ from ksched_cli.framework.hookspecs import API_ATTRIBUTE, PROJECT, Hooks
 from ksched_cli.framework.interface import API_VERSION, Plugin, Scope, points_of
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.framework.status import PluginError
+
+if TYPE_CHECKING:
+    from ksched_cli.cluster.custom_objects import PodMaker
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,13 @@ class Discovery:
 
     registry: Registry
     broken: tuple[Broken, ...]
+
+
+class Loaded(NamedTuple):
+    """What a source has. plugins: name → class; pod_makers: by kind"""
+
+    plugins: Mapping[str, Any]
+    pod_makers: Mapping[str, PodMaker] = MappingProxyType({})
 
 
 class UnfitError(Exception):
@@ -104,45 +115,54 @@ def discover(
 
     Raises UsageError where two sources have a plugin of the same name.
     """
-    entries = {entry.name: entry for entry in in_tree}
-    broken: list[Broken] = []
+    registration = _Registration({entry.name: entry for entry in in_tree})
     for point in entry_points(group=PROJECT):
-        _register_source(entries, broken, _origin(point), partial(_installed, point))
+        registration.add(_origin(point), partial(_installed, point))
     for source in sources:
         given = (classes or {}).get(source)
         load = partial(_by_hand, source) if given is None else partial(_by_class, given)
-        _register_source(entries, broken, source, load, is_requested=True)
-    return Discovery(Registry(entries.values()), tuple(broken))
+        registration.add(source, load, is_requested=True)
+    registry = Registry(registration.entries.values(), pod_makers=registration.pod_makers)
+    return Discovery(registry, tuple(registration.broken))
 
 
-def _register_source(
-    entries: dict[str, PluginEntry],
-    broken: list[Broken],
-    origin: str,
-    load: Callable[[], Mapping[str, Any]],
-    is_requested: bool = False,
-) -> None:
-    """Adds all plugins of one source to `entries`, or none and the reason to `broken`."""
-    try:
-        loaded = [_entry(name, plugin, origin) for name, plugin in load().items()]
-    except UnfitError as error:
-        broken.append(Broken(origin, str(error), is_requested))
-    except FAILURES as error:
-        raise_users_interrupt(error)
-        broken.append(Broken(origin, described(error), is_requested, traceback.format_exc()))
-    else:
-        for entry in loaded:
-            _add(entries, entry)
+@dataclass(slots=True)
+class _Registration:
+    """What the sources have so far."""
 
+    entries: dict[str, PluginEntry]
+    pod_makers: dict[str, PodMaker] = field(default_factory=dict)
+    broken: list[Broken] = field(default_factory=list)
 
-def _add(entries: dict[str, PluginEntry], entry: PluginEntry) -> None:
-    other = entries.get(entry.name)
-    if other is not None:
-        raise UsageError(
-            f'two plugins are named "{entry.name}": one from {other.origin}, one from '
-            f"{entry.origin}; uninstall or leave out one of them"
-        )
-    entries[entry.name] = entry
+    def add(self, origin: str, load: Callable[[], Loaded], *, is_requested: bool = False) -> None:
+        """Adds all that one source has, or nothing and the reason to `broken`. Raises UsageError
+        for what another source has, too."""
+        try:
+            loaded = load()
+            entries = [_entry(name, plugin, origin) for name, plugin in loaded.plugins.items()]
+        except UnfitError as error:
+            self.broken.append(Broken(origin, str(error), is_requested))
+            return
+        except FAILURES as error:
+            raise_users_interrupt(error)
+            detail = traceback.format_exc()
+            self.broken.append(Broken(origin, described(error), is_requested, detail))
+            return
+        for entry in entries:
+            other = self.entries.get(entry.name)
+            if other is not None:
+                raise UsageError(
+                    f'two plugins are named "{entry.name}": one from {other.origin}, one from '
+                    f"{entry.origin}; uninstall or leave out one of them"
+                )
+            self.entries[entry.name] = entry
+        twice = sorted(set(loaded.pod_makers) & set(self.pod_makers))
+        if twice:
+            raise UsageError(
+                f"{origin} makes pods of {', '.join(twice)}, as another source of plugins does; "
+                "uninstall or leave out one of them"
+            )
+        self.pod_makers |= loaded.pod_makers
 
 
 def _entry(name: str, plugin: Any, origin: str) -> PluginEntry:
@@ -177,7 +197,7 @@ def tried(discovery: Discovery) -> Discovery:
             entries.append(entry)
         else:
             broken.append(Broken(entry.origin, f"{entry.name} cannot be made: {problem}"))
-    registry = Registry(entries, discovery.registry.release)
+    registry = Registry(entries, discovery.registry.release, discovery.registry.pod_makers)
     return Discovery(registry, tuple(broken))
 
 
@@ -207,7 +227,7 @@ def _origin(point: EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}"
 
 
-def _installed(point: EntryPoint) -> Mapping[str, Any]:
+def _installed(point: EntryPoint) -> Loaded:
     module = point.load()
     if not hasattr(module, API_ATTRIBUTE):
         raise UnfitError(
@@ -216,24 +236,25 @@ def _installed(point: EntryPoint) -> Mapping[str, Any]:
     return _of_module(module)
 
 
-def _of_module(module: Any) -> Mapping[str, Any]:
-    """What the module's hook returns: plugin name → class. Raises UnfitError."""
+def _of_module(module: Any) -> Loaded:
+    """What the module's hooks return. Raises UnfitError."""
     version = getattr(module, API_ATTRIBUTE, API_VERSION)
     if version != API_VERSION:
         raise UnfitError(f"it is for plugin API {version}; this ksched has {API_VERSION}")
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(Hooks)
     manager.register(module)
-    answers: list[Mapping[str, Any]] = manager.hook.ksched_plugins()
-    if not answers:
+    plugins: list[Mapping[str, Any]] = manager.hook.ksched_plugins()
+    makers: list[Mapping[str, PodMaker]] = manager.hook.ksched_workloads()
+    if not plugins and not makers:
         raise UnfitError("it implements no hook ksched_plugins")
-    return {name: factory for answer in answers for name, factory in answer.items()}
+    return Loaded(dict(ChainMap(*map(dict, plugins))), dict(ChainMap(*map(dict, makers))))
 
 
 # -- by hand --------------------------------------------------------------------------------------
 
 
-def _by_hand(source: str) -> Mapping[str, Any]:
+def _by_hand(source: str) -> Loaded:
     """source: MODULE:NAME, FILE.py or FILE.py:NAME. Without a name, the plugins that the module's
     hook returns or, where it has no hook, all plugin classes that it defines."""
     module_name, name = _split(source)
@@ -248,8 +269,8 @@ def _by_hand(source: str) -> Mapping[str, Any]:
         plugin = getattr(module, name, None)
         if plugin is None:
             raise UnfitError(f"{module_name} has no {name}")
-        return {getattr(plugin, "name", name): plugin}
-    if hasattr(module, "ksched_plugins"):
+        return Loaded({getattr(plugin, "name", name): plugin})
+    if hasattr(module, "ksched_plugins") or hasattr(module, "ksched_workloads"):
         return _of_module(module)
     plugins = {
         member.name: member
@@ -261,11 +282,11 @@ def _by_hand(source: str) -> Mapping[str, Any]:
     }
     if not plugins:
         raise UnfitError("there is no plugin class with a name in it")
-    return plugins
+    return Loaded(plugins)
 
 
-def _by_class(plugin: type[Plugin]) -> Mapping[str, Any]:
-    return {getattr(plugin, "name", plugin.__name__): plugin}
+def _by_class(plugin: type[Plugin]) -> Loaded:
+    return Loaded({getattr(plugin, "name", plugin.__name__): plugin})
 
 
 def module_of_file(path: Path) -> ModuleType:

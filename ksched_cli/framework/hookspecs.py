@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
+
+if TYPE_CHECKING:
+    from ksched_cli.cluster.custom_objects import PodMaker
+
 
 PROJECT = "ksched"
 
@@ -22,4 +26,11 @@ class Hooks:
     @hookspec
     def ksched_plugins(self) -> Mapping[str, type[Any]]:
         """Plugin name → class, which is called with (args, handle) when a profile enables it."""
+        raise NotImplementedError
+
+    @hookspec
+    def ksched_workloads(self) -> Mapping[str, PodMaker]:
+        """Kind with its group, as "Farm.example.com" → a function from an object of that kind, as
+        plain data, to the manifests of all pods that its controller would make, with their names.
+        Those that the state has are left out."""
         raise NotImplementedError

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ksched_cli.framework.results import Scores, Verdicts
 
 # Incremented when a plugin written for the previous version might no longer work.
-API_VERSION = 1
+API_VERSION = 2
 
 # The range of normalized scores, both ends included.
 MIN_NODE_SCORE = 0
@@ -204,9 +204,11 @@ class FilterPlugin(Plugin):
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
     """nominated_node: the node that the pod is nominated to; "" clears its nomination; None leaves
-    the nomination as it is."""
+    the nomination as it is.
+    victims: pods on that node to evict, as DefaultPreemption's victims are; with Success only"""
 
     nominated_node: str | None = None
+    victims: tuple[PodInfo, ...] = ()
 
 
 class PostFilterPlugin(Plugin):

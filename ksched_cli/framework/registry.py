@@ -6,16 +6,19 @@ NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ksched_cli.config.effective import PluginTable
 from ksched_cli.config.in_tree_args import InTreeArgs
 from ksched_cli.framework.interface import Plugin, points_of
 from ksched_cli.kube.field_errors import FieldError
 from ksched_cli.kube.versions import Release, release_of
+
+if TYPE_CHECKING:
+    from ksched_cli.cluster.custom_objects import PodMaker
 
 IN_TREE_ORIGIN = "in-tree"
 
@@ -116,9 +119,16 @@ class PluginEntry:
 class Registry(PluginTable[PluginEntry]):
     """Plugin name → entry, in the order they were registered."""
 
-    def __init__(self, entries: Iterable[PluginEntry], release: Release | None = None) -> None:
-        """release: whose plugins these are; the newest that ksched knows by default."""
+    def __init__(
+        self,
+        entries: Iterable[PluginEntry],
+        release: Release | None = None,
+        pod_makers: Mapping[str, PodMaker] | None = None,
+    ) -> None:
+        """release: whose plugins these are; the newest that ksched knows by default. pod_makers: by
+        kind, of workloads that ksched does not know"""
         self._release = release or release_of()
+        self.pod_makers = pod_makers or {}
         self._entries = {entry.name: entry for entry in entries}
 
     def __getitem__(self, name: str) -> PluginEntry:
@@ -136,5 +146,6 @@ class Registry(PluginTable[PluginEntry]):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The kinds of custom objects that any of the plugins reads."""
-        return frozenset(kind for entry in self.values() for kind in entry.reads)
+        """The kinds of custom objects that any of the plugins reads, or makes pods of."""
+        read = (kind for entry in self.values() for kind in entry.reads)
+        return frozenset(read) | frozenset(self.pod_makers)

@@ -11,8 +11,9 @@ implement the plugins are loaded when a plugin is made, not before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.kube.gates import POD_GROUP_GATE, POD_GROUP_KINDS
@@ -28,6 +29,9 @@ from ksched_cli.plugins import (
     volume_binding,
     volume_restrictions,
 )
+
+if TYPE_CHECKING:
+    from ksched_cli.cluster.custom_objects import PodMaker
 
 
 def _file(
@@ -107,8 +111,12 @@ _LATER: tuple[PluginEntry, ...] = (
 )
 
 
-def registry_of(release: Release, others: Iterable[PluginEntry] = ()) -> Registry:
-    """The in-tree plugins of a release, and others that are not in-tree."""
+def registry_of(
+    release: Release,
+    others: Iterable[PluginEntry] = (),
+    pod_makers: Mapping[str, PodMaker] | None = None,
+) -> Registry:
+    """The in-tree plugins of a release, and others that are not in-tree. pod_makers: theirs"""
     rules = release.rules
     in_tree = [
         entry.in_release(release)
@@ -118,7 +126,7 @@ def registry_of(release: Release, others: Iterable[PluginEntry] = ()) -> Registr
     if not rules.pre_filters_node_name:
         names = [entry.name for entry in in_tree]
         in_tree.insert(names.index("NodeUnschedulable"), in_tree.pop(names.index("NodeName")))
-    return Registry((*in_tree, *others), release)
+    return Registry((*in_tree, *others), release, pod_makers)
 
 
 def kinds_read(registry: Registry, feature_gates: str) -> frozenset[str]:

@@ -232,7 +232,10 @@ class Opener:
                 state = self._read_live(run.live, reads)
             else:
                 state = self.inputs.load(run.states, reads)
-            self._states[key] = with_workloads(state) if run.workloads else state
+            if run.workloads:
+                makers = self.plugins(run).pod_makers
+                state = with_workloads(replace(state, pod_makers=makers) if makers else state)
+            self._states[key] = state
         return self._states[key]
 
     def kinds(self, run: Run) -> frozenset[str]:

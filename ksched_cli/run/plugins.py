@@ -41,4 +41,5 @@ def _last_line(broken: Broken) -> str:
 
 def in_release(registry: Registry, release: Release) -> Registry:
     """The same plugins as a release has them."""
-    return registry_of(release, [entry for entry in registry.values() if entry.is_foreign])
+    foreign = [entry for entry in registry.values() if entry.is_foreign]
+    return registry_of(release, foreign, registry.pod_makers)

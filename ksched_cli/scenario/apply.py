@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ksched_cli.cluster.change_record import Effect
+from ksched_cli.cluster.custom_objects import kind_with_group
 from ksched_cli.cluster.loading.kinds import KINDS, Kind, find_kind
 from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.objects import CronJob, KubeObject, Pod
@@ -35,6 +36,8 @@ from ksched_cli.scenario.node_evictions import evict_untolerating, remove_stray_
 from ksched_cli.scenario.objects import (
     Manifest,
     check_documents,
+    custom_key,
+    custom_objects_of,
     objects_of,
     plain_object,
     replaced,
@@ -99,6 +102,11 @@ class Apply(Change):
                 state, more = self._apply_to(state, kind, group)
                 effects += more
                 continue
+            custom = kind_with_group(version, name)
+            if custom in state.pod_makers or custom in state.others:
+                state, more = _with_custom(state, custom, group, self.namespace)
+                effects += more
+                continue
             for manifest in group:
                 subject = f"{name} {(manifest.get('metadata') or {}).get('name', '')}"
                 reason = "the scheduler does not read this kind"
@@ -161,6 +169,23 @@ class Apply(Change):
         if kind.namespaced:
             metadata["namespace"] = metadata.get("namespace") or self.namespace
         return metadata["namespace"] if kind.namespaced else "", metadata["name"]
+
+
+def _with_custom(
+    state: ClusterState, kind: str, manifests: Iterable[Manifest], namespace: str
+) -> Changed:
+    """Objects that only plugins read, as plain data; each replaces the one before it."""
+    name, _, _ = kind.partition(".")
+    effects = []
+    for manifest in manifests:
+        manifest["metadata"].setdefault("namespace", namespace)
+        key = custom_key(manifest)
+        before = custom_objects_of(state, kind).get(key)
+        state = replaced(state, kind, [manifest])
+        is_same = before == manifest
+        action = "created" if before is None else "unchanged" if is_same else "configured"
+        effects.append(Effect(f"{name} {'/'.join(key)}", action))
+    return state, effects
 
 
 def _run(state: ClusterState, cron_job: CronJob) -> Changed:

@@ -115,10 +115,11 @@ def objects_of(state: ClusterState, kind: Kind) -> dict[tuple[str, str], KubeObj
 
 def custom_objects_of(state: ClusterState, kind: str) -> dict[tuple[str, str], Plain]:
     """As `objects_of`, of a kind that only plugins read, as "PodGroup.scheduling.x-k8s.io"."""
-    return {_custom_key(manifest): manifest for manifest in state.others.get(kind, ())}
+    return {custom_key(manifest): manifest for manifest in state.others.get(kind, ())}
 
 
-def _custom_key(manifest: Plain) -> tuple[str, str]:
+def custom_key(manifest: Plain) -> tuple[str, str]:
+    """Namespace and name."""
     metadata = manifest.get("metadata") or {}
     return metadata.get("namespace") or "default", str(metadata.get("name"))
 
@@ -130,7 +131,7 @@ def replaced(state: ClusterState, kind: Kind | str, manifests: Iterable[Manifest
     if not manifests:
         return state
     if isinstance(kind, str):
-        objects = custom_objects_of(state, kind) | {_custom_key(each): each for each in manifests}
+        objects = custom_objects_of(state, kind) | {custom_key(each): each for each in manifests}
         return _with_custom(state, kind, objects)
     return with_objects(state, load_objects(state, manifests, f"a changed {kind.name}"))
 

@@ -7,8 +7,10 @@ Upstream: pkg/controller/{replicaset,statefulset,daemon,job,cronjob,deployment}.
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +18,7 @@ import msgspec
 from msgspec import Struct, field
 
 from ksched_cli.cluster.change_record import Effect
+from ksched_cli.cluster.custom_objects import Plain, PodMaker
 from ksched_cli.cluster.loading.state_warnings import state_warnings
 from ksched_cli.cluster.objects import (
     CronJob,
@@ -27,7 +30,8 @@ from ksched_cli.cluster.objects import (
     StatefulSet,
 )
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import InputError
+from ksched_cli.errors import InputError, PluginDefectError
+from ksched_cli.framework.failures import FAILURES, described, raise_users_interrupt
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.daemon_pods import daemon_model, should_run_on, target_node
 from ksched_cli.scenario.manifests import (
@@ -100,7 +104,7 @@ def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
         *state.daemon_sets.values(),
         *state.jobs.values(),
     )
-    if not any(bytes(workload.raw) for workload in workloads):
+    if not state.pod_makers and not any(bytes(workload.raw) for workload in workloads):
         return state, []
     plan = _Plan(state, OwnedPods.of(state.pods))
     _make_all(plan)
@@ -138,6 +142,9 @@ def _make_all(plan: _Plan) -> None:
             _make_deployment(plan, deployment)
     for daemon_set in _living(state.daemon_sets.values()):
         _make_daemons(plan, daemon_set)
+    for kind, make in state.pod_makers.items():
+        for custom in state.others.get(kind, ()):
+            _make_custom(plan, kind, make, custom)
     for job in _living(state.jobs.values()):
         _make_job(plan, job, plain_json(job.raw))
 
@@ -345,6 +352,37 @@ def cron_job_run(state: ClusterState, cron_job: CronJob) -> Manifest | None:
         ],
     }
     return {**template, "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
+
+
+def _make_custom(plan: _Plan, kind: str, make: PodMaker, workload: Plain) -> None:
+    """As many pods of a kind that a plugin knows as are not there. Raises PluginDefectError where
+    the plugin fails."""
+    name, _, _ = kind.partition(".")
+    metadata = workload["metadata"]
+    namespace = metadata.get("namespace") or "default"
+    text = f"{name} {namespace}/{metadata['name']}"
+    try:
+        pods = [deepcopy(dict(pod)) for pod in make(workload)]
+        named = {pod["metadata"]["name"]: pod for pod in pods}
+    except FAILURES as error:
+        raise_users_interrupt(error)
+        problem = f"the plugin that makes pods of {text} failed: {described(error)}"
+        raise PluginDefectError(problem, traceback.format_exc()) from error
+    key = (namespace, name, metadata["name"])
+    existing = [*plan.owned.active.get(key, ()), *plan.owned.ended.get(key, ())]
+    unnamed = len({pod.name for pod in existing} - set(named))
+    taken = names_in(plan.state.pods, namespace)
+    missing = [pod for each, pod in named.items() if each not in taken]
+    owner = {"apiVersion": workload["apiVersion"], "kind": name, "name": metadata["name"]}
+    for pod in missing:
+        pod |= {"apiVersion": "v1", "kind": "Pod"}
+        pod["metadata"] = {
+            "ownerReferences": [{**owner, "controller": True}],
+            **pod["metadata"],
+            "namespace": namespace,
+        }
+    missing = missing[: max(0, len(missing) - unnamed)]
+    plan.add(missing, text, len(missing))
 
 
 def with_workloads(state: ClusterState) -> ClusterState:

@@ -8,6 +8,7 @@ from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.state import ClusterState
 
 OTHER_FIELDS = {"others", "skipped", "whole_kinds", "taken", "warnings", "changes", "noticed_nodes"}
+OTHER_FIELDS |= {"pod_makers"}
 
 
 def test_every_kind_has_an_attribute_of_its_own() -> None:

@@ -121,7 +121,9 @@ def test_a_distribution_has_to_say_which_api_it_is_for() -> None:
 
 
 def test_a_distribution_without_the_hook_is_reported() -> None:
-    assert cause(bad=SimpleNamespace(KSCHED_API=1)) == "it implements no hook ksched_plugins"
+    assert (
+        cause(bad=SimpleNamespace(KSCHED_API=API_VERSION)) == "it implements no hook ksched_plugins"
+    )
 
 
 class Pointless:

@@ -217,7 +217,7 @@ class MutableCluster:
     ) -> None:
         """Becomes the cluster that had these, whatever was in this one: it was made of the state,
         and its pods came and went since. running: in the order that they had on their nodes"""
-        self._remake(state).close()
+        self._remake(replace(state, pod_makers=self.state.pod_makers)).close()
         self._services = self._handle.services
         self._list_bound()
         for key in tuple(self.bound):

@@ -16,6 +16,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Column, Rows, Snapshot
 from ksched_cli.framework.cluster_events import Registration
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.disruption_budgets import budgets_of
 from ksched_cli.framework.extender import ExtenderError, PreemptionExtender
 from ksched_cli.framework.fit_error import counts_message
 from ksched_cli.framework.handle import Handle
@@ -36,6 +37,7 @@ from ksched_cli.framework.preemption import (
     PreemptionRequest,
     Victims,
 )
+from ksched_cli.framework.preemption_trial import ineligible
 from ksched_cli.framework.status import SUCCESS, Code, Rejection, Status
 from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.default_preemption.args import DefaultPreemptionArgs
@@ -48,7 +50,7 @@ from ksched_cli.plugins.default_preemption.choice import (
     pick_one_node,
 )
 from ksched_cli.plugins.default_preemption.column_dry_run import ColumnDryRun
-from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions, budgets_of
+from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions
 from ksched_cli.plugins.default_preemption.dry_run_columns import DryRunColumns
 from ksched_cli.plugins.default_preemption.lower_pods import pod_columns
 from ksched_cli.plugins.default_preemption.pod_groups import GroupPreemption
@@ -80,16 +82,8 @@ class LowestPriorities:
         return self._column
 
 
-NEVER = "not eligible due to preemptionPolicy=Never."
-TERMINATING = "not eligible due to a terminating pod on the nominated node."
-NO_GROUP = "pod group for pod not found"
-PLACED_AS_GROUP = "not eligible due to placement-based pod group scheduling limitation"
-PREEMPTS_AS_GROUP = "not eligible due to workload aware preemption enabled"
 NO_CANDIDATE = "no candidate node for preemption"
 NOT_HELPFUL = Status.unresolvable("Preemption is not helpful for scheduling")
-
-DISRUPTION_TARGET = "DisruptionTarget"
-BY_SCHEDULER = "PreemptionByScheduler"
 
 
 class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPlugin):
@@ -135,7 +129,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
     def _preempt(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
     ) -> tuple[Preemption, PostFilterResult | None, Status]:
-        reason = self._ineligible(pod, filtered)
+        reason = ineligible(self._handle, pod, filtered)
         if reason:
             return Preemption(ineligible=reason), None, Status.unschedulable(reason)
         search = self._search(state, pod, filtered)
@@ -184,29 +178,6 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
         )
         status = self._success(choice.node, len(victims.pods))
         return chosen, PostFilterResult(choice.node), status
-
-    def _ineligible(self, pod: PodInfo, filtered: NodeStatuses) -> str:
-        """Why the pod may not preempt, or "". Upstream: PodEligibleToPreemptOthers."""
-        groups = self._handle.pod_groups
-        if groups is not None and pod.spec.scheduling_group is not None:
-            group = groups.get(pod)
-            if groups.places and group is None:
-                return NO_GROUP
-            if groups.places and group is not None and group.is_constrained:
-                return PLACED_AS_GROUP
-            if groups.preempts:
-                return PREEMPTS_AS_GROUP
-        if pod.spec.preemption_policy == "Never":
-            return NEVER
-        nominated = self._handle.nominator.node_of(pod)
-        row = self._snapshot.row.get(nominated)
-        if row is None or filtered.at(row).code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-            return ""
-        terminating = (
-            other.priority < pod.priority and _is_terminating_by_preemption(other)
-            for other in self._snapshot.pods[row]
-        )
-        return TERMINATING if any(terminating) else ""
 
     def _search(self, state: CycleState, pod: PodInfo, filtered: NodeStatuses) -> CandidateSearch:
         potential = filtered.rows_with(Code.UNSCHEDULABLE)
@@ -321,16 +292,6 @@ def _candidate_message(node: str, victims: int) -> Status:
 
 def _success(node: str, victims: int) -> Status:
     return SUCCESS
-
-
-def _is_terminating_by_preemption(pod: PodInfo) -> bool:
-    """Upstream: podTerminatingByPreemption. The first condition of the type decides."""
-    if not pod.pod.deleting:
-        return False
-    for condition in pod.pod.status.conditions:
-        if condition.type == DISRUPTION_TARGET:
-            return condition.status == "True" and condition.reason == BY_SCHEDULER
-    return False
 
 
 def call_extenders(

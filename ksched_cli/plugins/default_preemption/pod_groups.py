@@ -15,9 +15,10 @@ from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.framework.disruption_budgets import Budget
 from ksched_cli.framework.pod_groups import PlacedPod, PodGroup, PodGroups
 from ksched_cli.framework.status import SUCCESS, Status
-from ksched_cli.plugins.default_preemption.disruption_budgets import Budget, Disruptions
+from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions
 from ksched_cli.plugins.default_preemption.importance import start_time
 
 NEVER = Status.unschedulable("not eligible due to preemptionPolicy=Never.")

@@ -9,6 +9,7 @@ from hypothesis import given
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.disruption_budgets import budgets_of
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     FilterPlugin,
@@ -19,7 +20,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.status import SUCCESS, Status
-from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions, budgets_of
+from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions
 from ksched_cli.plugins.default_preemption.victims import DryRun
 from ksched_cli.testing import cluster, find, node, simulate, simulation
 from tests.narrowing import plugin_of, present

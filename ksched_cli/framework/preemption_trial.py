@@ -1,0 +1,119 @@
+"""What a preemption policy asks: may the pod preempt, would it fit without some pods, and which
+budgets would that violate?
+
+Upstream: plugins/defaultpreemption/default_preemption.go (PodEligibleToPreemptOthers,
+SelectVictimsOnNode).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.disruption_budgets import EvictionBudgets
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.status import SUCCESS, Code, Status
+
+NEVER = "not eligible due to preemptionPolicy=Never."
+TERMINATING = "not eligible due to a terminating pod on the nominated node."
+NO_GROUP = "pod group for pod not found"
+PLACED_AS_GROUP = "not eligible due to placement-based pod group scheduling limitation"
+PREEMPTS_AS_GROUP = "not eligible due to workload aware preemption enabled"
+DISRUPTION_TARGET = "DisruptionTarget"
+BY_SCHEDULER = "PreemptionByScheduler"
+
+
+class PreemptionTrial:
+    """Tries out, in post_filter, what evictions would come to; nobody is evicted.
+
+    handle: of the plugin; state, pod, filtered: what post_filter was given
+    """
+
+    def __init__(
+        self, handle: Handle, state: CycleState, pod: PodInfo, filtered: NodeStatuses
+    ) -> None:
+        self._handle, self._state, self._pod, self._filtered = handle, state, pod, filtered
+        self._budgets = handle.service(EvictionBudgets.of)
+
+    @property
+    def ineligible(self) -> str:
+        """Why the pod may not preempt, or "": its policy is Never, it is tried with its group, or
+        victims on the node that it is nominated to are still leaving."""
+        return ineligible(self._handle, self._pod, self._filtered)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes where evictions might help: those that a plugin rejected otherwise than for
+        good."""
+        names = self._handle.snapshot.names
+        rows = self._filtered.rows_with(Code.UNSCHEDULABLE)
+        return tuple(names[row] for row in rows.tolist())
+
+    def lower(self, node: str) -> tuple[PodInfo, ...]:
+        """The pods on a node whose priority is lower, which alone may be evicted."""
+        snapshot = self._handle.snapshot
+        on_node = snapshot.pods[snapshot.row[node]]
+        return tuple(pod for pod in on_node if pod.priority < self._pod.priority)
+
+    def status(self, node: str, without: Iterable[PodInfo]) -> Status:
+        """What Filter says of a node without these of its pods, and with those that are nominated
+        to it."""
+        handle, pod = self._handle, self._pod
+        framework = handle.framework
+        assert framework is not None, "set before any plugin is called"
+        filtering, row = framework.filtering, handle.snapshot.row[node]
+        fork, state = handle.snapshot.fork([row]), self._state.clone()
+        info = NodeInfo(fork, row)
+        for victim in without:
+            fork.remove(victim, row)
+            if filtering.concerns(state, pod, victim):
+                status = filtering.run_remove_pod(state, pod, victim, info)
+                if not status.is_success:
+                    return status
+        nodes = Nodes(fork, np.array([row], dtype=np.intp))
+        verdicts = filtering.run_with_nominated_pods(state, pod, nodes, {row: state})
+        return verdicts.statuses[verdicts.ids[0]] if verdicts.ids[0] else SUCCESS
+
+    def violated_budgets(self, victims: Sequence[PodInfo]) -> Mapping[str, tuple[str, ...]]:
+        """By UID, the victims whose eviction, after that of all before them, violates budgets, and
+        these as NAMESPACE/NAME."""
+        return self._budgets.pdb_violated_by(victims)
+
+
+def ineligible(handle: Handle, pod: PodInfo, filtered: NodeStatuses) -> str:
+    """Why the pod may not preempt, or "". Upstream: PodEligibleToPreemptOthers."""
+    groups = handle.pod_groups
+    if groups is not None and pod.spec.scheduling_group is not None:
+        group = groups.get(pod)
+        if groups.places and group is None:
+            return NO_GROUP
+        if groups.places and group is not None and group.is_constrained:
+            return PLACED_AS_GROUP
+        if groups.preempts:
+            return PREEMPTS_AS_GROUP
+    if pod.spec.preemption_policy == "Never":
+        return NEVER
+    nominated = handle.nominator.node_of(pod)
+    row = handle.snapshot.row.get(nominated)
+    if row is None or filtered.at(row).code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+        return ""
+    terminating = (
+        other.priority < pod.priority and _is_terminating_by_preemption(other)
+        for other in handle.snapshot.pods[row]
+    )
+    return TERMINATING if any(terminating) else ""
+
+
+def _is_terminating_by_preemption(pod: PodInfo) -> bool:
+    """Upstream: podTerminatingByPreemption. The first condition of the type decides."""
+    if not pod.pod.deleting:
+        return False
+    for condition in pod.pod.status.conditions:
+        if condition.type == DISRUPTION_TARGET:
+            return condition.status == "True" and condition.reason == BY_SCHEDULER
+    return False

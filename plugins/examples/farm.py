@@ -1,0 +1,20 @@
+"""A workload that ksched does not know: a Farm has so many workers."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ksched_cli.api import hookimpl
+
+KSCHED_API = 2
+
+
+def workers(farm: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """As the Farm's controller would make them."""
+    for number in range(farm["spec"]["workers"]):
+        name = f"{farm['metadata']['name']}-{number}"
+        yield {"metadata": {"name": name}, "spec": farm["spec"]["template"]}
+
+
+@hookimpl
+def ksched_workloads() -> Mapping[str, Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]]:
+    return {"Farm.example.com": workers}

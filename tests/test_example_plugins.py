@@ -1,0 +1,232 @@
+"""The plugins of docs/writing-a-plugin.md, each against a case that was worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fewest_restarts import FewestRestarts
+from gang import Gang
+from gpu_slots import GpuSlots
+from pod_quota import PodQuota
+from smallest_first import SmallestFirst
+
+from ksched_cli.api import (
+    CycleState,
+    NodeStatuses,
+    PluginDefectError,
+    PodInfo,
+    PostFilterResult,
+    Run,
+    Status,
+    UsageError,
+)
+from ksched_cli.testing import node, pod
+
+EXAMPLES = Path(__file__).parents[1] / "plugins" / "examples"
+FARM = EXAMPLES / "farm.py"
+WITHOUT_DEFAULT = {
+    "profiles": [
+        {
+            "plugins": {
+                "postFilter": {
+                    "enabled": [{"name": "FewestRestarts"}],
+                    "disabled": [{"name": "DefaultPreemption"}],
+                }
+            }
+        }
+    ]
+}
+# On `many` three pods of the lowest priority have to go, on `one` a single pod of a higher one.
+EVICTING = [
+    node("many", cpu=3),
+    node("one", cpu=3),
+    *(pod(f"small-{number}", cpu=1, node="many", priority=1) for number in range(3)),
+    pod("large", cpu=3, node="one", priority=5),
+    pod("vip", cpu=3, priority=9),
+]
+
+
+def budget(allowed: int, **labels: str) -> dict[str, object]:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "budget", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": labels}, "minAvailable": 1},
+        "status": {"disruptionsAllowed": allowed},
+    }
+
+
+def test_fewest_restarts_evicts_one_pod_where_the_default_evicts_three() -> None:
+    default = Run(state=EVICTING)
+    own = default.with_(config=WITHOUT_DEFAULT, plugins=[FewestRestarts])
+    assert default.schedule().evicted == tuple(f"default/small-{number}" for number in range(3))
+    assert own.schedule().evicted == ("default/large",)
+    assert own.schedule().placements == {"default/vip": "one"}
+
+
+def test_fewest_restarts_is_explained_by_preempt() -> None:
+    run = Run(
+        state=[*EVICTING[:-2], pod("large", cpu=3, node="one", priority=5, labels={"app": "db"}),
+               EVICTING[-1], budget(0, app="db")],
+        config=WITHOUT_DEFAULT,
+        plugins=[FewestRestarts],
+    )  # fmt: skip
+    answer = run.preempt("vip")
+    assert (answer.node, answer.victims) == ("one", ("default/large",))
+    assert answer.candidates[0].victims[0].violates == ("default/budget",)
+
+
+def test_fewest_restarts_respects_grace_periods_over_time() -> None:
+    timeline = [{"at": 1, "pod": EVICTING[-1]}]
+    run = Run(state=EVICTING[:-1], config=WITHOUT_DEFAULT, plugins=[FewestRestarts])
+    pods = run.replay(timeline).to_frame().set_index("pod")
+    assert pods.loc["default/vip", ["node", "placed", "attempts"]].tolist() == ["one", 31, 2]
+
+
+def test_victims_of_another_node_are_a_failure_of_the_plugin() -> None:
+    class Confused(FewestRestarts):
+        def post_filter(
+            self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
+        ) -> tuple[PostFilterResult | None, Status]:
+            result, status = super().post_filter(state, pod, filtered)
+            return PostFilterResult("many", result.victims if result else ()), status
+
+    result = Run(state=EVICTING, config=WITHOUT_DEFAULT, plugins=[Confused]).schedule()
+    assert result.undecided == ("default/vip",)
+    assert result.defects[0].problem == (
+        "post_filter's victim default/large is not on the nominated node"
+    )
+
+
+# -- queue order ----------------------------------------------------------------------------------
+
+SORTING = {
+    "profiles": [
+        {
+            "plugins": {
+                "queueSort": {"enabled": [{"name": "SmallestFirst"}], "disabled": [{"name": "*"}]}
+            }
+        }
+    ]
+}
+
+
+def test_smallest_first_places_three_small_pods_where_the_default_places_a_large_one() -> None:
+    small = [pod(f"small-{number}", cpu=1) for number in range(3)]
+    run = Run(state=[node("n", cpu=3), pod("large", cpu=3), *small])
+    own = run.with_(config=SORTING, plugins=[SmallestFirst])
+    assert [*run.schedule().placements] == ["default/large"]
+    assert own.schedule().pending == ("default/large",)
+    urgent = own.with_(changes=[{"apply": pod("urgent", cpu=3, priority=1)}])
+    assert [*urgent.schedule().placements] == ["default/urgent"]
+
+
+# -- gangs ----------------------------------------------------------------------------------------
+
+
+def member(name: str, gang: str, size: int) -> dict[str, object]:
+    return pod(name, cpu=1, labels={"example.com/gang": gang, "example.com/gang-size": str(size)})
+
+
+def test_a_gang_is_bound_whole_or_not_at_all() -> None:
+    pods = [
+        *(member(f"pair-{number}", "pair", 2) for number in range(2)),
+        *(member(f"trio-{number}", "trio", 3) for number in range(3)),
+        pod("single", cpu=1),
+    ]
+    result = Run(state=[node("n", cpu=4), *pods], plugins=[Gang]).schedule()
+    # The pair takes 2 of 4, two of the trio wait on the others, and give them back.
+    assert [*result.placements] == ["default/pair-0", "default/pair-1", "default/single"]
+    assert result.pending == tuple(f"default/trio-{number}" for number in range(3))
+
+
+def test_a_gang_that_fits_waits_for_its_last_member() -> None:
+    events = [{"at": at, "pod": member(f"trio-{at}", "trio", 3)} for at in (0, 10, 20)]
+    rows = Run(state=[node("n", cpu=4)], plugins=[Gang]).replay(events).to_frame()
+    assert rows["placed"].tolist() == [20, 20, 20]
+
+
+# -- notes ----------------------------------------------------------------------------------------
+
+
+def gpu_pod(name: str, count: int) -> dict[str, object]:
+    return pod(name, requests={"nvidia.com/gpu": count})
+
+
+def test_slots_are_noted_and_free_again_when_their_pod_leaves() -> None:
+    gpus = node("gpus", resources={"nvidia.com/gpu": 4})
+    run = Run(state=[gpus, gpu_pod("a", 1), gpu_pod("b", 2)], plugins=[GpuSlots])
+    assert run.schedule().notes == {"default/a": {"slots": [0]}, "default/b": {"slots": [1, 2]}}
+    opened = run.open()
+    assert len(list(opened)) == 2
+    opened.change("delete pod/a")
+    opened.put(gpu_pod("c", 2))
+    assert [attempt.notes for attempt in opened] == [{"slots": [0, 3]}]
+
+
+# -- an own kind ----------------------------------------------------------------------------------
+
+
+def quota(pods: int) -> dict[str, object]:
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "PodQuota",
+        "metadata": {"name": "quota", "namespace": "default"},
+        "spec": {"pods": pods},
+    }
+
+
+def test_a_pod_waits_for_the_quota_and_is_tried_when_it_grows() -> None:
+    run = Run(state=[node("n"), pod("a"), pod("b"), quota(1)], plugins=[PodQuota])
+    assert "the namespace has 1 pods already" in run.schedule().messages["default/b"]
+    events = [{"at": 50, "put": node("other")}, {"at": 100, "put": quota(2)}]
+    rows = run.replay(events).to_frame().set_index("pod")
+    assert rows.loc["default/b", ["placed", "attempts"]].tolist() == [100, 2]
+
+
+# -- a workload -----------------------------------------------------------------------------------
+
+
+def farm(workers: int) -> dict[str, object]:
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "Farm",
+        "metadata": {"name": "farm", "namespace": "default"},
+        "spec": {"workers": workers, "template": pod("any", cpu=1)["spec"]},
+    }
+
+
+def test_pods_of_a_farm_are_made_but_for_those_that_are_there() -> None:
+    running = pod("farm-0", cpu=1, node="n")
+    run = Run(state=[node("n"), farm(3), running], plugins=[FARM])
+    result = run.schedule()
+    assert result.placements == {"default/farm-1": "n", "default/farm-2": "n"}
+    assert "2 for Farm default/farm" in result.warnings[-1]
+    assert run.with_(workloads=False).schedule().placements == {}
+
+
+def test_a_farm_that_grows_gets_more_pods() -> None:
+    run = Run(state=[node("n"), farm(1)], plugins=[FARM])
+    grown = run.with_(changes=[{"apply": farm(4)}])
+    assert len(grown.schedule().placements) == 4
+
+
+def test_a_farm_that_its_plugin_cannot_read_is_an_error_of_the_plugin() -> None:
+    broken = {**farm(1), "spec": {}}
+    run = Run(state=[node("n"), broken], plugins=[FARM])
+    with pytest.raises(PluginDefectError, match="makes pods of Farm default/farm failed: KeyError"):
+        run.schedule()
+
+
+def test_two_sources_may_not_make_pods_of_one_kind(tmp_path: Path) -> None:
+    copy = tmp_path / "copy_of_farm.py"
+    copy.write_text((EXAMPLES / "farm.py").read_text())
+    with pytest.raises(UsageError, match=r"makes pods of Farm\.example\.com, as another source"):
+        Run(state=[node("n")], plugins=[str(EXAMPLES / "farm.py"), str(copy)]).schedule()
+
+
+def test_each_is_under_sixty_lines() -> None:
+    files = sorted(EXAMPLES.glob("*.py"))
+    assert len(files) == 6
+    assert all(len(file.read_text().splitlines()) < 60 for file in files)
