@@ -26,7 +26,6 @@ def lines_of(call: Call) -> int:
         return trace
 
     former = sys.gettrace()  # a measurement of coverage goes on afterwards
-    gc.collect()
     gc.disable()  # what ends with garbage of other tests is no line of the call
     sys.settrace(trace)
     try:
@@ -40,7 +39,6 @@ def lines_of(call: Call) -> int:
 
 def seconds_of(call: Call) -> float:
     """Seconds of the processor that a call takes, whatever it raises for its input."""
-    gc.collect()
     gc.disable()
     began = time.thread_time()
     try:

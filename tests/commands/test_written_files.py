@@ -94,7 +94,7 @@ def test_a_pipe_is_written_to(name: str, ksched: Ksched, tmp_path: Path) -> None
     reader.start()
     code, _, err = ksched(*WRITERS[name](tmp_path, str(pipe)))
     assert code in (0, 1), err
-    reader.join(timeout=10)
+    reader.join()
     assert texts
     assert texts[0]
     assert pipe.is_fifo()

@@ -4,7 +4,6 @@ import json
 import runpy
 import threading
 from functools import cache
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from ksched_cli.kube.gates import POD_GROUP_KINDS
 from ksched_cli.kube.versions import MINORS, release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.testing import check
+from tests.extenders.servers import QuietServer
 
 HERE = Path(__file__).parent
 SCHEMA = HERE.parent.parent / "schemas" / "schedule_result.json"
@@ -48,7 +48,7 @@ def parameter(case: Path, minor: str) -> ParameterSet:
 def extender_port() -> str:
     """Where the cases' extender answers in this process: workers side by side need a port each."""
     handler = runpy.run_path(str(HERE / "extender.py"))["Handler"]
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = QuietServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return str(server.server_port)
 

@@ -10,8 +10,9 @@ from http.server import BaseHTTPRequestHandler
 from ksched_cli.extenders.errors import TIMEOUT
 from tests.extenders.servers import Answer, Code, Raw
 
-# httpTimeout, where the answer is slow and where it is not.
-QUICK, PATIENT = "300ms", "7s"
+# httpTimeout, where only that ends the call, where headers have to come before it, and where the
+# answer ends the call.
+QUICK, LONGER, PATIENT = "300ms", "1s", "60s"
 
 
 def reset(handler: BaseHTTPRequestHandler) -> None:
@@ -34,8 +35,10 @@ def reset_in_the_middle(handler: BaseHTTPRequestHandler) -> None:
     reset(handler)
 
 
-def sleep(handler: BaseHTTPRequestHandler) -> None:
-    time.sleep(1)
+def silence(handler: BaseHTTPRequestHandler) -> None:
+    """Says nothing until the other side gives up."""
+    with suppress(OSError):
+        handler.connection.recv(1)
 
 
 def drip(handler: BaseHTTPRequestHandler) -> None:
@@ -44,17 +47,15 @@ def drip(handler: BaseHTTPRequestHandler) -> None:
     handler.send_header("Content-Length", "1000")
     handler.end_headers()
     with suppress(OSError):
-        for _ in range(40):
+        for _ in range(400):
             handler.wfile.write(b" ")
-            handler.wfile.flush()
             time.sleep(0.05)
 
 
 def drip_headers(handler: BaseHTTPRequestHandler) -> None:
     with suppress(OSError):
-        for _ in range(40):
+        for _ in range(400):
             handler.wfile.write(b"H")
-            handler.wfile.flush()
             time.sleep(0.05)
 
 
@@ -80,14 +81,14 @@ def endless(handler: BaseHTTPRequestHandler) -> None:
 # 64 MiB of spaces.
 BOMB = gzip.compress(b" " * (64 << 20))
 # What only the timeout ends.
-SLOW = {"a slow answer", "an answer byte by byte", "headers byte by byte"}
+SLOW = {"no answer": QUICK, "an answer byte by byte": LONGER, "headers byte by byte": QUICK}
 # How it fails, the answer, a part of the message.
 FAILURES: dict[str, tuple[Answer, str]] = {
     "a reset": (Raw(reset), "connection reset by peer"),
     "a closed connection": (Raw(lambda handler: None), "EOF"),
     "an answer broken off": (Raw(break_off), "unexpected EOF"),
     "a reset in the middle": (Raw(reset_in_the_middle), "connection reset by peer"),
-    "a slow answer": (Raw(sleep), TIMEOUT),
+    "no answer": (Raw(silence), TIMEOUT),
     "an answer byte by byte": (Raw(drip), "while reading body"),
     "headers byte by byte": (Raw(drip_headers), TIMEOUT),
     "a gigabyte": (Raw(gigabyte), "the answer is longer than"),

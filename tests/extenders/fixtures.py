@@ -56,8 +56,8 @@ def serve() -> Iterator[Serve]:
 
 
 def config_text(*extenders: dict[str, Any], **fields: Any) -> str:
-    """A configuration with these extenders; http_timeout is short, for no test waits long."""
-    timed = [{"httpTimeout": "10s", **extender} for extender in extenders]
+    """A configuration with these extenders, which are waited for longer than any takes."""
+    timed = [{"httpTimeout": "60s", **extender} for extender in extenders]
     return json.dumps({"apiVersion": API_VERSION, "kind": KIND, "extenders": timed, **fields})
 
 

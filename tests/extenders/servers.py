@@ -48,7 +48,7 @@ class Server:
     def __init__(self, answers: Mapping[str, Answer], tls: ssl.SSLContext | None = None) -> None:
         self.answers = dict(answers)
         self.calls: list[ReceivedCall] = []
-        self._http = _HTTPServer(("127.0.0.1", 0), self._handler())
+        self._http = QuietServer(("127.0.0.1", 0), self._handler())
         if tls is not None:
             self._http.socket = tls.wrap_socket(
                 self._http.socket, server_side=True, do_handshake_on_connect=False
@@ -100,9 +100,12 @@ class Server:
         return Handler
 
 
-class _HTTPServer(ThreadingHTTPServer):
-    def handle_error(self, *args: object) -> None:
-        """Clients that break off are part of the tests."""
+class QuietServer(ThreadingHTTPServer):
+    """Clients that break off, and handshakes that fail, are part of the tests: no traceback."""
+
+    request_queue_size = 128  # a recorder watches all resources at once
+
+    def handle_error(self, *args: object) -> None: ...
 
 
 def unused_port() -> int:

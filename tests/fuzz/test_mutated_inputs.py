@@ -1,8 +1,8 @@
 """Mutated inputs break no rule that holds for any input; those that once did are cases here."""
 
 import json
+import math
 import sys
-import time
 from pathlib import Path
 from types import FrameType
 
@@ -28,7 +28,7 @@ def test_a_few_mutated_inputs_break_no_rule(subject: Subject, tmp_path: Path) ->
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
 def test_mutated_texts_are_read_or_refused(function: Function) -> None:
-    counts = run_function(function, range(100), time.monotonic() + 60)
+    counts = run_function(function, range(100), math.inf)
     assert counts.keys() <= {"inputs", "read", "refused"}, counts
     assert counts["inputs"] == 100 + len(grown_texts(function.name))
 

@@ -7,12 +7,14 @@ import ssl
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
+
+from tests.extenders.servers import QuietServer
 
 Manifest = dict[str, Any]
 
@@ -108,7 +110,7 @@ class ApiServer:
         # What was published: revision, kind, type and object.
         self.events: list[tuple[int, str, str, Manifest]] = []
         self.published = threading.Condition()
-        self._http = _QuietServer(("127.0.0.1", 0), self._handler())
+        self._http = QuietServer(("127.0.0.1", 0), self._handler())
         if tls is not None:
             self._http.socket = tls.wrap_socket(
                 self._http.socket, server_side=True, do_handshake_on_connect=False
@@ -310,15 +312,6 @@ class _WatchHandler(BaseHTTPRequestHandler):
 def _identity(obj: Manifest) -> tuple[str, str, str]:
     metadata = obj["metadata"]
     return obj["kind"], metadata.get("namespace", ""), metadata["name"]
-
-
-class _QuietServer(ThreadingHTTPServer):
-    """Clients that go away, and handshakes that fail, are no errors here."""
-
-    request_queue_size = 128  # a recorder watches all resources at once
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        pass
 
 
 def failure(status: int, message: str) -> tuple[int, Manifest]:

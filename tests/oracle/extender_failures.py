@@ -54,7 +54,7 @@ REQUESTS = {
     "preemptVerb": "900m",
     "bindVerb": "100m",
 }
-SHORT = "800ms"  # less than a slow answer takes
+SHORT = "800ms"  # for what only the timeout ends
 # Answers longer than ksched's limit; kube-scheduler reads on.
 ENDLESS = ("a gigabyte", "an endless answer", "a gzip bomb")
 

@@ -168,7 +168,7 @@ def test_no_other_process_is_let_into_the_workers_of_this_machine(read: Sweep) -
         strangers = ((address.replace("tls", "tcp"), None), (address, Security.temporary()))
         for other, security in strangers:
             with pytest.raises(OSError, match=r"closed|TLS"):
-                Client(other, security=security, timeout=1)
+                Client(other, security=security, timeout=60)
 
 
 def test_a_cluster_that_does_not_answer_is_named(

@@ -164,13 +164,14 @@ class Bench:
         scaling: Plain | None = None,
         draws: bool = False,
         at_once: bool = False,
+        until: int = 700,
         **cluster: Any,
     ) -> None:
         self.draws, self.at_once, self.cluster = draws, at_once, cluster
         self.state = state_of(folder, *objects)
         self.autoscaler = None if scaling is None else autoscaler_of(folder, self.state, scaling)
         self.path = folder / "timeline.json"
-        header = {"apiVersion": "ksched/v1", "kind": "Timeline", "until": 700}
+        header = {"apiVersion": "ksched/v1", "kind": "Timeline", "until": until}
         self.path.write_text(json.dumps({**header, "events": list(events)}))
 
     def start(self, records: list[PodRecord], stop_after: int = -1) -> Replay:

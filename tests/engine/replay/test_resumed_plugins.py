@@ -34,7 +34,8 @@ def test_extenders_are_asked_the_same_after_an_interruption(tmp_path: Path, serv
         return {"nodes": data["nodes"]}
 
     server = serve({"/filter": answer})
-    bench = Bench(tmp_path, extenders=[{"urlPrefix": server.url, "filterVerb": "filter"}])
+    extender = {"urlPrefix": server.url, "filterVerb": "filter"}
+    bench = Bench(tmp_path, until=60, extenders=[extender])
     bench.start([]).run()
     calls = [call.data for call in server.calls]
     server.calls.clear()
