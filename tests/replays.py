@@ -24,6 +24,7 @@ from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.scenario.autoscaler_file import read_autoscaler
 from ksched_cli.scenario.node_groups import AutoscalerSettings
+from ksched_cli.scenario.prices import read_prices
 from ksched_cli.scenario.timeline import read_timeline
 
 Plain = dict[str, Any]
@@ -107,16 +108,22 @@ def replay_of(
 ) -> Replay:
     """The events on a cluster of the objects, not begun yet, with its attempts traced.
 
-    autoscaler: the content of a file of that kind; header: fields of the timeline
+    autoscaler: the content of a file of that kind; header: fields of the timeline, and `prices` as
+    --price has them
     """
-    state = state_of(folder, *objects)
+    state, prices = state_of(folder, *objects), read_prices(header.pop("prices", ()))
     scaling = None if autoscaler is None else autoscaler_of(folder, state, autoscaler)
     path = folder / "timeline.json"
     document = {"apiVersion": "ksched/v1", "kind": "Timeline", **header, "events": events}
     path.write_bytes(msgspec.json.encode(document))
     timeline = read_timeline(str(path), state)
     options = ReplayOptions(
-        timeline.start, timeline.until, traces=True, on_record=on_record, autoscaler=scaling
+        timeline.start,
+        timeline.until,
+        traces=True,
+        on_record=on_record,
+        autoscaler=scaling,
+        prices=prices,
     )
     cluster = cluster_of(state, gates, extenders=extenders, minor=minor)
     return Replay(cluster, timeline.events(), options, share_read=timeline.share_read)

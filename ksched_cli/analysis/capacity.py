@@ -14,7 +14,7 @@ from itertools import chain, count, islice, permutations
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
-from msgspec import field, structs
+from msgspec import UNSET, UnsetType, field, structs
 
 from ksched_cli.analysis.attempts import PluginStatus
 from ksched_cli.analysis.named_objects import find_pod
@@ -28,12 +28,14 @@ from ksched_cli.engine.engine import Focus
 from ksched_cli.engine.queue import Entry, for_other_scheduler
 from ksched_cli.engine.records import Attempt, RunRecord
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.errors import UsageError
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import Run
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.nodes import AddNodes
+from ksched_cli.scenario.prices import NO_PRICES, Prices
 from ksched_cli.scenario.replicas import next_replicas, pod_or_workload, workload_target
 from ksched_cli.scenario.targets import Target
 
@@ -103,6 +105,7 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     like: the nodes that may be copied
     nodes_needed: null where no number helps
     mix: node → how many copies of it, for the pods that are helped; empty where none is
+    per_hour: what these copies cost an hour, where prices are given
     limited_by: then, why a pod that stays pending does
     helped: pods that get a node
     not_helped: pods that stay pending with any number of nodes
@@ -117,6 +120,7 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     like: tuple[str, ...]
     nodes_needed: Count | None
     mix: Mapping[str, Count] = field(default_factory=dict)
+    per_hour: float | UnsetType = UNSET
     limited_by: str = ""
     helped: tuple[HelpedGroup, ...] = ()
     not_helped: tuple[PendingGroup, ...] = ()
@@ -376,9 +380,14 @@ Attempted = tuple[RunRecord, tuple[PendingGroup, ...]]
 
 
 def nodes_needed_by(
-    opener: Opener, run: Run, simulation: Simulation, likes: Sequence[str]
+    opener: Opener,
+    run: Run,
+    simulation: Simulation,
+    likes: Sequence[str],
+    prices: Prices = NO_PRICES,
 ) -> NodesNeeded:
-    """simulation: of the Run, whose state is run with more and more nodes; it notes the defects."""
+    """simulation: of the Run, whose state is run with more and more nodes; it notes the defects
+    prices: of nodes; where there are any, each of `likes` has one. Raises UsageError."""
 
     def run_with(mix: Mix) -> Attempted:
         changes = [
@@ -393,18 +402,36 @@ def nodes_needed_by(
         simulation.caller.defects.update(larger.caller.defects)
         return record, groups
 
-    return nodes_needed(likes, run_with)
+    return nodes_needed(likes, run_with, _prices_of(likes, simulation, prices))
 
 
-def nodes_needed(likes: Sequence[str], run_with: Callable[[Mix], Attempted]) -> NodesNeeded:
-    """run_with: a run of the state with so many copies of each of the nodes `likes`.
+def _prices_of(likes: Sequence[str], simulation: Simulation, prices: Prices) -> list[float]:
+    """What a copy of each node costs an hour; nothing without prices. Raises UsageError."""
+    nodes = {node.name: node for node in simulation.state.nodes}
+    listed: list[float] = []
+    for like in likes if prices.listed else ():
+        price = prices.of_node(nodes[like]) if like in nodes else None
+        if price is None and like in nodes:
+            raise UsageError(f"--price gives {like} of --like no price, as in --price {like}=N")
+        listed.append(0 if price is None else price.price.per_hour)
+    return listed
+
+
+def nodes_needed(
+    likes: Sequence[str],
+    run_with: Callable[[Mix], Attempted],
+    prices: Sequence[float] = (),
+) -> NodesNeeded:
+    """run_with: a run of the state with so many copies of each of the nodes `likes`
+    prices: what a copy of each costs; the cheapest mix is searched for then, else the fewest nodes
 
     Pods that as many nodes as there are pods do not help are left out of the search. Of several
-    kinds, the numbers are made as small as they can be one after the other, in every order; up to
-    LINEAR_MAX nodes, every mix of one node less has been run. Both the answer and one node less of
-    a kind have been. Beyond LINEAR_MAX, a smaller number that helps where a larger one does not is
-    not searched for.
+    kinds, the numbers are made as small as they can be one after the other, in every order; then
+    every mix of up to LINEAR_MAX nodes that is better is run, but for parts of one that does not
+    help. Both the answer and one node less of a kind have been run. Beyond LINEAR_MAX, a smaller
+    number that helps where a larger one does not is not searched for.
     """
+    weights = prices or (1,) * len(likes)
     records: dict[Mix, RunRecord] = {}
 
     def run(mix: Mix) -> tuple[PendingGroup, ...]:
@@ -428,11 +455,12 @@ def nodes_needed(likes: Sequence[str], run_with: Callable[[Mix], Attempted]) -> 
 
     is_helped = not helps(none)
     if is_helped:
-        best = _fewest(best, helps)
+        best = _best(best, helps, weights)
     return NodesNeeded(
         like=tuple(likes),
         nodes_needed=None if rest else sum(best),
         mix=dict(zip(likes, best, strict=True)) if is_helped else {},
+        per_hour=round(_price(best if is_helped else none, prices), 6) if prices else UNSET,
         limited_by=_why_pending(last) if rest else "",
         helped=tuple(_helped(waiting, rest, records)),
         not_helped=hopeless if rest else (),
@@ -444,21 +472,38 @@ def nodes_needed(likes: Sequence[str], run_with: Callable[[Mix], Attempted]) -> 
     )
 
 
-def _fewest(most: Mix, helps: Callable[[Mix], bool]) -> Mix:
-    """The mix of the fewest nodes that helps, as far as it is searched for. most: one that does"""
+def _best(most: Mix, helps: Callable[[Mix], bool], weights: Sequence[float]) -> Mix:
+    """The mix of the least weight that helps, of equal ones that of the fewest nodes, as far as it
+    is searched for. most: one that does"""
+
+    def rank(mix: Mix) -> tuple[float, int]:
+        return _price(mix, weights), sum(mix)
+
     reduced = []
     for order in permutations(range(len(most))):
         mix = most
         for kind in order:
             mix = _reduced(mix, kind, helps)
         reduced.append(mix)
-    best = min(reduced, key=sum)
-    while 0 < sum(best) <= LINEAR_MAX:
-        smaller = next(filter(helps, _mixes(sum(best) - 1, len(most))), None)
-        if smaller is None:
-            break
-        best = smaller
+    best = min(reduced, key=rank)
+    useless: list[Mix] = []
+    mixes = (mix for nodes in range(LINEAR_MAX, 0, -1) for mix in _mixes(nodes, len(most)))
+    for mix in sorted(mixes, key=rank, reverse=True):
+        if rank(mix) >= rank(best) or any(_is_part(mix, larger) for larger in useless):
+            continue
+        if helps(mix):
+            best = mix
+        else:
+            useless.append(mix)
     return best
+
+
+def _price(mix: Mix, prices: Sequence[float]) -> float:
+    return sum(count * price for count, price in zip(mix, prices, strict=True))
+
+
+def _is_part(mix: Mix, larger: Mix) -> bool:
+    return all(count <= more for count, more in zip(mix, larger, strict=True))
 
 
 def _reduced(mix: Mix, kind: int, helps: Callable[[Mix], bool]) -> Mix:

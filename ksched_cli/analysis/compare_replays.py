@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
 
+from ksched_cli.analysis.replay_cost import ReplayCost
 from ksched_cli.analysis.replay_figures import (
     WaitingTimes,
     replay_figures,
@@ -98,6 +99,7 @@ class ReplaySideResult(Part, frozen=True):
     waiting: for a node; pods that still wait at the end count with the time so far
     pending_hours: the hours that pods were without a node, added up; gated pods do not count
     nodes: how many there were over time
+    cost: of the nodes, where prices are given
     autoscaler: with --autoscaler
     most_pending: at one moment
     """
@@ -112,6 +114,7 @@ class ReplaySideResult(Part, frozen=True):
     waiting: WaitingTimes
     pending_hours: Hours
     nodes: NodeRange
+    cost: ReplayCost | UnsetType = UNSET
     autoscaler: ScalingResult | UnsetType = UNSET
     most_pending: Annotated[int, HIDDEN] = 0
 
@@ -129,6 +132,7 @@ class ReplaySideResult(Part, frozen=True):
             waiting_groups(replay).all,
             replay_figures(replay, usage).pending_hours,
             NodeRange.of(replay.nodes, replay.clock.now),
+            ReplayCost.of(replay) or UNSET,
             scaling_of(replay) or UNSET,
             int(usage.pending.max()),
         )

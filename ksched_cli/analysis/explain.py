@@ -11,7 +11,7 @@ from math import inf
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from msgspec import field
+from msgspec import UNSET, UnsetType, field
 from msgspec.structs import replace
 
 from ksched_cli.analysis.attempts import NodeRejection, PluginStatus, status_of
@@ -25,6 +25,7 @@ from ksched_cli.analysis.reasons import (
     funnel,
     reasons,
 )
+from ksched_cli.analysis.scale_up import ScaleUp
 from ksched_cli.analysis.turn import take_turn
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.pod_info import PodInfo
@@ -92,6 +93,7 @@ class Explanation(StateAnswer, frozen=True, kw_only=True):
              first
     funnel: how many nodes the plugins leave, one after the other in the order in which they are
             asked
+    scale_up: what an autoscaler would do for it, where one was given and the pod has no node
     nodes: by name: all nodes, or those that --node and --top select, with the one to take
     requested: the nodes that were asked about by name
     node_count: how many nodes the cluster has
@@ -125,6 +127,7 @@ class Explanation(StateAnswer, frozen=True, kw_only=True):
     nodes_to_find: Count = 0
     reasons: tuple[Reason, ...] = ()
     funnel: tuple[FilterStep, ...] = ()
+    scale_up: ScaleUp | UnsetType = UNSET
     nodes: tuple[NodeExplanation, ...] = ()
     notes: tuple[str, ...] = ()
     requested: Annotated[tuple[str, ...], HIDDEN] = ()

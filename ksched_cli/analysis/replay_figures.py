@@ -14,6 +14,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
+from ksched_cli.analysis.replay_cost import ReplayCost
 from ksched_cli.analysis.usage_over_time import DIGITS, UsageOverTime
 from ksched_cli.engine.replay.history import Waits
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
@@ -26,11 +27,12 @@ Seconds = Annotated[float, Meta(ge=0, le=1e300)]
 
 
 class Durations(Struct, frozen=True):
-    """p50, p90, p99: the times that these shares of the pods did not exceed"""
+    """p50, p90, p95, p99: the times that these shares of the pods did not exceed"""
 
     mean: Seconds
     p50: Seconds
     p90: Seconds
+    p95: Seconds
     p99: Seconds
     max: Seconds
 
@@ -68,6 +70,7 @@ class ReplayFigures(Struct, frozen=True, rename="camel", omit_defaults=True):
     used_node_hours:     those in which pods were on them
     nodes_used:          the most nodes with pods at one moment
     ended:               how many pods ended
+    cost:                of the nodes. None without prices
     """
 
     pending_hours: float
@@ -77,6 +80,7 @@ class ReplayFigures(Struct, frozen=True, rename="camel", omit_defaults=True):
     ended: int
     wait: Durations | None = None
     job_completion_time: Durations | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,7 @@ def replay_figures(replay: Replay, usage: UsageOverTime | None = None) -> Replay
         ended=replay.log.counts.ended,
         wait=durations(waits) if (waits := _all(*_waits(replay))) else None,
         job_completion_time=durations(completions) if completions else None,
+        cost=None if (cost := ReplayCost.of(replay)) is None else cost.total,
     )
 
 
@@ -145,7 +150,7 @@ def _all(*waits: Waits) -> list[int]:
 
 
 def _waiting_times(times: Sequence[int], waiting: int) -> WaitingTimes:
-    figures = durations(times) if times else Durations(0, 0, 0, 0, 0)
+    figures = durations(times) if times else Durations(0, 0, 0, 0, 0, 0)
     return WaitingTimes(**asdict(figures), pods=len(times), still_waiting=waiting)
 
 
@@ -160,7 +165,7 @@ def wait_of(record: PodRecord, now: int) -> int | None:
 def durations(times: Sequence[int]) -> Durations:
     """times: at least one, in microseconds"""
     ordered = sorted(times)
-    shares = (ordered[max(ceil(share * len(ordered) / 100), 1) - 1] for share in (50, 90, 99))
+    shares = (ordered[max(ceil(share * len(ordered) / 100), 1) - 1] for share in (50, 90, 95, 99))
     mean = sum(ordered) / len(ordered)
     seconds = (round(time / SECOND, DIGITS) for time in (mean, *shares, ordered[-1]))
     return Durations(*seconds)

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal, cast
 
 from msgspec import UNSET, Meta, UnsetType, structs
 
+from ksched_cli.analysis.replay_cost import ReplayCost
 from ksched_cli.analysis.replay_figures import (
     Durations,
     WaitingTimes,
@@ -109,6 +110,7 @@ class GroupWaits(Part, frozen=True):
     mean: Seconds
     p50: Seconds
     p90: Seconds
+    p95: Seconds
     p99: Seconds
     max: Seconds
     pods: Count
@@ -299,6 +301,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
                          seconds; null without any
     nodes: how many there were over time
     used_node_hours: the hours that nodes with pods were there, added up
+    cost: of the nodes, where prices are given
     over_time: of all moments, not of samples
     usage: the cluster over time, for curves: a moment lasts until the next one; of a long replay
            those at steps of the calendar and those of extremes. overTime has what is true of all
@@ -325,6 +328,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     used_node_hours: Hours
     over_time: OverTime
     usage: tuple[UsageSample, ...]
+    cost: ReplayCost | UnsetType = UNSET
     autoscaler: ScalingResult | UnsetType = UNSET
     pods: tuple[PodResult, ...] | UnsetType = UNSET
     attempts: tuple[AttemptResult, ...] | UnsetType = UNSET
@@ -352,6 +356,7 @@ def replay_result(
         used_node_hours=figures.used_node_hours,
         over_time=usage.over_time(),
         usage=tuple(usage.samples(points_of(replay, usage))),
+        cost=ReplayCost.of(replay) or UNSET,
         autoscaler=scaling_of(replay) or UNSET,
         pods=UNSET if records is None else tuple(map(PodResult.of, ordered)),
         attempts=tuple(map(AttemptResult.of, replay.log.attempts)) if traces else UNSET,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -74,7 +74,7 @@ def capacity(
     Each copy is placed as `schedule` would place it, when the pod's turn comes; those of a pod that
     runs, of a workload, or of a file, come after the pending pods. Nobody is evicted for them.
     With --pending --like NODE: the fewest copies of that node with which no pod stays pending and
-    none is evicted; of several --like, of those nodes together.
+    none is evicted; of several --like, of those nodes together; with --price, the cheapest of them.
     -o wide shows every node, -o name the names of those that take any.
     Exit code 0 when a copy fits, or some number of nodes is enough, 1 when not, 3 when a plugin's
     failure leaves it undecided.
@@ -83,6 +83,8 @@ def capacity(
         raise UsageError("capacity takes one of POD, -f FILE, and --pending --like NODE")
     if options.pending != bool(options.like):
         raise UsageError("--pending and --like NODE go together")
+    if options.price and not (options.like or options.timeline):
+        raise UsageError("--price does nothing without --pending --like NODE")
     if options.like:
         if len(set(options.like)) > MAX_LIKE:
             raise UsageError(f"--like takes at most {MAX_LIKE} nodes")
@@ -125,11 +127,13 @@ def _nodes_needed(options: StateOptions, likes: Sequence[str]) -> ExitCode:
     from ksched_cli.analysis import capacity as analysis
     from ksched_cli.commands import runs
 
-    run = runs.run_of(options)
+    # At one instant prices decide nothing but this question.
+    run = runs.run_of(options if options.timeline else replace(options, price=None))
     opener = runs.opener(run)
     simulation = opener.simulation(run)
     runs.introduce(simulation)
-    answer = analysis.nodes_needed_by(opener, run, simulation, likes)
+    prices = opener.prices(options.price or ())
+    answer = analysis.nodes_needed_by(opener, run, simulation, likes, prices)
     runs.report_defects(simulation, options.debug)
     _show(simulation, options, answer)
     if answer.undecided:

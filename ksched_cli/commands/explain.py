@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 from ksched_cli.commands.command import ExitCode
@@ -55,6 +55,9 @@ def explain(
     that runs already, how its node ranks. Exit code 0 when the pod gets a node, 1 when it does not
     or the scheduler never looks at it, 3 when a plugin's failure leaves it undecided.
 
+    With --autoscaler, of a pod without a node: which node group would get more nodes for it, or why
+    none.
+
     With --pending: every pod that stays pending, by owner and message. Exit code 0 when there is
     none, 1 when there are some, 3 when a plugin's failure leaves some undecided.
     """
@@ -70,18 +73,36 @@ def explain(
 
 
 def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
+    from msgspec.structs import replace as with_fields
+
     from ksched_cli.analysis import explain as analysis
     from ksched_cli.analysis import named_objects
+    from ksched_cli.analysis.scale_up import scale_up_of
     from ksched_cli.commands import runs
     from ksched_cli.report import explanation as renderer
     from ksched_cli.report.forms import Form
 
     nodes, top = options.node or (), options.top
-    simulation, pod = runs.open_pod(options, name, options.manifest)
+    if options.autoscaler and options.alone:
+        raise UsageError("--autoscaler looks at all pending pods: it takes no --alone")
+    over_time = bool(options.timeline)
+    # At one instant, an autoscaler decides nothing but this question.
+    own = options if over_time else replace(options, autoscaler="", price=None)
+    opened = runs.open_pod(own, name, options.manifest)
+    simulation, pod = opened.simulation, opened.pod
     named_objects.check_nodes(simulation, nodes)
     is_table = options.output in (Form.TABLE, Form.WIDE, Form.NAME, Form.MARKDOWN)
     all_details = bool(nodes or top) or not is_table
     explanation = analysis.explain(simulation, pod, alone=options.alone, all_details=all_details)
+    if options.autoscaler and not (explanation.node or explanation.ignored):
+        opener, run = opened.opener, opened.run
+        replay = (
+            opener.replay(run)
+            if over_time
+            else opener.until_scan(run, options.autoscaler, options.price or ())
+        )
+        scale_up = scale_up_of(replay, pod.key, options.autoscaler)
+        explanation = with_fields(explanation, scale_up=scale_up)
     if nodes or top:
         explanation = analysis.select(explanation, nodes, top or 0)
     _show(

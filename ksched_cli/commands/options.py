@@ -237,6 +237,13 @@ EvictAtOnce = Annotated[
 Autoscaler = Annotated[
     str, option("Autoscaler file that defines the node groups of a replay.", "FILE")
 ]
+PRICE_HELP = (
+    "Price of a node for an hour, by its name, its node group or a label, or a file of prices; "
+    "the first that applies counts; repeatable."
+)
+PriceOption = Annotated[
+    list[str] | None, option(PRICE_HELP, "NODE=N|LABEL=VALUE=N|FILE", name="--price")
+]
 NoPreemption = Annotated[bool, option("Evict no pod; only say which could be.")]
 NoRetries = Annotated[bool, option("Try every pod once, whatever happens after it.")]
 NoCache = Annotated[bool, option("Do not cache plugin results.")]
@@ -272,6 +279,7 @@ class ReplayableOptions(CommonOptions):
     scenario: ScenarioOption = None
     no_workloads: NoWorkloads = False
     autoscaler: Autoscaler = ""
+    price: PriceOption = None
     until: Until = ""
     evict_at_once: EvictAtOnce = False
     tie_break: TieBreak = "name"

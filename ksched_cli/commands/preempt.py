@@ -42,7 +42,7 @@ def preempt(
 
     if bool(pod) == (options.manifest is not None):
         raise UsageError("preempt takes one of POD and -f FILE")
-    simulation, info = runs.open_pod(options, pod, options.manifest)
+    simulation, info, *_ = runs.open_pod(options, pod, options.manifest)
     answer = analysis.preempt(
         simulation,
         info,

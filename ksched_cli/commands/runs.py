@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import SystemRandom
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import SETTINGS, note, set_release, warn
@@ -56,6 +56,7 @@ def run_of(options: ReplayableOptions, *, timeline: str = "", extender_bind: boo
         timeline=timeline or getattr(options, "timeline", ""),
         until=options.until,
         autoscaler=options.autoscaler,
+        prices=tuple(options.price or ()),
         evict_at_once=options.evict_at_once,
         tie_break=_tie_break(options.tie_break),
         seed=_seed(options),
@@ -91,6 +92,7 @@ def arguments_of(run: Run) -> list[str]:
         ("--timeline", run.timeline),
         ("--until", run.until),
         ("--autoscaler", run.autoscaler),
+        *(("--price", text) for text in run.prices),
         ("--tie-break", "random" if run.tie_break == "random" else ""),
         ("--seed", "" if run.seed is None else str(run.seed)),
         ("--record-extenders", run.record_extenders),
@@ -248,7 +250,16 @@ def open_simulation(run: Run, watch: Watch | None = None) -> Simulation:
     return simulation
 
 
-def open_pod(options: StateOptions, name: str, manifest: str | None) -> tuple[Simulation, PodInfo]:
+class OpenedPod(NamedTuple):
+    """A Run that has been opened, and the pod that it is asked about."""
+
+    simulation: Simulation
+    pod: PodInfo
+    opener: Opener
+    run: Run
+
+
+def open_pod(options: StateOptions, name: str, manifest: str | None) -> OpenedPod:
     """The Run and the pod that it is asked about: the named one, or that of a file, which is the
     last change then. Raises KschedError."""
     from msgspec.structs import replace as with_fields
@@ -260,8 +271,11 @@ def open_pod(options: StateOptions, name: str, manifest: str | None) -> tuple[Si
 
     run = run_of(options)
     if manifest is None:
-        simulation = open_simulation(run)
-        return simulation, find_pod(simulation, name, options.namespace)
+        opened = opener(run)
+        simulation = opened.simulation(run)
+        introduce(simulation)
+        pod = find_pod(simulation, name, options.namespace)
+        return OpenedPod(simulation, pod, opened, run)
     check_standard_input({"--state": run.states, "-f": [manifest]})
     source = ChangeSource(line=f"apply -f {shlex.quote(manifest)}")
     run = with_fields(run, changes=(*run.changes, source))
@@ -271,7 +285,8 @@ def open_pod(options: StateOptions, name: str, manifest: str | None) -> tuple[Si
     target = applied_target(apply)
     simulation = opened.simulation(run)
     introduce(simulation)
-    return simulation, find_pod(simulation, target.text, target.namespace)
+    pod = find_pod(simulation, target.text, target.namespace)
+    return OpenedPod(simulation, pod, opened, run)
 
 
 def find_pod(simulation: Simulation, name: str, namespace: str) -> PodInfo:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from ksched_cli import program_name
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded, Trial
 from ksched_cli.report.pending import blocks
@@ -118,7 +120,8 @@ def _needed(answer: NodesNeeded) -> str:
     if not answer.nodes_needed:
         return "no more nodes are needed: every pod gets one, and none is evicted"
     verb = "is" if answer.nodes_needed == 1 else "are"
-    return f"{_mix(answer)} {verb} needed"
+    price = "" if answer.per_hour is UNSET else f", at {answer.per_hour:g} an hour"
+    return f"{_mix(answer)} {verb} needed{price}"
 
 
 def _mix(answer: NodesNeeded) -> str:

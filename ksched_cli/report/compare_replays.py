@@ -9,7 +9,7 @@ from ksched_cli.analysis.replay_result import HOUR, GroupResult, NodeRange
 from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.compare import because_of
-from ksched_cli.report.node_groups import hours_text, range_text
+from ksched_cli.report.node_groups import cost_text, hours_text, range_text
 from ksched_cli.report.replay import duration
 from ksched_cli.report.table import (
     GREEN,
@@ -73,6 +73,8 @@ def _totals(answer: ReplayComparison, limit: Limit) -> str:
     rows.append(("pending-hours", *(_hours(side.pending_hours) for side in sides)))
     rows.append(("it took", *(duration(round(side.end * SECOND)) for side in sides)))
     rows += _node_rows(sides)
+    if any(side.cost for side in sides):
+        rows.append(("cost", *(cost_text(each.cost.total) if each.cost else "" for each in sides)))
     return columns(("", *(side.name for side in sides)), rows, limit)
 
 

@@ -11,6 +11,7 @@ from ksched_cli import program_name
 from ksched_cli.analysis.explain import Explanation, NodeExplanation, ranking
 from ksched_cli.plugins import short_names
 from ksched_cli.report.reasons import APART_MAX, rejected_table, remedy_lines
+from ksched_cli.report.scale_up import scale_up_table
 from ksched_cli.report.table import (
     GREEN,
     RED,
@@ -41,7 +42,11 @@ def table(explanation: Explanation, limit: Limit) -> str:
     """The verdict, the points per plugin of the node taken and of those asked about, the ranking,
     the rejected nodes by reason, what to try next."""
     fitting = ranking(explanation)
-    parts = [headline(explanation, limit), _own_node(explanation, limit)]
+    parts = [
+        headline(explanation, limit),
+        scale_up_table(explanation.scale_up or None, limit),
+        _own_node(explanation, limit),
+    ]
     if fitting:
         detailed = {explanation.node or fitting[0].node, *explanation.requested}
         parts += [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from ksched_cli.analysis.replay_cost import ReplayCost
 from ksched_cli.analysis.replay_result import HOUR, GroupResult, NodeRange, scaling_of
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.replay import Replay
@@ -40,6 +41,29 @@ def groups_table(replay: Replay, limit: Limit) -> str:
     ]
     headers = ("NODE GROUP", "NODES", "NODE-HOURS", "ADDED", "REMOVED")
     return cut_columns(headers, rows, limit.first(20))
+
+
+def cost_text(cost: float) -> str:
+    """As 1,234.50; more digits of less than a hundredth."""
+    return f"{cost:.2g}" if 0 < cost < 0.01 else f"{cost:,.2f}"
+
+
+def costs_table(cost: ReplayCost | None, limit: Limit) -> str:
+    """A row per price."""
+    if cost is None:
+        return ""
+    rows = [
+        (
+            each.name,
+            f"{each.per_hour:g}",
+            f"{each.nodes:,}",
+            hours_text(round(each.hours * HOUR)),
+            cost_text(each.cost),
+        )
+        for each in cost.prices
+    ]
+    headers = ("PRICE OF", "AN HOUR", "NODES", "BILLED HOURS", "COST")
+    return cut_columns(headers, rows, limit.first(20)) if rows else ""
 
 
 def sizes_at(counts: NodeCounts, times: Sequence[int]) -> list[int]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ksched_cli.analysis.replay_figures import Durations, WaitingTimes, waiting_groups
+from ksched_cli.analysis.replay_cost import ReplayCost, costs_at
+from ksched_cli.analysis.replay_figures import WaitingTimes, waiting_groups
 from ksched_cli.analysis.replay_result import (
     HOUR,
     NodeRange,
@@ -27,7 +28,14 @@ from ksched_cli.cluster.resources import PODS
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.kube.time import SECOND
-from ksched_cli.report.node_groups import groups_table, hours_text, range_text, sizes_at
+from ksched_cli.report.node_groups import (
+    cost_text,
+    costs_table,
+    groups_table,
+    hours_text,
+    range_text,
+    sizes_at,
+)
 from ksched_cli.report.table import Limit, columns, counted, cut_columns, paragraph, printable
 
 # Rows of the table of usage without those of extremes, and points of curves.
@@ -64,6 +72,8 @@ def usage_csv(replay: Replay) -> str:
     if times[-1] != usage.end:
         times.append(usage.end)
         samples.append(samples[-1])
+    biller = replay.biller
+    sums = {} if biller is None else {"cost": costs_at(biller.bills.all(), times)}
     sizes = {f"nodes:{name}": sizes_at(counts, times) for name, counts in groups.items()}
     used = resources(usage)
     rows = [
@@ -78,10 +88,11 @@ def usage_csv(replay: Replay) -> str:
     names = (*own, *(f"stranded:{name}" for name in used if name != PODS))
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(("at", *names[:3], *sizes, *names[3:]))
-    for at, row, *counts in zip(times, rows, *sizes.values(), strict=True):
+    own_columns: dict[str, Sequence[float]] = {**sums, **sizes}
+    writer.writerow(("at", *names[:3], *own_columns, *names[3:]))
+    for at, row, *figures in zip(times, rows, *own_columns.values(), strict=True):
         cells = [row.get(name, 0.0) for name in names]
-        writer.writerow((seconds(at), *cells[:3], *counts, *cells[3:]))
+        writer.writerow((seconds(at), *cells[:3], *figures, *cells[3:]))
     return file.getvalue().rstrip("\n")
 
 
@@ -92,10 +103,13 @@ def headline(answer: ReplayResult) -> str:
     """What became of the pods, in what time, and with how many nodes."""
     hours = answer.nodes.hours, answer.pending_hours
     time, pending = (round(each * HOUR) for each in hours)
-    return _headline(answer.summary, answer.nodes, (round(answer.end * SECOND), time, pending))
+    times = (round(answer.end * SECOND), time, pending)
+    return _headline(answer.summary, answer.nodes, times, answer.cost or None)
 
 
-def _headline(summary: ReplaySummary, nodes: NodeRange, times: tuple[int, int, int]) -> str:
+def _headline(
+    summary: ReplaySummary, nodes: NodeRange, times: tuple[int, int, int], cost: ReplayCost | None
+) -> str:
     """times: of the replay, of its nodes, of pending pods, in microseconds"""
     parts = [
         f"{getattr(summary, key):,} {key}"
@@ -104,10 +118,11 @@ def _headline(summary: ReplaySummary, nodes: NodeRange, times: tuple[int, int, i
     ]
     now, node_time, pending_time = times
     pending = f", {hours_text(pending_time)} pending-hours" if pending_time else ""
+    price = "" if cost is None else f", cost {cost_text(cost.total)}"
     return (
         f"{counted(summary.placed, 'pod')} placed in {duration(now)} of simulated time: "
         f"{', '.join(parts)}; {summary.running:,} running at the end\n"
-        f"nodes {range_text(nodes)}, {hours_text(node_time)} node-hours{pending}"
+        f"nodes {range_text(nodes)}, {hours_text(node_time)} node-hours{pending}{price}"
     )
 
 
@@ -117,11 +132,13 @@ def table(replay: Replay, limit: Limit) -> str:
     pending = UsageOverTime(replay).pending_time
     times = now, replay.nodes.node_time_until(now), pending
     summary, nodes = ReplaySummary.of(replay), NodeRange.of(replay.nodes, now)
+    cost = ReplayCost.of(replay)
     parts = [
-        paragraph(_headline(summary, nodes, times), limit),
+        paragraph(_headline(summary, nodes, times, cost), limit),
         _waiting_table(replay, limit),
         _usage_table(replay, limit),
         groups_table(replay, limit),
+        costs_table(cost, limit),
         _pending_table(replay, limit),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -170,7 +187,7 @@ def _longest_first(
 
 
 def _waiting_row(name: str, times: WaitingTimes, *, shows_still: bool) -> tuple[str, ...]:
-    figures = (getattr(times, figure) for figure in Durations.__struct_fields__)
+    figures = (getattr(times, figure) for figure in ("mean", "p50", "p90", "p99", "max"))
     still = (f"{times.still_waiting:,}",) if shows_still else ()
     return name, f"{times.pods:,}", *still, *(duration(round(time * SECOND)) for time in figures)
 

@@ -30,8 +30,8 @@ from ksched_cli.sweep.summary import (
 )
 
 _FIXED = ("id", "state", "timeline", "configuration", "changes", "plugins", "kubernetesVersion",
-          "autoscaler", "seed", "status", "error", "placed", "pending", "gated", "evicted",
-          "nodesUsed", "placements", "seconds", "worker")  # fmt: skip
+          "autoscaler", "prices", "seed", "status", "error", "placed", "pending", "gated",
+          "evicted", "nodesUsed", "placements", "seconds", "worker")  # fmt: skip
 
 
 # -- for people -----------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def _failures(failures: Sequence[Failure], limit: Limit) -> str:
 
 
 def _example(parameters: Mapping[str, Any]) -> str:
-    named = ("state", "timeline", "configuration", "autoscaler")
+    named = ("state", "timeline", "configuration", "autoscaler", "prices")
     parts = [str(parameters[name]) for name in named if parameters.get(name) is not None]
     parts += [f"{name}={value}" for name, value in parameters["patches"].items()]
     if parameters.get("seed") is not None:

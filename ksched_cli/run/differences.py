@@ -16,6 +16,7 @@ from typing import Any
 from ksched_cli.run.inputs import Inputs, contents_of, digest, installed_versions
 from ksched_cli.run.patches import Item, PatchError, parse_path
 from ksched_cli.run.run import Run, as_json
+from ksched_cli.scenario.prices import is_price_file
 
 # The folders of a path to a file of one of the kinds that Runs name.
 _FOLDER = re.compile(r"(?<![^\s])[^\s,]*/(?=[^\s/,]+\.(?:ya?ml|jsonl?|py|csv|gz)\b)")
@@ -83,6 +84,10 @@ def _timeline(run: Run, inputs: Inputs) -> Sequence[Any]:
     return [*_file("timeline")(run, inputs), run.until, namespace]
 
 
+def _prices(run: Run, inputs: Inputs) -> Sequence[Any]:
+    return [inputs.file(each).content if is_price_file(each) else each for each in run.prices]
+
+
 def _recording(run: Run, inputs: Inputs) -> Sequence[Any]:
     return [run.record_extenders, *_file("replay_extenders")(run, inputs)]
 
@@ -132,6 +137,10 @@ def _timeline_label(run: Run) -> str:
 
 def _autoscaler_label(run: Run) -> str:
     return f"with {run.autoscaler}" if run.autoscaler else "without autoscaler"
+
+
+def _prices_label(run: Run) -> str:
+    return f"at {', '.join(run.prices)}" if run.prices else "without prices"
 
 
 def _ties_label(run: Run) -> str:
@@ -195,6 +204,7 @@ AXES: tuple[Axis, ...] = (
     Axis("changes", ("changes", "namespace"), changes_label, _changes),
     Axis("timeline", ("timeline", "until", "namespace"), _timeline_label, _timeline),
     Axis("autoscaler", ("autoscaler",), _autoscaler_label, _file("autoscaler")),
+    Axis("prices", ("prices",), _prices_label, _prices),
     Axis("tie-break", ("tie_break", "seed"), _ties_label),
     _switch("preemption", "with preemption", "without preemption"),
     _switch("retries", "with retries", "without retries"),

@@ -26,6 +26,7 @@ from ksched_cli.errors import UsageError
 from ksched_cli.framework.hookspecs import PROJECT
 from ksched_cli.kube.documents import read_file
 from ksched_cli.run.run import ChangeSource, Run, as_json
+from ksched_cli.scenario.prices import is_price_file
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.loading.sources import Source
@@ -283,7 +284,7 @@ class Inputs:
         return self._here[text]
 
     def file(self, path: str) -> FileContent:
-        """A timeline, an autoscaler or a recording. Raises InputError."""
+        """A timeline, an autoscaler, prices or a recording. Raises InputError."""
         if path not in self._files:
             content, _ = read_file(path)
             absolute = "" if path == "-" else os.path.abspath(path)
@@ -312,7 +313,8 @@ class Inputs:
                 self.configuration(run.configuration)
             for text in run.plugins:
                 self.code(text)
-            for path in filter(None, (run.timeline, run.autoscaler, run.replay_extenders)):
+            files = (run.timeline, run.autoscaler, run.replay_extenders)
+            for path in (*filter(None, files), *filter(is_price_file, run.prices)):
                 self.file(path)
 
 

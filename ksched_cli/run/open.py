@@ -7,7 +7,7 @@ configurations and code that several of them have in common are read once.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ksched_cli.engine.replay.replay import OnInstant, Replay
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.run.inputs import Inputs
+    from ksched_cli.scenario.node_groups import AutoscalerSettings
+    from ksched_cli.scenario.prices import Prices
     from ksched_cli.scenario.timeline import Timeline
 
 T = TypeVar("T")
@@ -310,22 +312,54 @@ class Opener:
         replay.cluster.engine.close()
         return replay.state()
 
+    def prices(self, texts: Sequence[str]) -> Prices:
+        """What nodes cost, as --price has it. Raises KschedError."""
+        from ksched_cli.scenario.prices import read_prices
+
+        return read_prices(texts, self.inputs.path_here)
+
     def replay(self, run: Run, watch: Watch | None = None) -> Replay:
         """The Run over time, not begun yet. Raises KschedError."""
+        watch = watch or Watch()
+        state, prices = self.state(run), self.prices(run.prices)
+        timeline = self._timeline(run, state, watch)
+        until = watch.until or run.until
+        if until:
+            timeline.until = timeline.moment(until)
+        scaling = self._autoscaler(run.autoscaler, state, prices) if run.autoscaler else None
+        return self._replay(run, watch, timeline, scaling, prices)
+
+    def until_scan(self, run: Run, autoscaler: str, price_texts: Sequence[str]) -> Replay:
+        """A Run at one instant, to be run until just before the first scan of an autoscaler that
+        finds pods which were tried. Raises KschedError."""
+        from ksched_cli.scenario.timeline import Timeline
+
+        state, prices = self.state(run), self.prices(price_texts)
+        scaling = self._autoscaler(autoscaler, state, prices)
+        timeline = Timeline("", {}, state)
+        timeline.until = scaling.scan_interval - 1
+        return self._replay(run, Watch(), timeline, scaling, prices)
+
+    def _autoscaler(self, path: str, state: ClusterState, prices: Prices) -> AutoscalerSettings:
+        from ksched_cli.scenario.autoscaler_file import read_autoscaler
+
+        scaling = read_autoscaler(self.inputs.path_here(path), state, _name_of(path))
+        scaling.check_prices(prices)
+        return scaling
+
+    def _replay(
+        self,
+        run: Run,
+        watch: Watch,
+        timeline: Timeline,
+        scaling: AutoscalerSettings | None,
+        prices: Prices,
+    ) -> Replay:
         from ksched_cli.cluster.loading.state_warnings import replayed_anew, unmet_warnings
         from ksched_cli.engine.replay.mutable_cluster import MutableCluster
         from ksched_cli.engine.replay.replay import Replay, ReplayOptions
-        from ksched_cli.scenario.autoscaler_file import read_autoscaler
 
-        watch = watch or Watch()
-        options = self.options(run, watch)
-        state = self.state(run)
-        timeline = self._timeline(run, state, watch)
-        until = watch.until or run.until
-        scaling = None
-        if run.autoscaler:
-            path, name = self.inputs.path_here(run.autoscaler), _name_of(run.autoscaler)
-            scaling = read_autoscaler(path, state, name)
+        options, state = self.options(run, watch), timeline.state
         out_of_place = replayed_anew(state)
         joining = [group.template for group in scaling.groups] if scaling else []
         warnings = (
@@ -340,13 +374,14 @@ class Opener:
             timeline.events(),
             ReplayOptions(
                 timeline.start,
-                timeline.moment(until) if until else timeline.until,
+                timeline.until,
                 makes_pods=run.workloads,
                 evicts_at_once=run.evict_at_once,
                 traces=watch.traces,
                 on_record=watch.on_record,
                 on_instant=watch.on_instant,
                 autoscaler=scaling,
+                prices=prices,
                 run_times=watch.run_times,
             ),
             share_read=timeline.share_read,

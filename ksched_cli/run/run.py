@@ -80,6 +80,7 @@ class Run(
     timeline:      the path of a timeline; "" is a run at one instant
     until:         when the replay of the timeline stops, as `6h` or as a time; "" is its end
     autoscaler:    the path of a file with node groups; "" is none
+    prices:        what nodes cost, as --price has it; the first that applies to a node counts
     evict_at_once: in a replay, victims leave at the instant of their eviction
     tie_break:     which of equally good nodes is taken
     seed:          of the draws; None draws others each time
@@ -106,6 +107,7 @@ class Run(
     timeline: str = ""
     until: str = ""
     autoscaler: str = ""
+    prices: tuple[str, ...] = ()
     evict_at_once: bool = False
     tie_break: Literal["name", "random"] = "name"
     seed: int | None = None
@@ -133,6 +135,7 @@ class Run(
         if not self.timeline:
             for option, is_given in (
                 ("--autoscaler", self.autoscaler),
+                ("--price", self.prices),
                 ("--until", self.until),
                 ("--evict-at-once", self.evict_at_once),
             ):
@@ -149,6 +152,7 @@ def check_standard_input_of(runs: Iterable[Run]) -> None:
             ("--state", run.states),
             ("--timeline", [run.timeline]),
             ("--autoscaler", [run.autoscaler]),
+            ("--price", run.prices),
             ("--scenario", [change.scenario for change in run.changes]),
         ):
             named.setdefault(option, set()).update(values)

@@ -10,10 +10,8 @@ from typing import Any
 from ksched_cli.cluster.objects import CSINode, Node
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
-from ksched_cli.kube.document_schemas import check_document
-from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
-from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.time import SECOND
+from ksched_cli.scenario.document_reader import DocumentReader, Path, read_own_document
 from ksched_cli.scenario.node_groups import (
     MINUTE,
     AutoscalerSettings,
@@ -23,12 +21,9 @@ from ksched_cli.scenario.node_groups import (
 )
 from ksched_cli.scenario.nodes import HOSTNAME_LABEL
 from ksched_cli.scenario.objects import load_objects
+from ksched_cli.scenario.prices import price_from
 
 _HINT = "Expected apiVersion: ksched/v1, kind: Autoscaler (docs/autoscaler.md)."
-_MICROSECOND = 1_000  # nanoseconds
-_MAX_SECONDS = 1e9
-
-Path = tuple[str | int, ...]
 
 
 def read_autoscaler(path: str, state: ClusterState, name: str = "") -> AutoscalerSettings:
@@ -37,23 +32,16 @@ def read_autoscaler(path: str, state: ClusterState, name: str = "") -> Autoscale
 
     Raises InputError, with line and column where the text has them.
     """
-    raw, own = read_file(path)
-    name = name or own
-    text = decode_text(raw, name)
-    documents = list(load_documents(text, name))
-    if len(documents) != 1:
-        raise InputError(name, "expected one document, kind Autoscaler", hint=_HINT)
-    check_document(documents[0], "autoscaler", text, name, _HINT)
+    document = read_own_document(path, "Autoscaler", _HINT, name)
     nodes = {node.name: node for node in state.nodes}
-    return _Reader(name, text, state, nodes).settings(documents[0])
+    return _Reader(document, state, nodes).settings(document.document)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """name, text: of the file; nodes: of the state, by name"""
+    """nodes: of the state, by name"""
 
-    name: str
-    text: str
+    file: DocumentReader
     state: ClusterState
     nodes: Mapping[str, Node]
 
@@ -66,12 +54,12 @@ class _Reader:
         for index, group in enumerate(groups):
             if group.name in names:
                 path = ("nodeGroups", index, "name")
-                raise self._error(f'there are two node groups "{group.name}"', path)
+                raise self.file.error(f'there are two node groups "{group.name}"', path)
             names.add(group.name)
         expanders = data.get("expanders") or [Expander.LEAST_WASTE]
         return AutoscalerSettings(
             groups,
-            self._time(data, "scanInterval", (), 10 * SECOND, least=SECOND),
+            self.file.time(data, "scanInterval", (), 10 * SECOND, least=SECOND),
             tuple(map(Expander, expanders)),
             data.get("maxNodesTotal"),
             data.get("expendablePodsPriorityCutoff", -10),
@@ -84,16 +72,18 @@ class _Reader:
         path = ("scaleDown",)
         return ScaleDown(
             data.get("enabled", True),
-            self._time(data, "unneededTime", path, 10 * MINUTE),
+            self.file.time(data, "unneededTime", path, 10 * MINUTE),
             float(data.get("utilizationThreshold", 0.5)),
-            self._time(data, "delayAfterAdd", path, 10 * MINUTE),
+            self.file.time(data, "delayAfterAdd", path, 10 * MINUTE),
             data.get("maxEmptyBulkDelete", 10),
         )
 
     def _group(self, data: Mapping[str, Any], path: Path) -> NodeGroup:
         least, most = data.get("minSize", 0), data["maxSize"]
         if least > most:
-            raise self._error(f"minSize {least} is more than maxSize {most}", (*path, "minSize"))
+            raise self.file.error(
+                f"minSize {least} is more than maxSize {most}", (*path, "minSize")
+            )
         template, csi_node = self._model(data, path)
         return NodeGroup(
             data["name"],
@@ -102,8 +92,9 @@ class _Reader:
             dict(data.get("nodeSelector") or {}),
             least,
             most,
-            self._time(data, "provisioningDelay", path, 2 * MINUTE),
+            self.file.time(data, "provisioningDelay", path, 2 * MINUTE),
             data.get("priority", 0),
+            price_from(self.file, data["price"], (*path, "price")) if "price" in data else None,
         )
 
     def _model(self, data: Mapping[str, Any], path: Path) -> tuple[Node, CSINode | None]:
@@ -117,49 +108,22 @@ class _Reader:
         near = get_close_matches(like, names, n=3, cutoff=0.5)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         problem = f'no node "{like}" in the state ({len(names)} nodes){hint}'
-        raise self._error(problem, (*path, "like"))
+        raise self.file.error(problem, (*path, "like"))
 
     def _template(self, manifest: Mapping[str, Any], name: str, path: Path) -> Node:
         metadata = manifest.get("metadata") or {}
         given = metadata.get("labels") or {} if isinstance(metadata, dict) else None
         if not isinstance(given, dict):
-            raise self._error("metadata and its labels: expected objects", path)
+            raise self.file.error("metadata and its labels: expected objects", path)
         # The kubelet labels its node with its host name.
         metadata = {**metadata, "name": name, "labels": {HOSTNAME_LABEL: name, **given}}
         node = {"apiVersion": "v1", **manifest, "kind": "Node", "metadata": metadata}
         try:
-            nodes = load_objects(self.state, [node], self.name).nodes
+            nodes = load_objects(self.state, [node], self.file.name).nodes
         except InputError as error:
             subject = f": {error.subject}" if error.subject else ""
-            raise self._error(f"{error.problem}{subject}", path) from None
+            raise self.file.error(f"{error.problem}{subject}", path) from None
         if not nodes:
             problem = f'a Node has apiVersion "v1", not "{node["apiVersion"]}"'
-            raise self._error(problem, (*path, "apiVersion"))
+            raise self.file.error(problem, (*path, "apiVersion"))
         return nodes[0]
-
-    def _time(
-        self, data: Mapping[str, Any], key: str, path: Path, default: int, least: int = 0
-    ) -> int:
-        """Microseconds of a number of seconds or of a duration as Go writes it."""
-        value = data.get(key)
-        if value is None:
-            return default
-        if isinstance(value, str):
-            try:
-                time = parse_duration(value) // _MICROSECOND
-            except DurationError as error:
-                raise self._error(
-                    f"{error}; expected a time such as 90s or 1h30m", (*path, key)
-                ) from None
-        else:
-            time = round(float(min(value, _MAX_SECONDS + 1)) * SECOND)
-        if not least <= time <= _MAX_SECONDS * SECOND:
-            bound = "at least a second" if least else "that is not negative, 1e9 seconds at most"
-            raise self._error(f"expected a time {bound}", (*path, key))
-        return time
-
-    def _error(self, problem: str, path: Path) -> InputError:
-        subject = path_text(path)
-        return InputError(
-            self.name, problem, subject=subject, position=locate(self.text, 0, path), hint=_HINT
-        )

@@ -13,8 +13,10 @@ from msgspec import structs
 
 from ksched_cli.cluster.objects import CSINode, Node
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import UsageError
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.nodes import copy_of_node
+from ksched_cli.scenario.prices import NodePrice, Price, Prices
 from ksched_cli.scenario.workloads import with_daemon_pods
 
 MINUTE = 60 * SECOND
@@ -27,6 +29,7 @@ class Expander(StrEnum):
     MOST_PODS = "most-pods"
     LEAST_NODES = "least-nodes"
     PRIORITY = "priority"
+    PRICE = "price"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class NodeGroup:
                    where it is empty
     provisioning_delay: from the decision until a node is there
     priority: for the expander of that name; more is preferred
+    price: of its nodes, where no other price applies to them
     """
 
     name: str
@@ -48,6 +52,7 @@ class NodeGroup:
     max_size: int = 1
     provisioning_delay: int = 2 * MINUTE
     priority: int = 0
+    price: Price | None = None
 
     def new_node(self, name: str) -> Node:
         return copy_of_node(self.template, name)
@@ -57,6 +62,14 @@ class NodeGroup:
             return None
         metadata = structs.replace(self.csi_node.metadata, name=name, uid="")
         return structs.replace(self.csi_node, metadata=metadata)
+
+    def node_price(self, node: Node, prices: Prices) -> NodePrice | None:
+        """What a node of the group costs: by its name, its labels or the group's name, else the
+        group's own price, else that of the node that the group is like."""
+        own = prices.of_node(node, self.name)
+        if own is None and self.price is not None:
+            return NodePrice(self.name, self.price)
+        return own or prices.of_node(self.template)
 
     def selects(self, node: Node) -> bool:
         """Whether the node is of the group, whoever added it."""
@@ -101,6 +114,17 @@ class AutoscalerSettings:
     skip_nodes_with_system_pods: bool = True
     skip_nodes_with_local_storage: bool = True
     scale_down: ScaleDown = ScaleDown()
+
+    def check_prices(self, prices: Prices) -> None:
+        """Raises UsageError where the expander of prices lacks one."""
+        if Expander.PRICE not in self.expanders:
+            return
+        for group in self.groups:
+            if group.node_price(group.template, prices) is None:
+                raise UsageError(
+                    f'the expander "price" needs a price of the node group "{group.name}": '
+                    f"`price` in its file, or --price {group.name}=N"
+                )
 
 
 def with_new_nodes(

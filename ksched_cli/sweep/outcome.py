@@ -132,6 +132,7 @@ class Ended(_Attempted, frozen=True, kw_only=True):
     pending_hours: Figure | UnsetType = UNSET
     node_hours: Figure | UnsetType = UNSET
     used_node_hours: Figure | UnsetType = UNSET
+    cost: Figure | UnsetType = UNSET
 
     def figures(self) -> dict[str, float]:
         """All of its numbers, `utilization.cpu.mean` among them."""

@@ -27,7 +27,7 @@ Indexes = tuple[int, ...]
 RUNS_MAX = 1_000_000
 STATES, TIMELINES, CHANGES, SEEDS = "states", "timelines", "changes", "seeds"
 PLUGINS, PATCHES, VERSIONS = "plugins", "patches", "kubernetesVersions"
-CONFIGURATIONS, AUTOSCALERS = "configurations", "autoscalers"
+CONFIGURATIONS, AUTOSCALERS, PRICES = "configurations", "autoscalers", "prices"
 _WIDTH = 1_000  # of a part of a variant's name, which a person chose
 # Runs of two variants are compared where these are the same.
 _PAIRED = (STATES, TIMELINES, SEEDS)
@@ -218,6 +218,7 @@ def parameters_of(run: Run, settings: Mapping[str, Any]) -> Parameters:
         "patches": {patch.path: patch.value for patch in run.patches},
         "kubernetesVersion": run.kubernetes_version or None,
         "autoscaler": run.autoscaler or None,
+        "prices": ", ".join(run.prices) or None,
         **settings,
         "seed": run.seed,
     }

@@ -24,6 +24,7 @@ from ksched_cli.sweep.plan import (
     CONFIGURATIONS,
     PATCHES,
     PLUGINS,
+    PRICES,
     STATES,
     TIMELINES,
     VERSIONS,
@@ -183,7 +184,9 @@ class _Preparation:
                 self._vary((*sets, CONFIGURATIONS, key), self._open_configuration, patch=key)
         for key in dict.fromkeys(key for plan in self._plans for key in plan.settings):
             self._vary((key,), Run.check, has_code=False)
-        self._vary((*sets, STATES, TIMELINES, AUTOSCALERS, GATES, "until"), self._open_replay)
+        self._vary(
+            (*sets, STATES, TIMELINES, AUTOSCALERS, PRICES, GATES, "until"), self._open_replay
+        )
         check_standard_input_of(self.runs)
 
     def _vary(

@@ -18,12 +18,14 @@ from ksched_cli.run.inputs import code_from
 from ksched_cli.run.patches import parse_path
 from ksched_cli.run.run import ChangeSource, Patch, Run
 from ksched_cli.scenario.file import read_change
+from ksched_cli.scenario.prices import is_price_file
 from ksched_cli.sweep.plan import (
     AUTOSCALERS,
     CHANGES,
     CONFIGURATIONS,
     PATCHES,
     PLUGINS,
+    PRICES,
     SEEDS,
     STATES,
     TIMELINES,
@@ -50,7 +52,7 @@ SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "noCache": ("cache", not_),
     "pluginTimeout": ("plugin_timeout", float),
 }
-_OF_REPLAYS = (AUTOSCALERS, "until", "evictAtOnce")
+_OF_REPLAYS = (AUTOSCALERS, PRICES, "until", "evictAtOnce")
 _NONE = "none"
 
 
@@ -133,6 +135,7 @@ def plan_of(document: FileDocument, base: Run) -> Plan:
         *_path_axis(document, CONFIGURATIONS, "configuration"),
         *([] if CONFIGURATIONS in data else [_configuration(document, base)]),
         *_path_axis(document, AUTOSCALERS, "autoscaler"),
+        *_price_axis(document),
         *_patch_axes(document),
         Axis(SEEDS, tuple(seed_values(data.get(SEEDS), SEEDS))),
     ]
@@ -172,6 +175,18 @@ def _path_axis(document: FileDocument, key: str, attribute: str) -> list[Axis]:
     if not entries:
         return []
     return [Axis(key, unique(document, path_values(document, entries, attribute, key)))]
+
+
+def _price_axis(document: FileDocument) -> list[Axis]:
+    """Each value is one text of --price, or several."""
+    values = []
+    for index, entry in enumerate(document.data.get(PRICES, ())):
+        name = entry if isinstance(entry, str) else entry["name"]
+        texts = [entry] if isinstance(entry, str) else entry[PRICES]
+        own = (document.from_here(text) if is_price_file(text) else text for text in texts)
+        fields, shown = {PRICES: tuple(own)}, {PRICES: (name,)}
+        values.append(Value(name, fields, shown, (PRICES, index)))
+    return [Axis(PRICES, unique(document, values))] if values else []
 
 
 def _configuration(document: FileDocument, base: Run) -> Axis:

@@ -222,7 +222,9 @@ def test_so_many_copies_are_placed_by_a_run_and_not_one_more(
 # -- nodes for all pending pods -------------------------------------------------------------------
 
 
-def needed(*objects: dict[str, Any], likes: Sequence[str] = ("a",)) -> NodesNeeded:
+def needed(
+    *objects: dict[str, Any], likes: Sequence[str] = ("a",), prices: Sequence[float] = ()
+) -> NodesNeeded:
     state = cluster(*objects)
 
     def run_with(mix: Mix) -> Attempted:
@@ -232,7 +234,7 @@ def needed(*objects: dict[str, Any], likes: Sequence[str] = ("a",)) -> NodesNeed
         record = larger.run()
         return record, pending_groups(larger, record)
 
-    return nodes_needed(likes, run_with)
+    return nodes_needed(likes, run_with, prices)
 
 
 def test_a_copy_goes_where_schedule_sends_the_pod_with_the_same_seed() -> None:
@@ -280,6 +282,30 @@ def test_nodes_of_one_kind_are_not_asked_to_do_what_only_another_can() -> None:
     assert (answer.nodes_needed, answer.mix) == (3, {"a": 2, "b": 1})
     runs = {tuple(trial.mix.values()): trial.pending for trial in answer.runs}
     assert all(runs[mix] for mix in ((0, 2), (1, 1), (2, 0)))
+
+
+@pytest.mark.parametrize(
+    ("prices", "mix", "per_hour"),
+    [
+        # Five pods of 2 cores; small has 2, large 8.
+        ((0.1, 0.6), {"small": 5, "large": 0}, 0.5),  # with one large node at least 0.7
+        ((0.1, 0.35), {"small": 1, "large": 1}, 0.45),  # 5 small 0.5, 2 large 0.7
+        ((0.4, 0.7), {"small": 1, "large": 1}, 1.1),  # 5 small 2, 2 large 1.4
+        ((1, 0.4), {"small": 0, "large": 2}, 0.8),  # 1 small and 1 large 1.4
+        ((0, 0), {"small": 0, "large": 2}, 0),  # of equal ones the fewest nodes
+    ],
+)
+def test_the_cheapest_mix_is_found(
+    prices: tuple[float, float], mix: dict[str, int], per_hour: float
+) -> None:
+    sizes = {"small": 2, "large": 8}
+    nodes = [node(name, cpu=cpu) for name, cpu in sizes.items()]
+    full = [pod(f"on-{name}", cpu=cpu, node=name) for name, cpu in sizes.items()]
+    waiting = [pod(f"p{i}", cpu=2) for i in range(5)]
+    # small and large take one and four pods: 5, 0; 1, 1; 0, 2 are enough.
+    answer = needed(*nodes, *full, *waiting, likes=tuple(sizes), prices=prices)
+    assert answer.mix == mix
+    assert answer.per_hour == per_hour
 
 
 def test_pods_that_stay_apart_need_a_node_each() -> None:

@@ -84,10 +84,11 @@ AXES: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
         ("--autoscaler", "groups.json"),
         {"timeline": "week.json", "autoscaler": "groups.json"},
     ),
+    "prices": (OVER_TIME, ("--price", "*=2"), {}),
     "eviction": (OVER_TIME, ("--evict-at-once",), {"timeline": "week.json", "evictAtOnce": True}),
 }
 # Axes that decide nothing here: they are taken, and the answer stays.
-IDLE = ("cache", "timeout", "extenders", "compatibility")
+IDLE = ("cache", "timeout", "extenders", "compatibility", "prices")
 # By question, the axes that change its answer here; the others are taken, too. One pod's answer
 # does not depend on all that happens to others.
 TOUCHED: dict[str, tuple[str, ...]] = {
@@ -204,7 +205,7 @@ def test_replay_takes_every_axis(ksched: Ksched, files: Path, axis: str) -> None
         code, out, err = ksched(*command)
         assert code in (0, 1), err
         answers.append(stripped(out))
-    assert (answers[0] != answers[1]) == (axis not in IDLE)
+    assert (answers[0] != answers[1]) == (axis not in IDLE or axis == "prices")
 
 
 @pytest.mark.parametrize("axis", AXES)
@@ -289,6 +290,7 @@ SWEPT: dict[str, dict[str, Any]] = {
     "timeline": {"timelines": ["shorter.json", "week.json"]},
     "until": {"timelines": ["week.json"], "until": ["1h", "3s"]},
     "autoscaler": {"timelines": ["week.json"], "autoscalers": ["none", "groups.json"]},
+    "prices": {"timelines": ["week.json"], "prices": ["*=1", "*=2"]},
     "eviction": {"timelines": ["week.json"], "evictAtOnce": [False, True]},
 }
 

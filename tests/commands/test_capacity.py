@@ -1,5 +1,6 @@
 """`ksched capacity` from the command line."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import yaml
 
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Answer, Ksched, WriteState, answering
+from tests.report.schemas import conforms
 
 
 @pytest.fixture
@@ -116,6 +118,20 @@ def test_nodes_of_several_kinds_are_mixed(ksched: Ksched, write_state: WriteStat
     ]
 
 
+def test_the_cheapest_mix_is_found_by_price(ksched: Ksched, write_state: WriteState) -> None:
+    nodes = [node("a", cpu=2, labels={"pool": "small"}), node("b", cpu=8)]
+    full = [pod("on-a", cpu=2, node="a"), pod("on-b", cpu=8, node="b")]
+    state = write_state(*nodes, *full, *(pod(f"p{i}", cpu=2) for i in range(4)))
+    command = ("capacity", "--pending", "--like", "a", "--like", "b", "--state", state)
+    prices = ("--price", "pool=small=0.1", "--price", "b=0.35")
+    code, out, _ = ksched(*command, *prices)
+    assert code == 0
+    assert out.startswith("1 more node like b is needed, at 0.35 an hour\n")
+    _, out, _ = ksched(*command, "--price", "a=0.1", "--price", "*=1", "-o", "json")
+    assert json.loads(out)["perHour"] == 0.4
+    conforms(json.loads(out), "capacity_result")
+
+
 def test_no_number_of_nodes_is_exit_code_1(capacity: Answer) -> None:
     code, result = capacity("--pending", "--like", "a", objects=[node("a"), pod("p", cpu=99)])
     assert (code, result["nodesNeeded"]) == (1, None)
@@ -134,6 +150,8 @@ def test_no_number_of_nodes_is_exit_code_1(capacity: Answer) -> None:
             "--like takes at most 3 nodes",
         ),
         (("--pending", "--like", "aa"), 'no node "aa" in the state'),
+        (("--pending", "--like", "a", "--price", "b=1"), "--price gives a of --like no price"),
+        (("p", "--price", "a=1"), "--price does nothing without --pending --like NODE"),
         (("--pending", "--like", "a", "--alone"), "it takes no --alone, --max"),
         (("--pending", "--like", "a", "--max", "3"), "it takes no --alone, --max"),
         (("--pending", "--like", "a", "-o", "name"), "-o wide or name"),

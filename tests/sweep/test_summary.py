@@ -68,7 +68,7 @@ def test_more_is_better_where_the_file_says_so() -> None:
 
 
 def test_of_replays_waits_and_node_hours_are_compared() -> None:
-    times = Durations(5, 1, 8, 9, 10)
+    times = Durations(5, 1, 8, 8.5, 9, 10)
     results = [
         result(name, 0, 4, wait=times, node_hours=hours)
         for name, hours in (("base", 3), ("other", 2))

@@ -22,6 +22,7 @@ from ksched_cli.engine.replay.autoscaler.state import AutoscalerState
 from ksched_cli.engine.replay.ends import End
 from ksched_cli.engine.replay.history import UsageHistory, Waits
 from ksched_cli.engine.replay.mutable_cluster import Memories
+from ksched_cli.engine.replay.node_bills import NodeBills
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.node_outages import OutageState
 from ksched_cli.engine.replay.pod_log import Counts
@@ -115,6 +116,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     log: _Log
     usage: UsageHistory
     nodes: NodeCounts
+    bills: NodeBills | None
     autoscaler: AutoscalerState | None
     outages: OutageState
     memories: Memories
@@ -155,6 +157,7 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         usage=replay.usage.history,
         nodes=replay.nodes,
         outages=replay.applier.outages.state,
+        bills=None if replay.biller is None else replay.biller.bills,
         autoscaler=None if replay.autoscaler is None else replay.autoscaler.state,
         memories=cluster.memories(),
         failed=replay.scheduler.failed,
@@ -220,6 +223,8 @@ def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
     if replay.autoscaler is not None and checkpoint.autoscaler is not None:
         replay.autoscaler.restore(checkpoint.autoscaler)
     replay.applier.outages.restore(checkpoint.outages)
+    if replay.biller is not None and checkpoint.bills is not None:
+        replay.biller.bills = checkpoint.bills
     replay.scheduler.failed |= checkpoint.failed
     replay.applier.keys = checkpoint.uids
     replay.applier.warnings = dict.fromkeys(checkpoint.warnings)

@@ -23,6 +23,7 @@ from ksched_cli.engine.replay.ends import End, Ends
 from ksched_cli.engine.replay.event_applier import EventApplier
 from ksched_cli.engine.replay.history import UsageRecorder
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
+from ksched_cli.engine.replay.node_bills import NodeBiller
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.pod_log import OnRecord, PodLog
 from ksched_cli.engine.replay.queued_pod import Place
@@ -32,6 +33,7 @@ from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.framework.cluster_events import EVERYTHING
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.node_groups import AutoscalerSettings
+from ksched_cli.scenario.prices import NO_PRICES, Prices
 from ksched_cli.scenario.timeline import TimelineEvent
 
 _FLUSH = 30 * SECOND
@@ -51,6 +53,7 @@ class ReplayOptions:
     autoscaler: None: the cluster has the nodes that the state and the timeline give it
     run_times: of pods of the state, by key: microseconds until they end, from the start where they
                run already, else from their placement
+    prices: of nodes; those of node groups come after them
     """
 
     start: int | None = None
@@ -62,6 +65,12 @@ class ReplayOptions:
     on_instant: OnInstant | None = None
     autoscaler: AutoscalerSettings | None = None
     run_times: Mapping[str, int] = field(default_factory=dict)
+    prices: Prices = NO_PRICES
+
+    @property
+    def has_prices(self) -> bool:
+        groups = () if self.autoscaler is None else self.autoscaler.groups
+        return bool(self.prices.listed) or any(group.price is not None for group in groups)
 
 
 @dataclass(slots=True)
@@ -70,6 +79,7 @@ class Replay:
 
     events:  of the timeline, in order of time
     nodes:   of the cluster, over time
+    biller:  of its nodes, where any have a price
     changed: when a pod ended or was bound, or an event happened, for the last time
     length:  how many of these there were
     is_resumed: it goes on where another was
@@ -88,6 +98,7 @@ class Replay:
     usage: UsageRecorder = field(init=False)
     nodes: NodeCounts = field(default_factory=NodeCounts)
     autoscaler: Autoscaler | None = None
+    biller: NodeBiller | None = None
     applier: EventApplier = field(init=False)
     _next_event: TimelineEvent | None = None
     changed: int = 0
@@ -125,8 +136,11 @@ class Replay:
             self.cluster, self.queue, self.scheduler, self.log, self.options.makes_pods
         )
         if self.options.autoscaler is not None:
-            self.autoscaler = Autoscaler(self.options.autoscaler, self.applier)
+            self.autoscaler = Autoscaler(self.options.autoscaler, self.applier, self.options.prices)
         self.nodes.note(0, len(self.cluster.snapshot))
+        if self.options.has_prices:
+            self.biller = NodeBiller(self.options.prices, self.autoscaler)
+            self.biller.note(0, self.cluster.snapshot, is_start=True)
         self.usage = UsageRecorder(self.cluster.snapshot)
 
     def _start(self) -> int:
@@ -235,6 +249,8 @@ class Replay:
 
     def _note_usage(self, at: int) -> None:
         self.nodes.note(at, len(self.cluster.snapshot))
+        if self.biller is not None:
+            self.biller.note(at, self.cluster.snapshot)
         pending = len(self.queue) - self.queue.gated_count + len(self.scheduler.waiting)
         self.usage.note(at, self.cluster.snapshot, pending)
 

@@ -12,6 +12,7 @@ from ksched_cli.report.explanation import headline, short_name
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.columns import Kind, coded, column
 from ksched_cli.report.html.sections import Bars, Grid, Page, Pair, Section, Table, Tile
+from ksched_cli.report.scale_up import group_row, scale_up_line
 from ksched_cli.report.table import PAGE, marked, printable
 
 BEST = 20
@@ -44,6 +45,10 @@ def _sections(answer: Explanation) -> list[Section]:
     nodes, fitting = answer.nodes, ranking(answer)
     plugins = list(dict.fromkeys(plugin for node in fitting for plugin in node.scores))
     sections: list[Section] = []
+    if answer.scale_up:
+        rows = [group_row(each) for each in answer.scale_up.groups]
+        headers = ("Node group", "Nodes", "Verdict", "Why")
+        sections.append(Table("Autoscaler", headers, rows, scale_up_line(answer.scale_up)))
     if answer.funnel:
         sections.append(_funnel(answer))
     if answer.reasons:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from ksched_cli.analysis.replay_cost import ReplayCost
 from ksched_cli.analysis.replay_result import (
     HOUR,
     GroupResult,
@@ -16,7 +17,7 @@ from ksched_cli.analysis.usage_over_time import Extent
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.html.curves import Series, curves
 from ksched_cli.report.html.sections import CurveCharts, Page, Section, Table, Tile
-from ksched_cli.report.node_groups import hours_text
+from ksched_cli.report.node_groups import cost_text, hours_text
 from ksched_cli.report.replay import MomentTexts, duration, headline
 
 _SHOWN_OWNERS = 50
@@ -35,6 +36,8 @@ def page(answer: ReplayResult) -> Page:
         Tile("waited, 99 of 100 at most", _time(waiting.all.p99)),
         Tile("node-hours", hours_text(round(answer.nodes.hours * HOUR))),
     ]
+    if answer.cost:
+        tiles.append(Tile("cost", cost_text(answer.cost.total)))
     sections: list[Section] = []
     if answer.usage:
         sections.append(_charts(answer, moment))
@@ -46,6 +49,8 @@ def page(answer: ReplayResult) -> Page:
     if answer.autoscaler and answer.autoscaler.groups:
         scaling = answer.autoscaler
         sections += [_node_groups(scaling.groups), _decisions(scaling.events, moment)]
+    if answer.cost:
+        sections.append(_costs(answer.cost))
     return Page(title, lede, tiles, sections)
 
 
@@ -111,6 +116,13 @@ def _node_groups(groups: Sequence[GroupResult]) -> Table:
     rows = [tuple(getattr(group, key) for key in keys) for group in groups]
     headers = ("Name", "Nodes at first", "At most", "At last", "Node-hours", "Added", "Removed")
     return Table("Node groups", headers, rows)
+
+
+def _costs(cost: ReplayCost) -> Table:
+    keys = ("name", "per_hour", "nodes", "hours", "cost")
+    rows = [tuple(getattr(each, key) for key in keys) for each in cost.prices]
+    note = f"Without {cost.unpriced:,} nodes that have no price." if cost.unpriced else ""
+    return Table("Cost", ("Price of", "An hour", "Nodes", "Billed hours", "Cost"), rows, note)
 
 
 def _decisions(events: Sequence[ScalingDecision], moment: MomentTexts) -> Table:

@@ -14,13 +14,15 @@ from itertools import islice
 
 import numpy as np
 
-from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects import Node, Pod
 from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.replay.autoscaler.scale_down import UnneededNodes
 from ksched_cli.engine.replay.autoscaler.scale_up import (
+    GroupReview,
     ScaleUpOption,
     ScaleUpPlan,
     ScaleUpPlanner,
+    ScaleUpReview,
     best_option,
 )
 from ksched_cli.engine.replay.autoscaler.state import (
@@ -41,6 +43,7 @@ from ksched_cli.scenario.node_groups import (
     without_nodes,
 )
 from ksched_cli.scenario.pods import pending_pod
+from ksched_cli.scenario.prices import NO_PRICES, Prices
 
 # So often nodes are asked for one pod, and one pod is evicted: a replay in which the simulation of
 # the autoscaler and the scheduler's choices differ for ever comes to an end.
@@ -51,23 +54,24 @@ _MAX_DRAIN_TRIALS = 10
 
 @dataclass(slots=True)
 class Autoscaler:
-    """sizes: by group, how many nodes it has"""
+    """sizes: by group, how many nodes it has; groups: by name"""
 
     settings: AutoscalerSettings
     applier: EventApplier
+    prices: Prices = NO_PRICES
     state: AutoscalerState = field(default_factory=AutoscalerState)
     sizes: dict[str, int] = field(default_factory=dict)
     _group_by_row: dict[int, str] = field(default_factory=dict)
-    _groups: dict[str, NodeGroup] = field(init=False)
+    groups: dict[str, NodeGroup] = field(init=False)
     _planner: ScaleUpPlanner = field(init=False)
     _unneeded: UnneededNodes = field(init=False)
     _engine: Engine | None = None
 
     def __post_init__(self) -> None:
         cluster = self.applier.cluster
-        self._groups = {group.name: group for group in self.settings.groups}
+        self.groups = {group.name: group for group in self.settings.groups}
         self._planner = ScaleUpPlanner(
-            cluster, self.settings, self.applier.makes_pods, self._next_names
+            cluster, self.settings, self.applier.makes_pods, self._next_names, self.prices
         )
         self._unneeded = UnneededNodes(cluster, self.settings)
         self.restore(self.state)
@@ -76,7 +80,7 @@ class Autoscaler:
     def restore(self, state: AutoscalerState) -> None:
         """Resumes from there. Raises LookupError where it names a group that there is not."""
         named = {*state.added.values(), *(node.group for node in state.upcoming)}
-        if not named <= self._groups.keys():
+        if not named <= self.groups.keys():
             raise LookupError("there is no such node group")
         self.state = state
         self.applier.removed_nodes = state.removed
@@ -149,17 +153,18 @@ class Autoscaler:
         if engine is self._engine:
             return
         self._engine = engine
-        added, groups = self.state.added, self.settings.groups
-        self._group_by_row = {}
-        for row, node in enumerate(engine.snapshot.nodes):
-            name = added.get(node.name) or next(
-                (group.name for group in groups if group.selects(node)), None
-            )
-            if name is not None:
-                self._group_by_row[row] = name
-        self.sizes = {group.name: 0 for group in groups} | Counter(self._group_by_row.values())
+        members = ((row, self.group_of(node)) for row, node in enumerate(engine.snapshot.nodes))
+        self._group_by_row = {row: group.name for row, group in members if group is not None}
+        self.sizes = dict.fromkeys(self.groups, 0) | Counter(self._group_by_row.values())
         for name, size in self.sizes.items():
             self.state.counts.setdefault(name, NodeCounts()).note(self._now, size)
+
+    def group_of(self, node: Node) -> NodeGroup | None:
+        """The group that a node is of: that it was added to, else the first that selects it."""
+        added = self.state.added.get(node.name)
+        if added is not None:
+            return self.groups[added]
+        return next((group for group in self.settings.groups if group.selects(node)), None)
 
     def _size(self, name: str) -> int:
         """Of the group, with the nodes that were asked for."""
@@ -168,7 +173,7 @@ class Autoscaler:
 
     def _headroom(self) -> dict[str, int]:
         """By group, how many more nodes it may have."""
-        rooms = {name: group.max_size - self._size(name) for name, group in self._groups.items()}
+        rooms = {name: group.max_size - self._size(name) for name, group in self.groups.items()}
         if self.settings.max_nodes_total is not None:
             count = len(self.applier.cluster.snapshot) + len(self.state.upcoming)
             left = self.settings.max_nodes_total - count
@@ -184,7 +189,7 @@ class Autoscaler:
     # -- more nodes -----------------------------------------------------------------------------
 
     def _keep_minimum(self) -> None:
-        for name, group in self._groups.items():
+        for name, group in self.groups.items():
             missing = min(group.min_size - self._size(name), self._headroom()[name])
             if missing > 0:
                 self._ask_for(group, missing, Reason.MINIMUM, ())
@@ -197,27 +202,65 @@ class Autoscaler:
         situation = Situation(attempts, headroom)
         if not pending or situation == self.state.helpless:
             return ScaleUpPlan()
-        upcoming = [(self._groups[node.group], node.name) for node in self.state.upcoming]
+        upcoming = [(self.groups[node.group], node.name) for node in self.state.upcoming]
         plan = self._planner.plan([queued.pod.pod for queued in pending], upcoming, headroom)
         if not plan.options and not plan.used_nodes:
             self.state.helpless = situation
         return plan
 
     def _pending(self) -> list[QueuedPodInfo]:
-        """The pods that were tried and fit nowhere, in the order of the queue."""
-        cutoff = self.settings.expendable_pods_priority_cutoff
-        trials = self.state.scale_ups
-        pending = [
-            queued
-            for queued in self.applier.queue
-            if queued.rejectors
-            and not queued.gated
-            and queued.pod.priority >= cutoff
-            # It waits for its victims to leave.
-            and not queued.pod.pod.status.nominated_node_name
-            and trials.get(queued.pod.uid, 0) < _MAX_TRIALS
-        ]
+        """The pods that nodes are asked for, in the order of the queue."""
+        pending = [queued for queued in self.applier.queue if not self._why_not_helped(queued)]
         return sorted(pending, key=lambda queued: (-queued.pod.priority, queued.sequence))
+
+    def _why_not_helped(self, queued: QueuedPodInfo) -> str:
+        """Why no nodes are asked for a pod, whatever the groups are, or ""."""
+        cutoff = self.settings.expendable_pods_priority_cutoff
+        node = queued.pod.pod.status.nominated_node_name
+        if queued.gated:
+            return "it is gated"
+        if not queued.rejectors:
+            return "no plugin has rejected it: it was not tried, or its attempt broke"
+        if queued.pod.priority < cutoff:
+            priority = queued.pod.priority
+            return f"its priority {priority} is less than expendablePodsPriorityCutoff {cutoff}"
+        if node:
+            return f"it waits for pods to leave {node}, where preemption makes room for it"
+        if self.state.scale_ups.get(queued.pod.uid, 0) >= _MAX_TRIALS:
+            return f"nodes were asked for it {_MAX_TRIALS} times"
+        return ""
+
+    # -- why not --------------------------------------------------------------------------------
+
+    def review(self, key: str) -> ScaleUpReview:
+        """What the next scan would do for a pod, without doing it."""
+        pending = self._pending()
+        queued = next((each for each in self.applier.queue if each.pod.key == key), None)
+        if queued is None:
+            return ScaleUpReview("it is not in the queue")
+        if because := self._why_not_helped(queued):
+            return ScaleUpReview(because)
+        pods, headroom = [each.pod.pod for each in pending], self._headroom()
+        upcoming = [(self.groups[node.group], node.name) for node in self.state.upcoming]
+        plan = self._planner.plan(pods, upcoming, headroom)
+        if node := plan.placed.get(key):
+            is_there = node in self.applier.cluster.snapshot.row
+            which = "is there" if is_there else "was asked for"
+            return ScaleUpReview(f"it fits on {node}, which {which} already")
+        best = best_option(plan.options, self.settings.expanders)
+        return ScaleUpReview(
+            groups=tuple(
+                GroupReview(
+                    group,
+                    self._size(group.name),
+                    headroom[group.name],
+                    self._planner.rejections(queued.pod.pod, upcoming, group),
+                    next((each for each in plan.options if each.group is group), None),
+                    best is not None and best.group is group,
+                )
+                for group in self.settings.groups
+            )
+        )
 
     def _scale_up(self, option: ScaleUpOption) -> None:
         state = self.state
@@ -250,7 +293,7 @@ class Autoscaler:
         state.added |= {node.name: node.group for node in ready}
         existing = self.applier.cluster.snapshot.row
         nodes = [
-            (self._groups[node.group], node.name) for node in ready if node.name not in existing
+            (self.groups[node.group], node.name) for node in ready if node.name not in existing
         ]
         makes_pods = self.applier.makes_pods
         self.applier.change(
@@ -287,7 +330,7 @@ class Autoscaler:
 
     def _may_shrink(self, name: str) -> bool:
         group = self._group_of(name)
-        return self.sizes[group] > self._groups[group].min_size
+        return self.sizes[group] > self.groups[group].min_size
 
     def _remove_some(self, due: Sequence[str]) -> None:
         """The empty ones, else the first whose pods have room elsewhere. due: by name"""
@@ -323,7 +366,7 @@ class Autoscaler:
 
     def _within_minimum(self, names: Sequence[str]) -> list[str]:
         """As many of them as their groups can do without."""
-        spare = {name: size - self._groups[name].min_size for name, size in self.sizes.items()}
+        spare = {name: size - self.groups[name].min_size for name, size in self.sizes.items()}
         chosen = []
         for name in names:
             group = self._group_of(name)

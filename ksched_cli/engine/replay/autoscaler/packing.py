@@ -21,6 +21,7 @@ from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.extender_runner import ExtenderOptions
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
+from ksched_cli.framework.status import Code, Status
 
 
 class Packing:
@@ -69,6 +70,18 @@ class Packing:
         record = Attempt(pod.key, framework.profile.scheduler_name, name)
         outcome = engine.cycle.binding.assume(framework, evaluation.state, pod, row, record)
         return None if outcome.row is None else name
+
+    def rejections(self, key: str, node: str) -> tuple[Status, ...]:
+        """Of a pod on a node, by every plugin that rejects it; empty where it fits."""
+        pod = self.pods[key]
+        framework = self.engine.frameworks[pod.spec.scheduler_name]
+        evaluation = self.engine.pipeline.evaluate(framework, pod, Mode.EXHAUSTIVE)
+        if evaluation.error:
+            return (Status(Code.ERROR, (evaluation.error,)),)
+        if evaluation.pre_filter is not None:
+            return (evaluation.pre_filter,)
+        row = self.engine.snapshot.row[node]
+        return tuple(rejection.status for rejection in evaluation.rejections[row])
 
     def place_each(self, keys: Iterable[str], rows: Rows) -> dict[str, str]:
         """As `place`, one after the other; the nodes of those that fit."""

@@ -8,15 +8,16 @@ expander chooses among the groups that help.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.resources import CPU, MEMORY
+from ksched_cli.cluster.resources import CPU, MEMORY, PODS, node_allocatable
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.autoscaler.packing import Packing
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
+from ksched_cli.framework.status import Status
 from ksched_cli.scenario.node_groups import (
     AutoscalerSettings,
     Expander,
@@ -24,8 +25,11 @@ from ksched_cli.scenario.node_groups import (
     with_new_nodes,
 )
 from ksched_cli.scenario.nodes import HOSTNAME_LABEL
+from ksched_cli.scenario.prices import NO_PRICES, Prices
 
 _PRINCIPAL = (CPU, MEMORY)
+# Upstream: expander/price (priceStabilizationPod).
+_SMALL_POD = {CPU: 500, MEMORY: 500 * 2**20}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,32 +39,66 @@ class ScaleUpOption:
     count: of nodes
     pods:  keys of the pods that would run on them
     waste: the shares of the new nodes' cpu and memory that these pods leave free, added
+    price_ratio: what the nodes cost by what the pods' requests would at the groups' best prices
     """
 
     group: NodeGroup
     count: int
     pods: tuple[str, ...]
     waste: float
+    price_ratio: float = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleUpPlan:
     """options: of the groups that help, in the order of the file
-    used_nodes: that are there, and that pending pods would go to"""
+    used_nodes: that are there, and that pending pods would go to
+    placed: keys of the pods that need no other nodes → the nodes that they would go to"""
 
     options: tuple[ScaleUpOption, ...] = ()
     used_nodes: frozenset[str] = frozenset()
+    placed: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReview:
+    """What a group would do for a pod.
+
+    size:     of the group, with the nodes that were asked for
+    headroom: how many more nodes it may have
+    rejections: of the pod on a new node of the group; empty where it fits there
+    option:   what more nodes of the group would do for all pending pods
+    is_chosen: the expanders choose this option
+    """
+
+    group: NodeGroup
+    size: int
+    headroom: int
+    rejections: tuple[Status, ...]
+    option: ScaleUpOption | None
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUpReview:
+    """because: why no group is asked for nodes, whatever the groups are, or ""."""
+
+    because: str = ""
+    groups: tuple[GroupReview, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleUpPlanner:
     """makes_pods: new nodes get the pods of DaemonSets
-    next_names: what the next nodes of a group will be called"""
+    next_names: what the next nodes of a group will be called
+    prices: of nodes, before those of their groups
+    """
 
     cluster: MutableCluster
     settings: AutoscalerSettings
     makes_pods: bool
     next_names: Callable[[NodeGroup, int], Sequence[str]]
+    prices: Prices = NO_PRICES
 
     def plan(
         self,
@@ -81,14 +119,25 @@ class ScaleUpPlanner:
         used = frozenset(node for node in placed.values() if node in existing)
         rest = [pod for pod in pending if pod.key not in placed]
         if not rest:
-            return ScaleUpPlan((), used)
+            return ScaleUpPlan((), used, placed)
         settled = [pod for pod in pending if pod.key in placed]
         options = (
             self._option(group, base, settled, rest, headroom[group.name])
             for group in self.settings.groups
             if headroom[group.name] > 0
         )
-        return ScaleUpPlan(tuple(option for option in options if option is not None), used)
+        return ScaleUpPlan(tuple(filter(None, options)), used, placed)
+
+    def rejections(
+        self, pod: Pod, upcoming: Sequence[tuple[NodeGroup, str]], group: NodeGroup
+    ) -> tuple[Status, ...]:
+        """Why the pod does not fit on a new node of the group; every plugin's rejection."""
+        (name,) = self.next_names(group, 1)
+        state = self._joined(self.cluster.current_state([]), [*upcoming, (group, name)])
+        packing = Packing(self.cluster, state, [pod])
+        statuses = packing.rejections(pod.key, name)
+        packing.close()
+        return statuses
 
     def _joined(self, state: ClusterState, nodes: Sequence[tuple[NodeGroup, str]]) -> ClusterState:
         return with_new_nodes(state, nodes, makes_pods=self.makes_pods, runs_pods=True)
@@ -131,19 +180,51 @@ class ScaleUpPlanner:
         first = int(new[0])
         ordered = packing.largest_first((pod.key for pod in rest), first)
         placed = packing.place_each(ordered, new)
-        option = _option_of(group, packing, first, placed) if placed else None
+        option = self._option_of(group, packing, first, placed) if placed else None
         packing.close()
         return option
 
+    def _option_of(
+        self, group: NodeGroup, packing: Packing, row: int, placed: Mapping[str, str]
+    ) -> ScaleUpOption:
+        """row: of a new node. placed: pod → new node"""
+        count = len(set(placed.values()))
+        pods = [packing.pods[key] for key in placed]
+        waste = _waste(packing.engine.snapshot, row, count, pods)
+        return ScaleUpOption(
+            group, count, tuple(placed), waste, self._price_ratio(group, count, pods)
+        )
 
-def _option_of(
-    group: NodeGroup, packing: Packing, row: int, placed: Mapping[str, str]
-) -> ScaleUpOption:
-    """row: of a new node. placed: pod → new node"""
-    snapshot = packing.engine.snapshot
-    count = len(set(placed.values()))
-    pods = [packing.pods[key] for key in placed]
-    return ScaleUpOption(group, count, tuple(placed), _waste(snapshot, row, count, pods))
+    def _price_ratio(self, group: NodeGroup, count: int, pods: Sequence[PodInfo]) -> float:
+        """How much the nodes cost for what the pods request; 0 where groups have no prices.
+
+        Upstream: expander/price (BestOptions), without the preference for nodes of a size that
+        suits the cluster's. Clouds price the requests of a pod there; here they are worth what the
+        group costs in which each resource is cheapest. The sum is stabilized as there.
+        """
+        price = group.node_price(group.template, self.prices)
+        if price is None:
+            return 0.0
+        worths = self._worths()
+        small = sum(worths.get(name, 0.0) * amount for name, amount in _SMALL_POD.items())
+        requested = sum(
+            worths.get(name, 0.0) * amount
+            for pod in pods
+            for name, amount in pod.resources.requests.items()
+        )
+        cost = price.price.per_hour * count + small
+        return cost / (requested + small) if requested + small else cost
+
+    def _worths(self) -> dict[str, float]:
+        """By resource, what a unit of it costs in the cheapest group that has it."""
+        worths: dict[str, float] = {}
+        for group in self.settings.groups:
+            price = group.node_price(group.template, self.prices)
+            for name, amount in node_allocatable(group.template).items():
+                if price is not None and amount and name != PODS:
+                    unit = price.price.per_hour / amount
+                    worths[name] = min(worths.get(name, unit), unit)
+        return worths
 
 
 def _waste(snapshot: Snapshot, row: int, count: int, pods: Sequence[PodInfo]) -> float:
@@ -169,6 +250,7 @@ _RANKS: Mapping[Expander, Callable[[ScaleUpOption], float]] = {
     Expander.MOST_PODS: lambda option: -len(option.pods),
     Expander.LEAST_NODES: lambda option: option.count,
     Expander.PRIORITY: lambda option: -option.group.priority,
+    Expander.PRICE: lambda option: option.price_ratio,
 }
 
 

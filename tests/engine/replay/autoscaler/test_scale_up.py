@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,9 @@ from ksched_cli.engine.replay.autoscaler.scale_up import (
     ScaleUpPlanner,
     best_option,
 )
+from ksched_cli.errors import UsageError
 from ksched_cli.scenario.node_groups import Expander, NodeGroup
+from ksched_cli.scenario.prices import NO_PRICES, read_prices
 from tests.replays import Plain, autoscaler_of, cluster_of, node, pod, state_of
 
 
@@ -71,7 +74,9 @@ def plan(
 
 
 def test_pods_that_fit_need_no_nodes_but_those_that_are_there(tmp_path: Path) -> None:
-    assert plan(tmp_path, [pod("a"), pod("b")]) == ScaleUpPlan((), frozenset({"n"}))
+    result = plan(tmp_path, [pod("a"), pod("b")])
+    placed = {"default/a": "n", "default/b": "n"}
+    assert result == ScaleUpPlan((), frozenset({"n"}), placed)
 
 
 def test_nodes_are_packed_and_the_waste_is_what_stays_free(tmp_path: Path) -> None:
@@ -107,3 +112,64 @@ def test_taints_and_labels_of_the_group_count(tmp_path: Path) -> None:
     chosen = [pod("a", "2", nodeSelector={"pool": "x"}), pod("b", "2", nodeSelector={"pool": "y"})]
     (only,) = plan(tmp_path, chosen, group=labelled).options
     assert only.pods == ("default/a",)
+
+
+def ratios(folder: Path, prices: Sequence[str], *pods: Plain) -> list[tuple[str, Any]]:
+    """The groups' price ratios: small has 2 cpus at 0.2, large 8 cpus at 0.6, both 8 GiB."""
+    capacity = {"memory": "8Gi", "pods": "10"}
+    groups = [
+        {"name": name, "maxSize": 9, "price": price, "template": {"status": {"capacity": size}}}
+        for name, price, size in (
+            ("small", 0.2, {"cpu": "2", **capacity}),
+            ("large", 0.6, {"cpu": "8", **capacity}),
+        )
+    ]
+    state = state_of(folder, node("n", "1m"), *pods)
+    settings = autoscaler_of(folder, state, {"nodeGroups": groups, "expanders": ["price"]})
+    planner = ScaleUpPlanner(
+        cluster_of(state),
+        settings,
+        True,
+        lambda group, count: [f"{group.name}-{number}" for number in range(count)],
+        read_prices(prices),
+    )
+    options = planner.plan(state.pods, [], {"small": 9, "large": 9}).options
+    best = best_option(options, settings.expanders)
+    assert best is not None
+    ordered = sorted(options, key=lambda option: option is not best)
+    return [(option.group.name, option.price_ratio) for option in ordered]
+
+
+# At best, a core costs 0.6 / 8 = 0.075 an hour (large), and a GiB 0.2 / 8 = 0.025 (small). The pod
+# that stabilizes, 0.5 cores and 500 MiB, is worth 0.0375 + 0.025 * 500 / 1,024.
+STABLE = 0.0375 + 0.025 * 500 / 1024
+
+
+def test_the_price_expander_takes_the_nodes_that_cost_least_for_what_is_requested(
+    tmp_path: Path,
+) -> None:
+    """Two pods of 2 cores are worth 0.3: two small nodes cost 0.4, a large one 0.6. Eight are worth
+    1.2: eight small ones cost 1.6, two large ones 1.2."""
+    two = ratios(tmp_path, [], pod("a", "2"), pod("b", "2"))
+    assert two == [
+        ("small", pytest.approx((0.4 + STABLE) / (0.3 + STABLE))),
+        ("large", pytest.approx((0.6 + STABLE) / (0.3 + STABLE))),
+    ]
+    eight = ratios(tmp_path, [], *(pod(f"p{n}", "2") for n in range(8)))
+    assert eight == [
+        ("large", pytest.approx((1.2 + STABLE) / (1.2 + STABLE))),
+        ("small", pytest.approx((1.6 + STABLE) / (1.2 + STABLE))),
+    ]
+
+
+def test_a_price_of_the_command_line_comes_before_a_groups(tmp_path: Path) -> None:
+    assert ratios(tmp_path, ["large=0.1"], pod("a", "2"), pod("b", "2"))[0][0] == "large"
+
+
+def test_the_price_expander_needs_a_price_of_every_group(tmp_path: Path) -> None:
+    state = state_of(tmp_path, node("n", "1"))
+    group = {"name": "g", "like": "n", "maxSize": 1}
+    settings = autoscaler_of(tmp_path, state, {"nodeGroups": [group], "expanders": ["price"]})
+    with pytest.raises(UsageError, match=r'a price of the node group "g": .*--price g=N'):
+        settings.check_prices(NO_PRICES)
+    settings.check_prices(read_prices(["g=1"]))
