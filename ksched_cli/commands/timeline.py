@@ -33,12 +33,14 @@ if TYPE_CHECKING:
         TraceColumns,
         TraceRules,
     )
+    from ksched_cli.scenario.timelines.weekly import WeeklyShape
 
 _SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _SUMMARY = "Timelines for ksched replay: of a dump, of a trace, at random."
 
 # Their times are in memory.
 MAX_PODS = 10_000_000
+_PODS = 1_000
 MAX_PRIORITY = 2**31 - 1
 
 app = typer.Typer(help=_SUMMARY, cls=CommandGroup)
@@ -81,18 +83,45 @@ def from_dump(
 class GenerateOptions:
     """Of `generate`: a field per option."""
 
+    like: Annotated[
+        str,
+        option(
+            "Instead of templates: pods that come, request and run as those of a timeline or a "
+            "dump, owner by owner.",
+            "FILE",
+        ),
+    ] = ""
     pods: Annotated[
-        int, option("How many come.", "N", parser=whole_number("--pods", 1, MAX_PODS))
-    ] = 1000
+        int | None,
+        option(
+            "How many come; default 1000, with --like as many a day as there.",
+            "N",
+            parser=whole_number("--pods", 1, MAX_PODS),
+        ),
+    ] = None
     days: Annotated[float, option("In how many days they come.", "DAYS")] = 7.0
     arrivals: Annotated[
         str,
         option(
             "uniform: at equal distances; poisson: at random, as many at any time; "
-            "burst[:SIZE]: SIZE at once; diurnal: most at noon, none at midnight.",
+            "burst[:SIZE]: SIZE at once; diurnal: most at noon, none at midnight; weekly: by "
+            "--weekdays, --hours and --holiday.",
             "PROCESS",
         ),
     ] = "poisson"
+    weekdays: Annotated[str, option("Weights of Monday to Sunday.", "W,W,W,W,W,W,W")] = (
+        "1,1,1,1,1,0.3,0.2"
+    )
+    hours: Annotated[str, option("Weights of the 24 hours of a day, UTC.", "W,W,…")] = (
+        "1,1,1,1,1,1,2,4,7,9,10,10,8,9,10,10,9,7,5,4,3,2,2,1"
+    )
+    holiday: Annotated[
+        list[str] | None,
+        option("A day with the pods of a Sunday, with weekly or --like; repeatable.", "DATE"),
+    ] = None
+    start: Annotated[
+        str, option("What the time 0 is, a full hour; default Monday 2026-01-05.", "TIME")
+    ] = ""
     runs_for: Annotated[
         str,
         option(
@@ -113,33 +142,62 @@ class GenerateOptions:
 def generate(
     options: GenerateOptions,
     templates: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="FILE[=WEIGHT]...",
+            metavar="[FILE[=WEIGHT]...]",
             help="Manifests of pods, or of workloads with a template of pods.",
         ),
-    ],
+    ] = None,
 ) -> ExitCode:
     """A random timeline: pods of given templates come, run and end.
 
     A FILE with a greater WEIGHT comes more often; its templates share the weight. The annotations
     ksched/weight and ksched/runs-for of a template say so of it alone. The first day is a Monday.
+    --like FILE needs no template.
     """
     from ksched_cli.scenario.timelines.distributions import DAY, arrivals_of, run_time_of
     from ksched_cli.scenario.timelines.generate import Generator
+    from ksched_cli.scenario.timelines.weekly import read_week
 
     if not 0 < options.days < 1e5:
         raise UsageError(f"--days takes a number greater than 0; not {options.days:g}")
+    if bool(options.like) == bool(templates):
+        raise UsageError("give templates, or --like FILE")
+    shape, length = _shape(options), options.days * DAY
+    if options.like:
+        week = read_week(options.like)
+        pods = options.pods or week.pods_in(length)
+        events = week.events(options.seed, pods, length, shape)
+        _write(week.header(shape.start), events, options.to)
+        return ExitCode.YES
+    is_weekly = options.arrivals == "weekly"
     generator = Generator(
-        [template for text in templates for template in _templates(text)],
-        arrivals_of(options.arrivals),
+        [template for text in templates or () for template in _templates(text)],
+        shape.arrivals if is_weekly else arrivals_of(options.arrivals),
         run_time_of(options.runs_for),
-        options.pods,
-        options.days * DAY,
+        options.pods or _PODS,
+        length,
         [_priority(text) for text in options.priority or ()],
+        shape.start,
     )
     _write(generator.header(), generator.events(options.seed), options.to)
     return ExitCode.YES
+
+
+def _shape(options: GenerateOptions) -> WeeklyShape:
+    """Raises UsageError."""
+    from ksched_cli.scenario.timelines.generate import START
+    from ksched_cli.scenario.timelines.weekly import WeeklyShape, read_day, read_weights
+
+    start = _start(options.start) if options.start else START
+    if start.minute or start.second or start.microsecond:
+        raise UsageError(f'--start takes a full hour; not "{options.start}"')
+    return WeeklyShape.of(
+        read_weights(options.weekdays, 7, "--weekdays"),
+        read_weights(options.hours, 24, "--hours"),
+        frozenset(map(read_day, options.holiday or ())),
+        start,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,3 +173,39 @@ def test_options_of_a_trace_that_do_not_fit_are_refused(
     code, out, err = ksched(*command, *options)
     assert (code, out) == (2, "")
     assert problem in err
+
+
+def test_a_week_has_its_weekdays_hours_and_holidays(
+    ksched: Ksched, template: Path, tmp_path: Path
+) -> None:
+    """Pods come on workdays at nine; one Tuesday is a holiday. Other weeks are like these."""
+    hours = ",".join("1" if hour == 9 else "0" for hour in range(24))
+    week, other = tmp_path / "week.jsonl", tmp_path / "other.jsonl"
+    shape = ("--arrivals", "weekly", "--weekdays", "1,1,1,1,1,0,0", "--hours", hours)
+    options = ("--days", "14", "--runs-for", "fixed:60", "--holiday", "2026-01-06")
+    assert ksched("timeline", "generate", template, *shape, *options, "--to", week)[0] == 0
+    like = ("--like", week, "--days", "14", "--start", "2026-02-02", "--to", other)
+    assert ksched("timeline", "generate", *like)[0] == 0
+    expected = {week: {0, 2, 3, 4, 7, 8, 9, 10, 11}, other: {0, 1, 2, 3, 4, 7, 8, 9, 10, 11}}
+    for path, days in expected.items():
+        header, *events = map(json.loads, path.read_text().splitlines())
+        assert {event["at"] // 86_400 for event in events} == days
+        assert {event["at"] % 86_400 // 3_600 for event in events} == {9}
+        assert header["start"] == f"2026-{'01-05' if path == week else '02-02'}T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ((), "give templates, or --like FILE"),
+        (("--like", "week.jsonl", "job.yaml"), "give templates, or --like FILE"),
+        (("job.yaml", "--start", "2026-01-05T00:30:00Z"), "--start takes a full hour"),
+        (("job.yaml", "--weekdays", "1,2"), "--weekdays takes 7 numbers"),
+        (("job.yaml", "--hours", "1"), "--hours takes 24 numbers"),
+    ],
+)
+def test_options_of_a_week_that_do_not_fit_are_refused(
+    options: tuple[str, ...], problem: str, ksched: Ksched
+) -> None:
+    code, out, err = ksched("timeline", "generate", *options)
+    assert (code, out, problem in err) == (2, "", True), err

@@ -19,7 +19,7 @@ Arrivals = Callable[[random.Random, int, float], list[float]]
 # Seconds.
 RunTime = Callable[[random.Random], float]
 
-ARRIVALS = "uniform, poisson, burst[:SIZE] or diurnal"
+ARRIVALS = "uniform, poisson, burst[:SIZE], diurnal or weekly"
 RUN_TIMES = "fixed:S, uniform:MIN:MAX, exponential:MEAN or lognormal:MEDIAN:SIGMA"
 
 

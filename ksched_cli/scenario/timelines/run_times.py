@@ -17,7 +17,7 @@ from ksched_cli.scenario.timeline import Arrival, read_timeline
 from ksched_cli.scenario.timelines.dump import run_time_of
 from ksched_cli.scenario.timelines.event_lines import Plain
 
-_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+LINE_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 # What a CronJob adds to its name for the Job of a time.
 _RUN_OF_CRON_JOB = re.compile(r"-\d{8,}$")
 
@@ -43,7 +43,7 @@ class RunTimes:
 
     def add(self, path: str) -> None:
         """A timeline of JSON lines, or a dump. Raises InputError."""
-        if path.endswith(_LINES):
+        if path.endswith(LINE_SUFFIXES):
             self.add_timeline(path)
         else:
             self.add_dump([path])
