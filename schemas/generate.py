@@ -20,6 +20,7 @@ from ksched_cli.analysis.draws import DrawnComparison, ReplayDraws
 from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.expectations import ExpectationsResult
 from ksched_cli.analysis.explain import Explanation
+from ksched_cli.analysis.fix import Remedies
 from ksched_cli.analysis.forward_look import ForwardLook
 from ksched_cli.analysis.pending import PendingReport
 from ksched_cli.analysis.preempt import PreemptionResult
@@ -62,6 +63,7 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "plugin_list": (PluginList,),
     "preemption_result": (PreemptionResult,),
     "record_result": (RecordResult,),
+    "remedies": (Remedies,),
     "replay_draws": (ReplayDraws,),
     "replay_result": (ReplayResult,),
     "schedule_result": (ScheduleResult,),

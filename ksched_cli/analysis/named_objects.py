@@ -48,6 +48,22 @@ def find_pod(simulation: Simulation, name: str, namespace: str = "") -> PodInfo:
     return simulation.catalog.info(pods[0])
 
 
+def pods_of(simulation: Simulation, name: str, namespace: str = "") -> frozenset[str]:
+    """The keys of the pod of this name; of KIND/NAME, or of a pod's group, all of its pods that
+    are neither finished nor being deleted. Raises as find_pod."""
+    from ksched_cli.framework.pod_groups import group_key
+
+    pod = find_pod(simulation, name, namespace)
+    state = simulation.state
+    pods = [pod.pod]
+    if pod.name != name.rpartition("/")[2] or _workload_kind(name):
+        pods = _pods_of_workload(state, name, _workload_kind(name), namespace) or pods
+    if simulation.pod_groups is not None and simulation.pod_groups.get(pod) is not None:
+        key = group_key(pod.pod)
+        pods = [each for each in state.pods if group_key(each) == key]
+    return frozenset(each.key for each in pods if not each.finished and not each.deleting)
+
+
 def _workload_kind(name: str) -> str:
     """The kind of KIND/NAME, but for a pod's; else ""."""
     from ksched_cli.scenario.objects import kind_of
@@ -60,6 +76,15 @@ def _workload_kind(name: str) -> str:
 def _of_workload(state: ClusterState, name: str, kind: str, namespace: str) -> list[Pod]:
     """The next pod of a workload, or the newest; none where there is no such workload. Raises
     UsageError where there are several."""
+    pods = _pods_of_workload(state, name, kind, namespace)
+    waiting = [pod for pod in pods if not pod.node_name]
+    if waiting:
+        return [min(waiting, key=lambda pod: pod.metadata.creation_timestamp)]
+    return [max(pods, key=lambda pod: pod.metadata.creation_timestamp)] if pods else []
+
+
+def _pods_of_workload(state: ClusterState, name: str, kind: str, namespace: str) -> list[Pod]:
+    """Its pods that are active. Raises UsageError where several workloads have the name."""
     from ksched_cli.scenario.owned_pods import OwnedPods
 
     parent, _, own = name.rpartition("/")
@@ -72,11 +97,7 @@ def _of_workload(state: ClusterState, name: str, kind: str, namespace: str) -> l
     if len(workloads) > 1:
         listed = ", ".join(f"{kind.lower()}/{own} of namespace {at}" for at, kind, _ in workloads)
         raise UsageError(f'several workloads are named "{name}": {listed}; give KIND/NAME and -n')
-    pods = [pod for group in workloads.values() for pod in group]
-    waiting = [pod for pod in pods if not pod.node_name]
-    if waiting:
-        return [min(waiting, key=lambda pod: pod.metadata.creation_timestamp)]
-    return [max(pods, key=lambda pod: pod.metadata.creation_timestamp)] if pods else []
+    return [pod for group in workloads.values() for pod in group]
 
 
 def find_pods(simulation: Simulation, names: Iterable[str], namespace: str = "") -> frozenset[str]:

@@ -154,7 +154,7 @@ def reasons(evaluation: Evaluation) -> tuple[Reason, ...]:
     fitting first, of equally near ones that of the most nodes."""
     if evaluation.pre_filter is not None:
         return _of_pre_filter(evaluation, evaluation.pre_filter)
-    masks = _masks(evaluation)
+    masks = reason_masks(evaluation)
     if not masks:
         return ()
     away = distances(evaluation)
@@ -173,8 +173,8 @@ def _of_pre_filter(evaluation: Evaluation, status: Status) -> tuple[Reason, ...]
     return tuple(Reason(status.plugin, reason, count) for reason in status.reasons)
 
 
-def _masks(evaluation: Evaluation) -> dict[tuple[str, str], Mask]:
-    """(plugin, reason) → the rows that have it."""
+def reason_masks(evaluation: Evaluation) -> dict[tuple[str, str], Mask]:
+    """(plugin, reason) → the rows that have it. Of an evaluation in EXHAUSTIVE or REASONS mode."""
     masks: dict[tuple[str, str], Mask] = {}
     for plugin, verdicts, _ in independent_verdicts(evaluation):
         for index, status in enumerate(verdicts.statuses):

@@ -31,6 +31,7 @@ COMMANDS = (
     "schedule",
     "explain",
     "preempt",
+    "fix",
     "capacity",
     "shrink",
     "compare",

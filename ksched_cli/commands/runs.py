@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import SystemRandom
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
@@ -260,8 +260,26 @@ class OpenedPod(NamedTuple):
 
 
 def open_pod(options: StateOptions, name: str, manifest: str | None) -> OpenedPod:
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a question about a pod or a workload is asked of. name, namespace: to look it up by"""
+
+    run: Run
+    opener: Opener
+    simulation: Simulation
+    name: str
+    namespace: str
+
+
+def open_pod(options: StateOptions, name: str, manifest: str | None) -> tuple[Simulation, PodInfo]:
     """The Run and the pod that it is asked about: the named one, or that of a file, which is the
     last change then. Raises KschedError."""
+    subject = open_subject(options, name, manifest)
+    return subject.simulation, find_pod(subject.simulation, subject.name, subject.namespace)
+
+
+def open_subject(options: StateOptions, name: str, manifest: str | None) -> Subject:
+    """See open_pod. Raises KschedError."""
     from msgspec.structs import replace as with_fields
 
     from ksched_cli.kube.file_paths import check_standard_input
@@ -279,14 +297,22 @@ def open_pod(options: StateOptions, name: str, manifest: str | None) -> OpenedPo
     check_standard_input({"--state": run.states, "-f": [manifest]})
     source = ChangeSource(line=f"apply -f {shlex.quote(manifest)}")
     run = with_fields(run, changes=(*run.changes, source))
+    run, namespace = run_of(options), options.namespace
+    if manifest is not None:
+        check_standard_input({"--state": run.states, "-f": [manifest]})
+        source = ChangeSource(line=f"apply -f {shlex.quote(manifest)}")
+        run = with_fields(run, changes=(*run.changes, source))
     opened = opener(run)
-    *_, apply = opened.inputs.changes(run)
-    assert isinstance(apply, Apply)
-    target = applied_target(apply)
+    if manifest is not None:
+        *_, apply = opened.inputs.changes(run)
+        assert isinstance(apply, Apply)
+        target = applied_target(apply)
+        name, namespace = target.text, target.namespace
     simulation = opened.simulation(run)
     introduce(simulation)
     pod = find_pod(simulation, target.text, target.namespace)
     return OpenedPod(simulation, pod, opened, run)
+    return Subject(run, opened, simulation, name, namespace)
 
 
 def find_pod(simulation: Simulation, name: str, namespace: str) -> PodInfo:

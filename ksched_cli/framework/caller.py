@@ -61,6 +61,8 @@ from ksched_cli.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    Proposal,
+    Proposes,
     QueuedPod,
     QueueSortPlugin,
     Scope,
@@ -544,6 +546,37 @@ class PluginCaller:
             return lines
         except FAILURES as error:
             return (self.log.note(plugin.name, f"explain_{point}", error, pod),)
+
+    def propose(
+        self, plugin: Proposes, state: CycleState, pod: PodInfo, node: NodeInfo
+    ) -> tuple[Proposal, ...]:
+        """What a plugin proposes so that the node fits; nothing where it fails."""
+        return self._proposals(plugin, node.snapshot, plugin.propose, state, pod, node)
+
+    def propose_for_pod(
+        self, plugin: Proposes, snapshot: Snapshot, pod: PodInfo
+    ) -> tuple[Proposal, ...]:
+        """What a plugin proposes so that the pod passes; nothing where it fails."""
+        return self._proposals(plugin, snapshot, plugin.propose_for_pod, pod)
+
+    def _proposals(
+        self,
+        plugin: Proposes,
+        snapshot: Snapshot,
+        method: Callable[..., Iterable[Proposal]],
+        *arguments: Any,
+    ) -> tuple[Proposal, ...]:
+        try:
+            proposals = self._call(
+                plugin, snapshot, lambda *given: tuple(method(*given)), *arguments
+            )
+            for proposal in proposals:
+                if not isinstance(proposal, Proposal):
+                    raise MalformedError(f"propose gave {proposal!r:.60}, which is no Proposal")
+            return proposals
+        except FAILURES as error:
+            self.log.note(plugin.name, "propose", error, _pod_of(arguments))
+            return ()
 
     def _limited(
         self, plugin: Plugin | PluginEntry, method: Callable[..., T], *arguments: Any

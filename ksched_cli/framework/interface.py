@@ -15,8 +15,8 @@ Upstream: pkg/scheduler/framework/interface.go. Importing this module does not l
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -340,6 +340,45 @@ class Explains(Plugin):
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Sequence[str]:
         """How the raw score was computed, one line each."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A change after which a plugin may no longer reject a pod. Nobody takes its word for it:
+    `ksched fix` makes the change and runs the scheduler.
+
+    kind:     a row of the costs of `ksched fix`, as "toleration"; any other costs `DEFAULT_COST`
+    text:     what to do, in the imperative: "tolerate dedicated=gpu:NoSchedule"
+    changes:  lines as --change takes them, about nodes and objects other than the pod
+    patch:    a strategic merge patch of the pod's `metadata` and `spec`; it is made to the template
+              of the workload that made the pod, where there is one
+    requests: container → resource → quantity, where the pod is to request less
+    evicts:   keys of pods that leave their node
+    amount:   how much it is; of two proposals of a kind, the smaller is tried first
+    """
+
+    kind: str
+    text: str
+    changes: tuple[str, ...] = ()
+    patch: Mapping[str, Any] = field(default_factory=dict)
+    requests: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    evicts: tuple[str, ...] = ()
+    amount: float = 0
+
+
+class Proposes(Plugin):
+    """Proposes changes to `ksched fix` after which the plugin would not reject a pod. Each proposal
+    lifts all that the plugin has against the pod there. Called with the cycle state of an attempt.
+    """
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterable[Proposal]:
+        """What would make `node`, which the plugin rejects in Filter, fit."""
+        return ()
+
+    def propose_for_pod(self, pod: PodInfo) -> Iterable[Proposal]:
+        """What would let the pod pass PreEnqueue or PreFilter. All plugins are asked where one
+        rejects the pod there; nothing where this plugin knows of nothing that is in its way."""
         return ()
 
 

@@ -12,9 +12,25 @@ def amount_text(resource: str, amount: int) -> str:
     """Text of an amount in the scheduler's unit of the resource; bytes rounded to a tenth."""
     if resource == "cpu":
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
-    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+    if is_of_bytes(resource):
         return _bytes_text(amount)
     return str(amount)
+
+
+def exact_text(resource: str, amount: int) -> str:
+    """A quantity of exactly the amount, which is in the scheduler's unit of the resource."""
+    if resource == "cpu" or not amount:
+        return amount_text(resource, amount)
+    if is_of_bytes(resource):
+        for suffix, unit in _BINARY_UNITS:
+            if amount % unit == 0:
+                return f"{amount // unit}{suffix}"
+    return str(amount)
+
+
+def is_of_bytes(resource: str) -> bool:
+    """Whether the scheduler counts the resource in bytes."""
+    return resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
 
 
 def _bytes_text(amount: int) -> str:

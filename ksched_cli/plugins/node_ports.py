@@ -5,7 +5,8 @@ Upstream: plugins/nodeports/node_ports.go and kube-scheduler/framework/types.go 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from ksched_cli.framework.interface import (
     FilterPlugin,
     PreFilterPlugin,
     PreFilterResult,
+    Proposal,
+    Proposes,
     Scope,
     SignPlugin,
 )
@@ -32,7 +35,7 @@ STATE_KEY = "PreFilterNodePorts"
 REASON = Status.unschedulable("node(s) didn't have free ports for the requested pod ports")
 
 
-class NodePorts(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
+class NodePorts(PreFilterPlugin, FilterPlugin, SignPlugin, Explains, Proposes):
     name = "NodePorts"
     scope = Scope.ROW
 
@@ -71,6 +74,37 @@ class NodePorts(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
             for other in node.pods
             if conflicts((port,), set(other.template.host_ports))
         ]
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
+        holders = [
+            other
+            for other in node.pods
+            if conflicts(pod.template.host_ports, set(other.template.host_ports))
+        ]
+        names = ", ".join(other.key for other in holders)
+        evicted = tuple(other.key for other in holders)
+        text = f"evict {names}, which has the port on {node.name}"
+        yield Proposal("evict", text, evicts=evicted, amount=len(holders))
+        # With the host's network, a container listens on its host port.
+        if not pod.spec.host_network:
+            yield self._other_ports(pod, node)
+
+    def _other_ports(self, pod: PodInfo, node: NodeInfo) -> Proposal:
+        used = {port.port for other in node.pods for port in other.template.host_ports}
+        own = {port.port for port in pod.template.host_ports}
+        patches, texts = [], []
+        for container in pod.spec.containers:
+            ports = []
+            for port in container.ports:
+                if port.host_port in used:
+                    free = next(n for n in count(port.host_port + 1) if n not in used | own)
+                    own.add(free)
+                    ports.append({"containerPort": port.container_port, "hostPort": free})
+                    texts.append(f"{free} instead of {port.host_port}")
+            if ports:
+                patches.append({"name": container.name, "ports": ports})
+        text = f"use the host port {' and '.join(texts)}"
+        return Proposal("port", text, patch={"spec": {"containers": patches}}, amount=len(texts))
 
 
 def conflicts(requested: Iterable[HostPort], used: set[HostPort]) -> bool:

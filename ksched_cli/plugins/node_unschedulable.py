@@ -5,7 +5,7 @@ Upstream: plugins/nodeunschedulable/node_unschedulable.go.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 from ksched_cli.cluster.objects import Node, Taint
@@ -18,6 +18,8 @@ from ksched_cli.framework.interface import (
     FilterPlugin,
     PreFilterPlugin,
     PreFilterResult,
+    Proposal,
+    Proposes,
     Scope,
     SignPlugin,
 )
@@ -30,7 +32,7 @@ REASON = Status.unresolvable("node(s) were unschedulable")
 TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-class NodeUnschedulable(FilterPlugin, SignPlugin):
+class NodeUnschedulable(FilterPlugin, SignPlugin, Proposes):
     name = "NodeUnschedulable"
     scope = Scope.NODE
 
@@ -57,6 +59,9 @@ class NodeUnschedulable(FilterPlugin, SignPlugin):
         if not marked.any() or tolerated(pod.spec.tolerations, TAINT):
             return Verdicts.passing(len(nodes))
         return Verdicts.rejecting(marked, REASON)
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
+        yield Proposal("uncordon", f"uncordon {node.name}", (f"uncordon {node.name}",))
 
 
 class PreFilteringNodeUnschedulable(NodeUnschedulable, PreFilterPlugin):

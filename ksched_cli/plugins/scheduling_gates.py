@@ -5,17 +5,17 @@ Upstream: plugins/schedulinggates/scheduling_gates.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cluster_events import POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import PreEnqueuePlugin
+from ksched_cli.framework.interface import PreEnqueuePlugin, Proposal, Proposes
 from ksched_cli.framework.status import SUCCESS, Status
 
 
-class SchedulingGates(PreEnqueuePlugin):
+class SchedulingGates(PreEnqueuePlugin, Proposes):
     name = "SchedulingGates"
 
     def __init__(self, args: Any, handle: Handle) -> None:
@@ -30,3 +30,10 @@ class SchedulingGates(PreEnqueuePlugin):
         if not gates:
             return SUCCESS
         return Status.unresolvable(f"waiting for scheduling gates: [{' '.join(gates)}]")
+
+    def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
+        gates = [gate.name for gate in pod.spec.scheduling_gates]
+        if gates:
+            noun = "gate" if len(gates) == 1 else "gates"
+            text = f"remove the scheduling {noun} {' and '.join(gates)}"
+            yield Proposal("gate", text, patch={"spec": {"schedulingGates": None}})

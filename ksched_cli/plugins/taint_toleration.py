@@ -6,12 +6,12 @@ Upstream: plugins/tainttoleration/taint_toleration.go and component-helpers/sche
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ksched_cli.cluster.objects import Node, Taint, Toleration
+from ksched_cli.cluster.objects import Node, Taint, Toleration, plain_fields
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.tolerations import COMPARISON_GATE, tolerated
 from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
@@ -24,6 +24,8 @@ from ksched_cli.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    Proposal,
+    Proposes,
     Scope,
     ScorePlugin,
     SignPlugin,
@@ -37,6 +39,19 @@ from ksched_cli.plugins.helper.signatures import Fragments, sign_tolerations
 STATE_KEY = "PreScoreTaintToleration"
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
 SOFT_EFFECT = "PreferNoSchedule"
+CONDITIONS = "node.kubernetes.io/"
+# The node lifecycle controller sets these anew as long as the node is so.
+NOT_USABLE = tuple(
+    f"{CONDITIONS}{condition}"
+    for condition in (
+        "not-ready",
+        "unreachable",
+        "memory-pressure",
+        "disk-pressure",
+        "pid-pressure",
+        "network-unavailable",
+    )
+)
 UNTOLERATED = Status.unresolvable("node(s) had untolerated taint(s)")
 
 
@@ -47,6 +62,7 @@ class TaintToleration(
     NormalizeScore,
     SignPlugin,
     Explains,
+    Proposes,
 ):
     name = "TaintToleration"
     scope = Scope.NODE
@@ -122,6 +138,30 @@ class TaintToleration(
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         hard = [t for t in node.object.spec.taints if t.effect in HARD_EFFECTS]
         return [f"not tolerated: {self._untolerated_text(hard, pod)}"]
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
+        tolerations, compares = pod.spec.tolerations, self._compares
+        taints = [
+            taint
+            for taint in node.object.spec.taints
+            if taint.effect in HARD_EFFECTS and not tolerated(tolerations, taint, compares)
+        ]
+        text = " and ".join(map(taint_text, taints))
+        lines = tuple(f"taint nodes {node.name} {taint.key}:{taint.effect}-" for taint in taints)
+        conditions = [t.key.removeprefix(CONDITIONS) for t in taints if t.key in NOT_USABLE]
+        if conditions:
+            yield Proposal("condition", f"get {node.name} back: it is {conditions[0]}", lines)
+            return
+        added = [{"key": t.key, "operator": "Exists", "effect": t.effect} for t in taints]
+        for toleration, taint in zip(added, taints, strict=True):
+            if taint.value:
+                toleration |= {"operator": "Equal", "value": taint.value}
+        patch = {"spec": {"tolerations": [*plain_fields(tolerations), *added]}}
+        yield Proposal("toleration", f"tolerate {text}", patch=patch, amount=len(taints))
+        noun = "taint" if len(taints) == 1 else "taints"
+        yield Proposal(
+            "untaint", f"remove the {noun} {text} from {node.name}", lines, amount=len(taints)
+        )
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         taints = [t for t in node.object.spec.taints if _is_soft(t)]

@@ -80,7 +80,10 @@ class Apply(Change):
         path = arguments.flags.get("--filename", "")
         if not path or arguments.names:
             raise arguments.error('expected "apply -f FILE"')
-        raw, name = read_file(path if path == "-" else str(arguments.folder / path))
+        if path.startswith("{"):
+            raw, name = path.encode(), "-f"
+        else:
+            raw, name = read_file(path if path == "-" else str(arguments.folder / path))
         documents = load_documents(decode_text(raw, name), name)
         apply = Apply.of(arguments.text, name, arguments.namespace, documents)
         selector = read_selector(arguments.text, arguments.flags.get("--selector", ""))

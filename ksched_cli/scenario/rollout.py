@@ -23,7 +23,7 @@ from ksched_cli.scenario.targets import (
 )
 
 RESTARTABLE = ("Deployment", "StatefulSet", "DaemonSet")
-_WITH_TEMPLATE = (*RESTARTABLE, "ReplicaSet", "ReplicationController")
+WITH_TEMPLATE = (*RESTARTABLE, "ReplicaSet", "ReplicationController")
 
 
 def restarted(state: ClusterState, workload: Workload) -> Changed:
@@ -64,7 +64,7 @@ class SetResources(Change):
         limits = _amounts(arguments, "--limits")
         if not requests and not limits:
             raise arguments.error("expected --requests=cpu=200m,memory=512Mi or --limits=…")
-        targets = read_targets(arguments, _WITH_TEMPLATE)
+        targets = read_targets(arguments, WITH_TEMPLATE)
         container = arguments.flags.get("--containers", "*")
         return SetResources(arguments.text, targets, requests, limits, container)
 

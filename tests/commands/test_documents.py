@@ -15,6 +15,8 @@ SCHEMAS = {
     ("explain", "p"): "explanation",
     ("explain", "--pending"): "pending_report",
     ("preempt", "p"): "preemption_result",
+    ("fix", "p"): "remedies",
+    ("fix", "--pending"): "remedies",
     ("capacity", "p"): "capacity_result",
     ("capacity", "--pending", "--like", "a"): "capacity_result",
     ("shrink",): "shrink_result",

@@ -6,7 +6,7 @@ Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -83,6 +83,19 @@ def _parse_leniently(kind: type[Quantity], value: object) -> Quantity:
         return kind.parse(text.strip(_SPACES))
     except QuantityError as error:
         raise QuantityError(f'quantity "{text}": {error}') from None
+
+
+def plain_fields(value: object) -> Any:
+    """The value as a manifest has it: plain data, without empty texts and lists, and nulls."""
+    return _without_empty(msgspec.to_builtins(value, enc_hook=encode_hook))
+
+
+def _without_empty(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {k: _without_empty(v) for k, v in data.items() if v not in (None, "", [], ())}
+    if isinstance(data, list | tuple):
+        return [_without_empty(item) for item in data]
+    return data
 
 
 def encode_hook(value: object) -> str:

@@ -32,6 +32,8 @@ from ksched_cli.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    Proposal,
+    Proposes,
     Scope,
     ScorePlugin,
     SignPlugin,
@@ -43,6 +45,7 @@ from ksched_cli.plugins.helper.hints import had_node
 from ksched_cli.plugins.helper.signatures import Fragments
 from ksched_cli.plugins.inter_pod_affinity import explain as explained
 from ksched_cli.plugins.inter_pod_affinity.args import InterPodAffinityArgs
+from ksched_cli.plugins.inter_pod_affinity.proposals import proposals
 from ksched_cli.plugins.inter_pod_affinity.terms import (
     NO_INCOMING_TERMS,
     NO_TERMS,
@@ -56,6 +59,7 @@ from ksched_cli.plugins.inter_pod_affinity.terms import (
 PRE_FILTER_KEY = "PreFilterInterPodAffinity"
 PRE_SCORE_KEY = "PreScoreInterPodAffinity"
 CONFLICTING_PODS_KEY = "ExplainInterPodAffinity"
+CONFLICTING_INFOS_KEY = "ConflictingPodsInterPodAffinity"
 
 AFFINITY_NOT_MATCH = Status.unresolvable("node(s) didn't match pod affinity rules")
 ANTI_AFFINITY_NOT_MATCH = Status.unschedulable("node(s) didn't match pod anti-affinity rules")
@@ -100,6 +104,7 @@ class InterPodAffinity(
     NormalizeScore,
     SignPlugin,
     Explains,
+    Proposes,
 ):
     name = "InterPodAffinity"
     scope = Scope.CLUSTER
@@ -335,6 +340,44 @@ class InterPodAffinity(
                 explained.add_pod_name(names_by_domain, counter, row, name)
         state.write(CONFLICTING_PODS_KEY, names_by_domain)
         return names_by_domain
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
+        filter_state, here = _pre_filter_state(state), Nodes.of(node)
+        is_far = bool(filter_state.affinity) and bool(_unsatisfied(filter_state, here)[0])
+        avoided = {
+            index
+            for index, term in enumerate(filter_state.incoming.required_anti)
+            if _violated({term.domains.key: filter_state.anti_affinity[term.domains.key]}, here)[0]
+        }
+        is_avoided = bool(filter_state.existing) and bool(_violated(filter_state.existing, here)[0])
+        conflicting: dict[str, PodInfo] = {}
+        for counter, by_domain in self._conflicting_infos(state, pod, filter_state).items():
+            code = counter.domains.codes.item(node.row)
+            if code != MISSING:
+                conflicting |= {other.uid: other for other in by_domain.get(code, ())}
+        yield from proposals(pod, node, is_far, avoided, is_avoided, [*conflicting.values()])
+
+    def _conflicting_infos(
+        self, state: CycleState, pod: PodInfo, filter_state: PreFilterState
+    ) -> dict[DomainCounter, dict[int, list[PodInfo]]]:
+        """By term of anti-affinity, of whichever side, and domain the pods that it keeps the pod
+        from; computed once per attempt."""
+        cached: dict[DomainCounter, dict[int, list[PodInfo]]] | None = state.data.get(
+            CONFLICTING_INFOS_KEY
+        )
+        if cached is not None:
+            return cached
+        conflicting: dict[DomainCounter, dict[int, list[PodInfo]]] = {}
+        matching = self._index.group(pod).terms[TermKind.AVOIDS]
+        for other, row, _ in explained.pods_on(self._index.snapshot):
+            counted_by = self._index.group(other).counters
+            own = (term.counter for term in filter_state.incoming.required_anti)
+            existing = (term for term in self._existing.terms_of(other) if term in matching)
+            for counter in (*(c for c in own if c in counted_by), *existing):
+                code = counter.domains.codes.item(row)
+                conflicting.setdefault(counter, {}).setdefault(code, []).append(other)
+        state.write(CONFLICTING_INFOS_KEY, conflicting)
+        return conflicting
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         incoming = self._index.derived(self._incoming_terms, pod)

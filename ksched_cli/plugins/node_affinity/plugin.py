@@ -5,7 +5,7 @@ Upstream: plugins/nodeaffinity/node_affinity.go.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -42,6 +42,8 @@ from ksched_cli.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    Proposal,
+    Proposes,
     Scope,
     ScorePlugin,
     SignPlugin,
@@ -53,6 +55,7 @@ from ksched_cli.kube.selectors import IN, SelectorError
 from ksched_cli.plugins.helper.normalize import default_normalize_score
 from ksched_cli.plugins.helper.signatures import Fragments, sign_node_affinity
 from ksched_cli.plugins.node_affinity import args as args_types
+from ksched_cli.plugins.node_affinity.proposals import proposals
 
 REASON = Status.unresolvable("node(s) didn't match Pod's node affinity/selector")
 ENFORCED_REASON = Status.unresolvable("node(s) didn't match scheduler-enforced node affinity")
@@ -67,6 +70,7 @@ class NodeAffinity(
     NormalizeScore,
     SignPlugin,
     Explains,
+    Proposes,
 ):
     name = "NodeAffinity"
     scope = Scope.NODE
@@ -162,6 +166,18 @@ class NodeAffinity(
             line = f"{terms_text(terms)} is wanted{labels_text(terms, node)}"
             lines.append(line if terms else "the required affinity has no terms")
         return lines
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
+        if self._added_required is not None and not _matches(self._added_required, node):
+            return
+        unmet = {k: v for k, v in pod.spec.node_selector.items() if node.labels.get(k) != v}
+        required = _required_selector(pod.spec)
+        terms = required.node_selector_terms if required else ()
+        if required and (node_terms(required).error or not terms):
+            return
+        if required and matches_any(node.snapshot, node_terms(required))[node.row]:
+            terms = ()
+        yield from proposals(node, unmet, terms)
 
 
 def _required_selector(spec: PodSpec) -> NodeSelector | None:

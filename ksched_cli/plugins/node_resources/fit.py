@@ -6,7 +6,7 @@ isSchedulableAfterNodeChange), resource_allocation.go (scorePlacement).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -40,6 +40,8 @@ from ksched_cli.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    Proposal,
+    Proposes,
     Scope,
     SignPlugin,
 )
@@ -94,6 +96,7 @@ class NodeResourcesFit(
     SignPlugin,
     PlacementScorePlugin,
     Explains,
+    Proposes,
 ):
     name = "NodeResourcesFit"
     scope = Scope.ROW
@@ -279,6 +282,11 @@ class NodeResourcesFit(
                     f"{resource}: wants {requested_text}, {free_text} free of {allocatable_text}"
                 )
         return lines
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
+        from ksched_cli.plugins.node_resources.proposals import proposals
+
+        return proposals(pod, node, self._ignores)
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         pod_requests = state.data.get(PRE_SCORE_KEY)

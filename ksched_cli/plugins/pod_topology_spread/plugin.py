@@ -10,7 +10,7 @@ plugins/helper/spread.go (DefaultSelector, GetPodServices).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -39,6 +39,8 @@ from ksched_cli.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    Proposal,
+    Proposes,
     Scope,
     ScorePlugin,
     SignPlugin,
@@ -61,6 +63,7 @@ from ksched_cli.plugins.pod_topology_spread.constraints import (
     domains_with_empty,
     filter_constraints,
 )
+from ksched_cli.plugins.pod_topology_spread.proposals import proposals
 
 PRE_FILTER_KEY = "PreFilterPodTopologySpread"
 PRE_SCORE_KEY = "PreScorePodTopologySpread"
@@ -131,6 +134,7 @@ class PodTopologySpread(
     NormalizeScore,
     SignPlugin,
     Explains,
+    Proposes,
 ):
     name = "PodTopologySpread"
     scope = Scope.CLUSTER
@@ -352,6 +356,25 @@ class PodTopologySpread(
             for counted, tally in zip(filter_state.constraints, filter_state.tallies, strict=True)
         ]
         return [line for line in lines if line]
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
+        filter_state: PreFilterState = state.read(PRE_FILTER_KEY)
+        own = [c for c in pod.spec.topology_spread_constraints if c.when_unsatisfiable == HARD]
+        if len(own) != len(filter_state.constraints):
+            return  # the profile's default constraints
+        skews: dict[int, int] = {}
+        for index, (counted, tally) in enumerate(
+            zip(filter_state.constraints, filter_state.tallies, strict=True)
+        ):
+            code = counted.node_domains.codes.item(node.row)
+            if code == MISSING:
+                skews[index] = 0
+                continue
+            count = int(tally.current()[code]) + counted.matches_self
+            skew = count - _global_minimum(counted, tally)
+            if skew > counted.constraint.max_skew:
+                skews[index] = skew
+        yield from proposals(pod.spec.topology_spread_constraints, own, skews)
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         score_state = _pre_score_state(state)

@@ -7,7 +7,7 @@ Score.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from msgspec import Struct
@@ -39,6 +39,8 @@ from ksched_cli.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    Proposal,
+    Proposes,
     ReservePlugin,
     Scope,
     ScorePlugin,
@@ -55,6 +57,7 @@ from ksched_cli.plugins.volume_binding.args import VolumeBindingArgs
 from ksched_cli.plugins.volume_binding.assumed_volumes import VolumeMemory
 from ksched_cli.plugins.volume_binding.binder import PodClaims, PodVolumes, VolumeBinder
 from ksched_cli.plugins.volume_binding.explain import BindingExplanation
+from ksched_cli.plugins.volume_binding.proposals import proposals
 from ksched_cli.plugins.volumes.csi_migration import MIGRATED_PLUGINS
 from ksched_cli.plugins.volumes.pod_claims import (
     CLAIM,
@@ -96,6 +99,7 @@ class VolumeBinding(
     PreBindPlugin,
     SignPlugin,
     Explains,
+    Proposes,
 ):
     name = "VolumeBinding"
     idle_after_skip = True
@@ -206,6 +210,9 @@ class VolumeBinding(
                 self.binder, self._cluster, binding_state.claims, volumes
             )
         return binding_state.explanation.rejection(node)
+
+    def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
+        return proposals(pod, self._cluster)
 
 
 def read_state(state: CycleState) -> BindingState:

@@ -1,0 +1,670 @@
+"""What would give pods a node: the smallest changes, each verified by a whole run.
+
+Candidates come from the plugins that reject the pod (`Proposes`), from the cluster at the pod's
+turn. They are tried from the cheapest on: the change is made to the state and everything is run. A
+candidate after which the pod still waits is extended by what its plugins propose then.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from time import monotonic
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import Struct
+
+from ksched_cli.analysis.diagnosis import diagnose
+from ksched_cli.analysis.proposals import (
+    COSTS,
+    MANY_NODE_COUNTS,
+    MAX_TOGETHER,
+    Candidate,
+    ConflictingReason,
+    candidates,
+    conflict,
+    evaluate,
+    for_gated_pod,
+)
+from ksched_cli.analysis.remedy_changes import (
+    Subject,
+    change_lines,
+    kubectl_command,
+    manifest_patches,
+    subject_of,
+)
+from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.engine import Focus
+from ksched_cli.engine.evaluation import Evaluation
+from ksched_cli.engine.records import RunRecord
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.errors import InputError, UsageError
+from ksched_cli.framework.disruption_budgets import EvictionBudgets, budgets_of
+from ksched_cli.framework.interface import Proposal
+from ksched_cli.framework.status import Defect
+from ksched_cli.plugins.node_resources.proposals import lower_request
+from ksched_cli.scenario.change import apply_changes
+from ksched_cli.scenario.file import parse_change
+
+MAX_RUNS = 60
+MAX_SECONDS = 60.0
+MAX_REMEDIES = 5
+
+# Points that a remedy costs besides its changes.
+DISRUPTED_COST = 1.0  # of a running pod that restarts
+GONE_COST = 4.0  # of a pod that has no controller to make it anew
+PENDING_AGAIN_COST = 30.0  # of a pod that had a node
+
+
+class RemedyCost(Part, frozen=True):
+    """What a remedy costs.
+
+    points: all together; the less, the better
+    disruption: running pods that restart
+    evictions: pods that leave their node for the pod, be they placed elsewhere
+    nodes: that are added
+    requests: the largest share of a request that the pod gives up
+    """
+
+    points: float
+    disruption: Count = 0
+    evictions: Count = 0
+    nodes: Count = 0
+    requests: float = 0
+
+
+class Aftermath(Part, frozen=True):
+    """What else a remedy does.
+
+    placed: other pods that waited and have a node then
+    pending_again: pods that have a node without it and none with it
+    gone: pods that nothing makes anew
+    moved: running pods that get another node; pod → node
+    """
+
+    placed: tuple[str, ...] = ()
+    pending_again: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    moved: Mapping[str, str] = {}
+
+
+class Remedy(Part, frozen=True):
+    """Changes after which the pods have a node; a whole run has verified it.
+
+    text: what to do, in words
+    kinds: of the changes, as --never and --prefer take them
+    changes: lines for --change
+    commands: what does the same with kubectl, a line for each change; empty where nothing does
+    patches: of manifests, as kustomize takes them; of what is no pod and no workload none
+    node: of the pod, or of the first of them
+    because: the reasons that are lifted
+    """
+
+    text: str
+    kinds: tuple[str, ...]
+    changes: tuple[str, ...]
+    commands: tuple[str, ...]
+    patches: tuple[Any, ...]
+    cost: RemedyCost
+    node: str
+    because: tuple[str, ...]
+    verified: Literal[True] = True
+    also: Aftermath = Aftermath()
+    parts: Annotated[tuple[str, ...], HIDDEN] = ()
+
+
+class Remedies(StateAnswer, frozen=True, kw_only=True):
+    """The changes after which pods that wait have a node.
+
+    pod: the pod or the workload asked about; "" with --pending
+    pods: those of its pods that wait, or all that wait
+    node: where the pod is placed without any change; "" where it waits
+    blocked_by: the pod whose attempt is explained: the first that finds no node
+    cause: what is in the way where the least is
+    remedies: best first
+    unresolved: with --pending, the pods that none of the changes helps
+    conflict: the fewest reasons of which every node has one; where there is no remedy
+    runs: how many runs were made
+    not_tried: what the search left out, and why
+    """
+
+    COMMAND: ClassVar = "fix"
+
+    kind: Literal["Remedies"] = "Remedies"
+    pod: str
+    pods: tuple[str, ...] = ()
+    node: str = ""
+    blocked_by: str = ""
+    cause: str = ""
+    remedies: tuple[Remedy, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    conflict: tuple[ConflictingReason, ...] = ()
+    runs: Count = 0
+    not_tried: tuple[str, ...] = ()
+    undecided: Annotated[bool, HIDDEN] = False
+
+    @property
+    def is_yes(self) -> bool:
+        """Whether all of the pods have a node, be it after a remedy."""
+        return not self.unresolved and (not self.pods or bool(self.remedies))
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How remedies are searched for.
+
+    prefer, never: kinds of changes
+    max_runs, max_seconds: when the search ends
+    most: how many remedies are enough
+    on_run: called after each run with how many were made, and of how many
+    """
+
+    prefer: frozenset[str] = frozenset()
+    never: frozenset[str] = frozenset()
+    max_runs: int = MAX_RUNS
+    max_seconds: float = MAX_SECONDS
+    most: int = MAX_REMEDIES
+    on_run: Callable[[int, int], None] | None = None
+
+    def check(self) -> None:
+        """Raises UsageError for a kind that there is not."""
+        for kind in sorted(self.prefer | self.never):
+            if kind not in COSTS:
+                raise UsageError(f'"{kind}" is no kind of change; expected {", ".join(COSTS)}')
+
+
+class Look(Struct, frozen=True):
+    """A pod that finds no node, what is in its way, and what might help."""
+
+    pod: PodInfo
+    cause: str
+    candidates: tuple[Candidate, ...]
+    conflict: tuple[ConflictingReason, ...]
+
+    @staticmethod
+    def of(
+        simulation: Simulation,
+        pod: PodInfo,
+        evaluation: Evaluation,
+        earlier: Look | None,
+        waiting: int,
+    ) -> Look:
+        """earlier: at an attempt before, whose candidates may help, too; waiting: how many pods
+        are to have a node"""
+        diagnosis = diagnose(evaluation, simulation.state)
+        before = earlier.candidates if earlier is not None else ()
+        return Look(
+            pod,
+            diagnosis.cause if diagnosis else evaluation.fit_error(),
+            (*before, *candidates(simulation, pod, evaluation, waiting)),
+            conflict(evaluation),
+        )
+
+
+class Outcome(Struct, frozen=True):
+    """A run. nodes: of all pods that have one in the end; look: at the first pod that waits"""
+
+    state: ClusterState
+    record: RunRecord
+    nodes: Mapping[str, str]
+    look: Look | None
+    failed: bool
+
+
+class _Frontier:
+    """The candidates that are to be tried, the cheapest first."""
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self._numbers = count()
+        self._queue: list[tuple[float, int, Candidate]] = []
+        self._lines: set[tuple[str, ...]] = set()
+        self._left: Counter[str] = Counter()
+
+    def push(self, proposed: Iterable[Candidate]) -> None:
+        for candidate in proposed:
+            if never := self._search.never.intersection(candidate.kinds):
+                self._left[f"of kind {', '.join(sorted(never))} (--never)"] += 1
+            elif len(candidate.proposals) <= MAX_TOGETHER:
+                cost = candidate.cost(self._search.prefer)
+                heapq.heappush(self._queue, (cost, next(self._numbers), candidate))
+
+    def pop(self, helping: Iterable[tuple[str, ...]]) -> Candidate | None:
+        """The next, but for those whose kinds include all kinds of one that helps, at whatever
+        price; None where there is none."""
+        while self._queue:
+            _, _, candidate = heapq.heappop(self._queue)
+            if not any(set(kinds) <= set(candidate.kinds) for kinds in helping):
+                return candidate
+            self._left["of kinds of which a cheaper one helps"] += 1
+        return None
+
+    def is_new(self, lines: tuple[str, ...]) -> bool:
+        """Whether the lines come for the first time."""
+        count_before = len(self._lines)
+        self._lines.add(lines)
+        return len(self._lines) > count_before
+
+    def not_tried(self, why: str) -> Counter[str]:
+        """Why → how many were left out. why: the search ended with candidates left"""
+        self._left[why] += len(self._queue)
+        return +self._left
+
+
+@dataclass(slots=True)
+class Fixer:
+    """Searches for the remedies of some pods.
+
+    open:  a simulation of a state
+    state: before any remedy
+    """
+
+    open: Callable[[ClusterState], Simulation]
+    state: ClusterState
+    search: Search
+    workloads: bool = True
+    runs: int = 0
+    failed: bool = False
+    defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
+    _start: float = field(default_factory=monotonic)
+    _last_run: int = 0
+
+    # -- runs -------------------------------------------------------------------------------------
+
+    def run(self, lines: Sequence[str], pods: frozenset[str]) -> Outcome:
+        """A whole run after the changes. pods: the look is at the first of them that waits. Raises
+        UsageError and InputError for changes that cannot be made."""
+        state = self.changed(lines)
+        simulation = self.open(state)
+        looks: dict[str, Look] = {}
+
+        def look(pod: PodInfo) -> None:
+            # The first attempt finds the most room, a later one what others have left since.
+            earlier = looks.pop(pod.key, None)
+            evaluation = evaluate(simulation, pod)
+            if not len(evaluation.feasible) and not evaluation.error:
+                looks[pod.key] = Look.of(simulation, pod, evaluation, earlier, len(pods))
+
+        simulation.focus = Focus(pods, look, records_detail=False)
+        record = simulation.run()
+        simulation.focus = None
+        self.runs += 1
+        if self.search.on_run is not None:
+            self.search.on_run(self.runs, self.search.max_runs)
+        nodes = _nodes(state, record)
+        waiting = [key for key in (*record.gated, *record.pending) if key in pods]
+        looked = next((looks[key] for key in waiting if key in looks), None)
+        gated = next((key for key in waiting if key in record.gated), None)
+        if gated is not None:
+            looked = self._at_gate(simulation, gated, record)
+        failed = bool(set(record.failed) & pods)
+        self.failed |= failed
+        self.defects |= simulation.caller.defects
+        simulation.close()
+        return Outcome(state, record, nodes, looked, failed)
+
+    def changed(self, lines: Sequence[str]) -> ClusterState:
+        """The state after changes. Raises UsageError and InputError."""
+        changes = [parse_change(line) for line in lines]
+        return apply_changes(self.state, changes, workloads=self.workloads)[0]
+
+    def _at_gate(self, simulation: Simulation, key: str, record: RunRecord) -> Look:
+        status = record.gated[key]
+        pod = next(pod for pod in simulation.pending() if pod.key == key)
+        reason = ConflictingReason(status.plugin, status.message, len(simulation.snapshot))
+        proposed = tuple(for_gated_pod(simulation, pod, status))
+        return Look(pod, f"it is {status.message}", proposed, (reason,))
+
+    @property
+    def _is_over(self) -> bool:
+        elapsed = monotonic() - self._start
+        return self.runs >= self._last_run or elapsed > self.search.max_seconds
+
+    # -- the search -------------------------------------------------------------------------------
+
+    def remedies(self, pods: frozenset[str], before: Outcome) -> tuple[list[Remedy], Counter[str]]:
+        """Those of the pods, best first, and why how many changes were not tried. before: the run
+        without any."""
+        frontier = _Frontier(self.search)
+        self._last_run = self.search.max_runs + self.runs - 1
+        assert before.look is not None
+        frontier.push(_with_scaling(before.look.candidates, self.state))
+        subject = subject_of(before.look.pod.pod, self.state)
+        by_kinds: dict[tuple[str, ...], Remedy] = {}
+        settled: set[tuple[str, ...]] = set()
+        while len(by_kinds) < self.search.most and not self._is_over:
+            candidate = frontier.pop(settled)
+            if candidate is None:
+                break
+            lines = change_lines(candidate.proposals, subject)
+            if not frontier.is_new(lines) or self._violates_budgets(candidate):
+                continue
+            after = self._try(lines, pods)
+            if after is None:
+                continue
+            if all(pod in after.nodes for pod in pods):
+                candidate, after = self._largest_request(candidate, after, before.look.pod, pods)
+                candidate, after = self._fewest_nodes(candidate, after, subject, pods)
+                remedy = self._remedy(candidate, subject, before, after, pods)
+                settled.add(candidate.kinds)
+                if remedy is not None:
+                    by_kinds[candidate.kinds] = remedy
+            elif after.look is not None:
+                more = _with_scaling(after.look.candidates, self.state)
+                frontier.push(_extended(candidate, each) for each in more)
+        enough = len(by_kinds) >= self.search.most
+        why = (
+            "there are remedies enough"
+            if enough
+            else f"the search ended after {self.search.max_runs} runs"
+        )
+        return sorted(by_kinds.values(), key=lambda each: each.cost.points), frontier.not_tried(why)
+
+    def _largest_request(
+        self, candidate: Candidate, after: Outcome, pod: PodInfo, pods: frozenset[str]
+    ) -> tuple[Candidate, Outcome]:
+        """Where one request is lowered, the most of it with which the pods are placed and nobody
+        more is evicted: more than is free at the pod's turn where that depends on the pod."""
+        resources = {resource for each in candidate.proposals for resource in _lowered(each)}
+        if candidate.kinds != ("request",) or len(resources) != 1:
+            return candidate, after
+        (resource,) = resources
+        changed = next(each for each in after.state.pods if each.key == pod.key)
+        low = PodCatalog().info(changed).resources.requests[resource]
+        high, middle = pod.resources.requests[resource], low + 1
+        evicted = {each.pod for each in after.record.evicted}
+        while low < middle < high and not self._is_over:
+            lower = lower_request(pod, {resource: middle})
+            assert lower is not None, "less was possible"
+            larger = Candidate((lower,), candidate.because)
+            outcome = self._try(
+                change_lines(larger.proposals, subject_of(pod.pod, self.state)), pods
+            )
+            if (
+                outcome is not None
+                and all(key in outcome.nodes for key in pods)
+                and {each.pod for each in outcome.record.evicted} <= evicted
+            ):
+                candidate, after, low = larger, outcome, middle
+            else:
+                high = middle
+            middle = (low + high) // 2
+        return candidate, after
+
+    def _fewest_nodes(
+        self, candidate: Candidate, after: Outcome, subject: Subject, pods: frozenset[str]
+    ) -> tuple[Candidate, Outcome]:
+        """Where many nodes are added, the fewest of them with which the pods are placed."""
+        many = len(after.state.nodes) - len(self.state.nodes)
+        if candidate.kinds != ("node",) or many not in MANY_NODE_COUNTS:
+            return candidate, after
+        enough, lacking = many, many // 2
+        while enough - lacking > 1 and not self._is_over:
+            middle = (lacking + enough) // 2
+            fewer = candidate.with_nodes(many, middle)
+            outcome = self._try(change_lines(fewer.proposals, subject), pods)
+            if outcome is not None and all(key in outcome.nodes for key in pods):
+                candidate, after, enough, many = fewer, outcome, middle, middle
+            else:
+                lacking = middle
+        return candidate, after
+
+    def _try(self, lines: Sequence[str], pods: frozenset[str]) -> Outcome | None:
+        """None where the changes cannot be made."""
+        try:
+            return self.run(lines, pods)
+        except (UsageError, InputError):
+            return None
+
+    def _violates_budgets(self, candidate: Candidate) -> bool:
+        evicted = {key for proposal in candidate.proposals for key in proposal.evicts}
+        return self._violated(evicted)
+
+    def _violated(self, evicted: Iterable[str]) -> bool:
+        keys = frozenset(evicted)
+        budgets = budgets_of(self.state.pod_disruption_budgets.values())
+        if not keys or not budgets:
+            return False
+        catalog = PodCatalog()
+        infos = [catalog.info(pod) for pod in self.state.pods if pod.key in keys]
+        return bool(EvictionBudgets(budgets).pdb_violated_by(infos))
+
+    def _remedy(
+        self,
+        candidate: Candidate,
+        subject: Subject,
+        before: Outcome,
+        after: Outcome,
+        pods: frozenset[str],
+    ) -> Remedy | None:
+        """None where it violates disruption budgets, or takes more pods their node than get one
+        without saying so."""
+        evicted = {eviction.pod for eviction in after.record.evicted}
+        evicted -= {eviction.pod for eviction in before.record.evicted}
+        if self._violated(evicted):
+            return None
+        lines = change_lines(candidate.proposals, subject)
+        also = _aftermath(before, after, pods)
+        evicts = {"priority", "evict", "scale"}.intersection(candidate.kinds)
+        if not evicts and len(also.pending_again) > len(pods) + len(also.placed):
+            return None
+        running = {pod.key for pod in self.state.pods if pod.node_name and not pod.finished}
+        remaining = {pod.key for pod in after.state.pods if pod.node_name}
+        leaving = {key for proposal in candidate.proposals for key in proposal.evicts}
+        disruption = len((running - remaining) | evicted)
+        amounts = [p.amount for p in candidate.proposals if p.kind == "request"]
+        points = (
+            candidate.cost(self.search.prefer)
+            + DISRUPTED_COST * disruption
+            + GONE_COST * len(also.gone)
+            + PENDING_AGAIN_COST * len(also.pending_again)
+        )
+        cost = RemedyCost(
+            round(points, 2),
+            disruption,
+            len(leaving | evicted),
+            len(after.state.nodes) - len(self.state.nodes),
+            round(max(amounts, default=0), 4),
+        )
+        return Remedy(
+            candidate.text,
+            candidate.kinds,
+            lines,
+            tuple(map(kubectl_command, lines)),
+            manifest_patches(candidate.proposals, subject),
+            cost,
+            after.nodes[min(pods)],
+            candidate.because,
+            also=also,
+            parts=tuple(proposal.text for proposal in candidate.proposals),
+        )
+
+
+def _lowered(proposal: Proposal) -> set[str]:
+    """The resources of which the pod requests less."""
+    resources = (proposal.patch.get("spec") or {}).get("resources") or {}
+    by_container = (name for amounts in proposal.requests.values() for name in amounts)
+    return {*by_container, *(resources.get("requests") or {})}
+
+
+def _nodes(state: ClusterState, record: RunRecord) -> dict[str, str]:
+    """Pod → node, of those that have one after the run."""
+    nodes = {pod.key: pod.node_name for pod in state.pods if pod.node_name and not pod.finished}
+    for eviction in record.evicted:
+        nodes.pop(eviction.pod, None)
+    return nodes | dict(record.placements)
+
+
+def _aftermath(before: Outcome, after: Outcome, pods: frozenset[str]) -> Aftermath:
+    there = {pod.key for pod in after.state.pods}
+    evicted = {eviction.pod for eviction in after.record.evicted}
+    lost = sorted(key for key in before.nodes if key not in after.nodes and key not in pods)
+    ran = {pod.key: pod.node_name for pod in before.state.pods if pod.node_name}
+    return Aftermath(
+        tuple(sorted(k for k in after.nodes if k not in before.nodes and k not in pods)),
+        tuple(key for key in lost if key in there or key in evicted),
+        tuple(key for key in lost if key not in there and key not in evicted),
+        {
+            key: node
+            for key, node in sorted(after.nodes.items())
+            if key in ran and ran[key] != node and key not in pods
+        },
+    )
+
+
+def _extended(candidate: Candidate, more: Candidate) -> Candidate:
+    """Both together; what is proposed later takes the place of the same kind and of the same
+    lines."""
+    later = {proposal.kind for proposal in more.proposals if proposal.kind != "evict"}
+    earlier = tuple(proposal for proposal in candidate.proposals if proposal.kind not in later)
+    because = tuple(dict.fromkeys((*candidate.because, *more.because)))
+    return Candidate((*earlier, *more.proposals), because)
+
+
+def _with_scaling(proposed: Iterable[Candidate], state: ClusterState) -> Iterator[Candidate]:
+    """The candidates that evict none but running pods, and instead of evicting pods of a workload,
+    to scale it down."""
+    running: dict[str, Pod] | None = None
+    for candidate in proposed:
+        evicted = [key for proposal in candidate.proposals for key in proposal.evicts]
+        if evicted and running is None:
+            running = {pod.key: pod for pod in state.pods if pod.node_name}
+        if not all(running and key in running for key in evicted):
+            continue
+        yield candidate
+        if running and evicted and len(candidate.proposals) == 1:
+            subjects = {subject_of(running[key], state) for key in evicted}
+            if len(subjects) == 1 and (scaled := _scaled(subjects.pop(), len(evicted), state)):
+                yield Candidate((scaled,), candidate.because)
+
+
+_SCALABLE: Mapping[str, str] = {
+    "Deployment": "deployments",
+    "ReplicaSet": "replica_sets",
+    "StatefulSet": "stateful_sets",
+}
+
+
+def _scaled(subject: Subject, fewer: int, state: ClusterState) -> Proposal | None:
+    if subject.kind not in _SCALABLE:
+        return None
+    workload = getattr(state, _SCALABLE[subject.kind])[subject.namespace, subject.name]
+    replicas = workload.spec.replicas
+    if replicas is None or replicas < fewer:
+        return None
+    line = f"scale {subject.text} -n {subject.namespace} --replicas={replicas - fewer}"
+    text = f"scale {subject.namespace}/{subject.text} down from {replicas} to {replicas - fewer}"
+    return Proposal("scale", text, (line,), amount=fewer)
+
+
+def fix(fixer: Fixer, name: str, pods: frozenset[str]) -> Remedies:
+    """What would give all of the pods a node. name: what was asked about"""
+    before = fixer.run((), pods)
+    name = min(pods) if len(pods) == 1 else name
+    waiting = tuple(key for key in sorted(pods) if key not in before.nodes)
+    answer = Remedies(pod=name, pods=waiting, runs=fixer.runs, undecided=before.failed)
+    if not waiting:
+        return _with(answer, node=before.nodes[min(pods)])
+    if before.look is None:
+        return answer
+    remedies, not_tried = fixer.remedies(frozenset(waiting), before)
+    return _with(
+        answer,
+        blocked_by=before.look.pod.key,
+        cause=before.look.cause,
+        remedies=tuple(remedies),
+        conflict=() if remedies else before.look.conflict,
+        runs=fixer.runs,
+        not_tried=_lines(not_tried),
+        undecided=fixer.failed,
+    )
+
+
+def _lines(not_tried: Counter[str]) -> tuple[str, ...]:
+    return tuple(f"{number:,} changes: {why}" for why, number in not_tried.items())
+
+
+def fix_pending(fixer: Fixer) -> Remedies:
+    """What would give all pending pods a node: for one after the other the remedy that helps most
+    of them for its points, then without the changes that the others make needless."""
+    first = fixer.run((), frozenset())
+    waiting = first.record.pending
+    answer = Remedies(pod="", pods=waiting, runs=fixer.runs)
+    owners = {pod.key: (pod.namespace, pod.metadata.controller) for pod in fixer.state.pods}
+    original, outcome = fixer.state, first
+    chosen: list[Remedy] = []
+    hopeless: set[str] = set()
+    not_tried: Counter[str] = Counter()
+    while rest := [key for key in waiting if key not in outcome.nodes and key not in hopeless]:
+        owner = owners[rest[0]]
+        pods = frozenset(key for key in rest if owner[1] and owners[key] == owner) or {rest[0]}
+        before = fixer.run((), frozenset(pods))
+        remedies: list[Remedy] = []
+        if before.look is not None:
+            remedies, left = fixer.remedies(frozenset(pods), before)
+            not_tried += left
+        if not remedies:
+            hopeless |= pods
+            continue
+        best = max(remedies, key=lambda each: (1 + len(each.also.placed)) / (each.cost.points + 1))
+        chosen.append(best)
+        fixer.state = fixer.changed(best.changes)
+        outcome = fixer.run((), frozenset())
+    fixer.state = original
+    return _with(
+        answer,
+        remedies=_joined(fixer, first, chosen, frozenset(waiting) - hopeless),
+        unresolved=tuple(key for key in answer.pods if key in hopeless),
+        runs=fixer.runs,
+        not_tried=_lines(not_tried),
+        undecided=fixer.failed,
+    )
+
+
+def _joined(
+    fixer: Fixer, before: Outcome, chosen: Sequence[Remedy], pods: frozenset[str]
+) -> tuple[Remedy, ...]:
+    """The remedies as one, without those that are not needed."""
+    if not chosen:
+        return ()
+    for remedy in tuple(chosen):
+        others = [each for each in chosen if each is not remedy]
+        lines = [line for each in others for line in each.changes]
+        if others and pods <= fixer.run(lines, frozenset()).nodes.keys():
+            chosen = others
+    lines = [line for each in chosen for line in each.changes]
+    after = fixer.run(lines, frozenset())
+    also = _aftermath(before, after, pods)
+    total = RemedyCost(
+        round(sum(each.cost.points for each in chosen), 2),
+        sum(each.cost.disruption for each in chosen),
+        sum(each.cost.evictions for each in chosen),
+        sum(each.cost.nodes for each in chosen),
+        max(each.cost.requests for each in chosen),
+    )
+    return (
+        Remedy(
+            "; ".join(each.text for each in chosen),
+            tuple(sorted({kind for each in chosen for kind in each.kinds})),
+            tuple(lines),
+            tuple(map(kubectl_command, lines)),
+            tuple(patch for each in chosen for patch in each.patches),
+            total,
+            after.nodes[min(pods)],
+            tuple(dict.fromkeys(reason for each in chosen for reason in each.because)),
+            also=also,
+            parts=tuple(each.text for each in chosen),
+        ),
+    )
+
+
+def _with(answer: Remedies, **fields: Any) -> Remedies:
+    from msgspec.structs import replace
+
+    return replace(answer, **fields)

@@ -1,0 +1,293 @@
+"""What might give a pod a node: sets of proposals of the plugins that reject it, one of each plugin
+that rejects a node, and what else helps whatever they say: another node, a higher priority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations, product
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+
+from ksched_cli.analysis.reasons import distances, independent_verdicts, reason_masks
+from ksched_cli.answers import Count, Part
+from ksched_cli.cluster.resources import CPU
+from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.framework.interface import Proposal, Proposes
+from ksched_cli.framework.nodes import NodeInfo
+from ksched_cli.framework.results import Mask
+from ksched_cli.kube.format_quantity import exact_text
+
+if TYPE_CHECKING:
+    from ksched_cli.cluster.pod_info import PodInfo
+    from ksched_cli.engine.simulation import Simulation
+    from ksched_cli.framework.status import Status
+
+# What a change of each kind costs, in points; docs/fix.md explains them. Data, to be argued about.
+COSTS: Mapping[str, float] = {
+    "gate": 1,
+    "uncordon": 2,
+    "label": 3,
+    "toleration": 4,
+    "object": 4,
+    "class": 5,
+    "port": 5,
+    "selector": 6,
+    "spread": 6,
+    "claim": 6,
+    "untaint": 7,
+    "relabel": 7,
+    "request": 7,
+    "affinity": 8,
+    "condition": 9,
+    "priority": 10,
+    "evict": 12,
+    "scale": 14,
+    "node": 16,
+}
+DEFAULT_COST = 8  # of a plugin's own kind
+TOGETHER_COST = 8  # of each proposal after the first
+CONTROL_PLANE_COST = 10  # more, to run where the control plane does
+# Of two changes of a kind the smaller is tried first.
+AMOUNT_COST: Mapping[str, float] = {"request": 8, "spread": 0.01, "node": 4}
+DEFAULT_AMOUNT_COST = 1.0
+
+MAX_TOGETHER = 3  # proposals that are made at once
+MAX_NODES = 64  # nearest of those that are rejected alike, which plugins are asked about
+# How many nodes are added at once; so many as the latter for several pods alone.
+NODE_COUNTS, MANY_NODE_COUNTS = (1, 2, 3, 4), (8, 16, 32)
+MAX_MODELS = 4  # shapes of nodes of which one more is added
+MAX_CLASSES = 3  # priority classes that are tried
+_CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+
+
+class ConflictingReason(Part, frozen=True):
+    """A reason that stands against nodes.
+
+    nodes: how many
+    """
+
+    plugin: str
+    reason: str
+    nodes: Count
+
+
+class Candidate(Struct, frozen=True):
+    """Proposals to make together. because: the reasons that they lift, where a node has these"""
+
+    proposals: tuple[Proposal, ...]
+    because: tuple[str, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(sorted({proposal.kind for proposal in self.proposals}))
+
+    @property
+    def text(self) -> str:
+        return ", and ".join(proposal.text for proposal in self.proposals)
+
+    def cost(self, preferred: Iterable[str] = ()) -> float:
+        """In points, before it is known what else it does. Preferred kinds cost a tenth."""
+        preferred = frozenset(preferred)
+        costs = (
+            cost_of(proposal) / (10 if proposal.kind in preferred else 1)
+            for proposal in self.proposals
+        )
+        return sum(costs) + TOGETHER_COST * (len(self.proposals) - 1)
+
+    def with_nodes(self, count: int, fewer: int) -> Candidate:
+        """With fewer nodes added than `count`."""
+        (proposal,) = self.proposals
+        (line,) = proposal.changes
+        line = line.replace(f"--count {count}", f"--count {fewer}")
+        text = proposal.text.replace(_nodes(count), _nodes(fewer))
+        return Candidate((replace(proposal, text=text, changes=(line,)),), self.because)
+
+
+def cost_of(proposal: Proposal) -> float:
+    """In points."""
+    cost = COSTS.get(proposal.kind, DEFAULT_COST)
+    cost += proposal.amount * AMOUNT_COST.get(proposal.kind, DEFAULT_AMOUNT_COST)
+    is_of_control_plane = any(key in proposal.text for key in _CONTROL_PLANE)
+    return cost + (CONTROL_PLANE_COST if is_of_control_plane else 0)
+
+
+def conflict(evaluation: Evaluation) -> tuple[ConflictingReason, ...]:
+    """A smallest set of reasons of which every node has one; of a pod that fits nowhere. Exact up
+    to three reasons."""
+    if evaluation.pre_filter is not None:
+        count = len(evaluation.statuses.snapshot)
+        status = evaluation.pre_filter
+        return tuple(ConflictingReason(status.plugin, reason, count) for reason in status.reasons)
+    masks = reason_masks(evaluation)
+    chosen = _smallest_cover(masks)
+    return tuple(
+        ConflictingReason(plugin, reason, int(masks[plugin, reason].sum()))
+        for plugin, reason in chosen
+    )
+
+
+def _smallest_cover(masks: Mapping[tuple[str, str], Mask]) -> list[tuple[str, str]]:
+    for count in range(1, MAX_TOGETHER + 1):
+        for keys in combinations(masks, count):
+            if np.logical_or.reduce([masks[key] for key in keys]).all():
+                return list(keys)
+    # The one that stands against most of the nodes that are left, again and again.
+    chosen: list[tuple[str, str]] = []
+    left = np.logical_or.reduce([*masks.values()]) if masks else np.zeros(0, dtype=np.bool_)
+    while left.any():
+        best = max(masks, key=lambda key: int((masks[key] & left).sum()))
+        chosen.append(best)
+        left = left & ~masks[best]
+    return chosen
+
+
+def candidates(
+    simulation: Simulation, pod: PodInfo, evaluation: Evaluation, waiting: int = 1
+) -> Iterator[Candidate]:
+    """What might give the pod a node. Of an evaluation in REASONS mode that found none. waiting:
+    how many pods are to have a node"""
+    if evaluation.error:
+        return
+    if evaluation.pre_filter is not None:
+        yield from _for_pod(simulation, pod, evaluation.pre_filter)
+        return
+    yield from _by_node(evaluation)
+    yield from _more_nodes(evaluation, waiting)
+    yield from _priorities(simulation, pod)
+
+
+def for_gated_pod(simulation: Simulation, pod: PodInfo, status: Status) -> Iterator[Candidate]:
+    """status: of PreEnqueue"""
+    return _for_pod(simulation, pod, status)
+
+
+def _for_pod(simulation: Simulation, pod: PodInfo, status: Status) -> Iterator[Candidate]:
+    framework = simulation.frameworks[pod.spec.scheduler_name]
+    because = (f"{status.plugin}: {status.message}",)
+    # The first that rejects a pod need not be the one that knows what it lacks.
+    for plugin in framework.plugins:
+        if isinstance(plugin, Proposes):
+            for proposal in framework.caller.propose_for_pod(plugin, simulation.snapshot, pod):
+                yield Candidate((proposal,), because)
+
+
+# -- nodes ----------------------------------------------------------------------------------------
+
+
+def _by_node(evaluation: Evaluation) -> Iterator[Candidate]:
+    """Of the nodes that are rejected alike, the nearest: one proposal of each plugin that rejects
+    the node."""
+    answers = [a for a in independent_verdicts(evaluation) if a.verdicts.ids.any()]
+    if not answers:
+        return
+    columns = np.stack([answer.verdicts.ids for answer in answers])
+    order = distances(evaluation).order()
+    _, alike = np.unique(columns, axis=1, return_inverse=True)
+    node_counts: dict[int, int] = {}
+    unique: set[tuple[str, ...]] = set()
+    for row in order.tolist():
+        kind = int(alike.reshape(-1)[row])
+        rejecting = [answer for answer in answers if answer.verdicts.ids[row]]
+        if node_counts.get(kind, 0) >= MAX_NODES or not 0 < len(rejecting) <= MAX_TOGETHER:
+            continue
+        node_counts[kind] = node_counts.get(kind, 0) + 1
+        node = NodeInfo(evaluation.statuses.snapshot, row)
+        because = tuple(
+            f"{answer.plugin}: {answer.verdicts.statuses[answer.verdicts.ids[row]].message}"
+            for answer in rejecting
+        )
+        by_plugin = [_proposals(evaluation, answer.plugin, node) for answer in rejecting]
+        for proposals in product(*by_plugin):
+            candidate = Candidate(_without_repeated(proposals), because)
+            if (key := tuple(p.text for p in candidate.proposals)) not in unique:
+                unique.add(key)
+                yield candidate
+
+
+def _proposals(evaluation: Evaluation, name: str, node: NodeInfo) -> Sequence[Proposal]:
+    plugin = evaluation.framework.plugin(name) if name else None
+    if not isinstance(plugin, Proposes):
+        return ()
+    return evaluation.framework.caller.propose(plugin, evaluation.state, evaluation.pod, node)
+
+
+def _without_repeated(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
+    """Where one evicts all that another evicts, that is enough."""
+    lasting = []
+    for index, proposal in enumerate(proposals):
+        others = [*proposals[:index], *proposals[index + 1 :]]
+        is_covered = proposal.evicts and any(
+            set(proposal.evicts) < set(other.evicts)
+            or (set(proposal.evicts) == set(other.evicts) and proposals.index(other) < index)
+            for other in others
+        )
+        if not is_covered:
+            lasting.append(proposal)
+    return tuple(lasting)
+
+
+def _more_nodes(evaluation: Evaluation, waiting: int) -> Iterator[Candidate]:
+    """One more node like those that the pod may use, the smallest first; where none is large
+    enough, one of the size that the pod requests."""
+    snapshot, pod = evaluation.statuses.snapshot, evaluation.pod
+    lasting = np.zeros(len(snapshot), dtype=np.bool_)
+    for answer in independent_verdicts(evaluation):
+        if answer.plugin in ("NodeAffinity", "TaintToleration", "NodeName", "VolumeZone"):
+            lasting |= answer.verdicts.ids != 0
+    models: dict[object, int] = {}
+    names = snapshot.names
+    rows = np.flatnonzero(~lasting)
+    resources = list(dict.fromkeys((*pod.resources.requests, CPU, "memory")))
+    sizes = [snapshot.allocatable(name) for name in resources]
+    for row in sorted(rows.tolist(), key=lambda row: [int(size[row]) for size in sizes]):
+        key = tuple(int(size[row]) for size in sizes), snapshot.nodes[row].spec.taints
+        models.setdefault(key, row)
+    for index, row in enumerate([*models.values()][:MAX_MODELS]):
+        model = names[row]
+        daemons = [
+            other
+            for other in snapshot.pods[row]
+            if (owner := other.pod.metadata.controller) is not None
+            and owner.kind in ("DaemonSet", "Node")
+        ]
+        flags, texts = [], []
+        for name, amount in pod.resources.requests.items():
+            required = amount + sum(other.resources.requests.get(name, 0) for other in daemons)
+            if amount and required > int(snapshot.allocatable(name)[row]):
+                text = exact_text(name, required)
+                plain = name in (CPU, "memory")
+                flags.append(f" --{name} {text}" if plain else f" --resource {name}={text}")
+                texts.append(f"{text} of {name}")
+        size = f", with {' and '.join(texts)}" if texts else ""
+        counts = (*NODE_COUNTS, *(n for n in MANY_NODE_COUNTS if n <= waiting))
+        for number, count in enumerate(counts if not index else (1,)):
+            line = f"add-nodes more --like {model} --count {count}{''.join(flags)}"
+            text = f"add {_nodes(count)} like {model}{size}"
+            amount = index + 2 * (len(texts) + number)
+            yield Candidate((Proposal("node", text, (line,), amount=amount),))
+
+
+def _nodes(count: int) -> str:
+    return "one more node" if count == 1 else f"{count} more nodes"
+
+
+def _priorities(simulation: Simulation, pod: PodInfo) -> Iterator[Candidate]:
+    """A priority class with which it may evict others, the lowest first."""
+    higher = sorted(
+        (each.value, name)
+        for name, each in simulation.state.priority_classes.items()
+        if each.value > pod.priority and not name.startswith("system-")
+    )
+    for index, (value, name) in enumerate(higher[:MAX_CLASSES]):
+        spec = {"priorityClassName": name, "priority": None, "preemptionPolicy": None}
+        text = f"give it the priority class {name} ({value:,})"
+        yield Candidate((Proposal("priority", text, patch={"spec": spec}, amount=index),))
+
+
+def evaluate(simulation: Simulation, pod: PodInfo) -> Evaluation:
+    """As if the pod came now, every plugin about every node."""
+    framework = simulation.frameworks[pod.spec.scheduler_name]
+    return simulation.pipeline.evaluate(framework, pod, Mode.REASONS)

@@ -1,0 +1,186 @@
+"""Proposals of plugins as lines that --change takes, as commands of kubectl, and as patches."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.framework.interface import Proposal
+from ksched_cli.scenario.objects import objects_of
+from ksched_cli.scenario.owned_pods import deployment_of
+from ksched_cli.scenario.rollout import WITH_TEMPLATE
+from ksched_cli.scenario.targets import WORKLOADS
+
+_API_VERSIONS = {"Pod": "v1", "ReplicationController": "v1", "Job": "batch/v1"}
+_DEFAULT_TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+# Of a pod that waits; tolerations may be added.
+_MUTABLE = {"tolerations", "schedulingGates"}
+_PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+
+
+class Subject(Struct, frozen=True):
+    """What a pod is changed by: itself, or the workload whose template it is made of.
+
+    kind: "Pod" for a pod without a controller, or one whose controller the state does not have
+    """
+
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.kind.lower()}/{self.name}"
+
+    def patch(self, patch: Mapping[str, Any]) -> dict[str, Any]:
+        """A patch of the pod as one of this object."""
+        return dict(patch) if self.kind == "Pod" else {"spec": {"template": dict(patch)}}
+
+
+def subject_of(pod: Pod, state: ClusterState) -> Subject:
+    """What is changed so that the pod changes."""
+    owner = pod.metadata.controller
+    candidates = [("Deployment", deployment_of(pod))]
+    candidates += [(owner.kind, owner.name)] if owner is not None else []
+    for kind, name in candidates:
+        is_there = kind in WORKLOADS and (pod.namespace, name) in objects_of(state, KINDS[kind])
+        if name and is_there:
+            return Subject(kind, pod.namespace, name)
+    return Subject("Pod", pod.namespace, pod.name)
+
+
+def change_lines(proposals: Iterable[Proposal], subject: Subject) -> tuple[str, ...]:
+    """What --change takes: nodes and other objects first, then the pod, then who leaves."""
+    proposals = tuple(proposals)
+    lines = [line for proposal in proposals for line in proposal.changes]
+    patch: dict[str, Any] = {}
+    for proposal in proposals:
+        patch = _combined(patch, proposal.patch)
+        if proposal.requests and subject.kind not in WITH_TEMPLATE:
+            patch = _combined(patch, _requesting(proposal.requests))
+        elif proposal.requests:
+            lines += _resource_lines(proposal.requests, subject)
+    if patch:
+        text = json.dumps(subject.patch(_of_template(patch, subject)), separators=(",", ":"))
+        lines.append(f"patch {subject.text} -n {subject.namespace} -p {shlex.quote(text)}")
+    evicted = sorted({key for proposal in proposals for key in proposal.evicts})
+    for namespace in dict.fromkeys(key.partition("/")[0] for key in evicted):
+        names = [
+            name for space, _, name in (key.partition("/") for key in evicted) if space == namespace
+        ]
+        lines.append(f"delete pods {' '.join(names)} -n {namespace}")
+    return tuple(dict.fromkeys(lines))
+
+
+def manifest_patches(proposals: Iterable[Proposal], subject: Subject) -> tuple[Any, ...]:
+    """The patch of the pod's manifest, as kustomize takes it; none where the pod stays as it is."""
+    patch: dict[str, Any] = {}
+    for proposal in proposals:
+        patch = _combined(patch, proposal.patch)
+        patch = _combined(patch, _requesting(proposal.requests))
+    if not patch:
+        return ()
+    identity = {
+        "apiVersion": _API_VERSIONS.get(subject.kind, "apps/v1"),
+        "kind": subject.kind,
+        "metadata": {"name": subject.name, "namespace": subject.namespace},
+    }
+    return (_combined(identity, subject.patch(_of_template(patch, subject))),)
+
+
+def _requesting(requests: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """A patch of the containers, and of the limits of what must be requested as it is limited."""
+    containers = []
+    for name, amounts in requests.items():
+        resources: dict[str, Any] = {"requests": dict(amounts)}
+        if limits := _limits(amounts):
+            resources["limits"] = limits
+        containers.append({"name": name, "resources": resources})
+    return {"spec": {"containers": containers}} if containers else {}
+
+
+def _limits(amounts: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in amounts.items() if name not in _PLAIN_RESOURCES}
+
+
+def _resource_lines(requests: Mapping[str, Mapping[str, str]], subject: Subject) -> Iterator[str]:
+    for container, amounts in requests.items():
+        line = f"set resources {subject.text} -n {subject.namespace} -c {container}"
+        line += f" --requests={_pairs(amounts)}"
+        limits = _limits(amounts)
+        yield line + (f" --limits={_pairs(limits)}" if limits else "")
+
+
+def _pairs(amounts: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={text}" for name, text in amounts.items())
+
+
+def _of_template(patch: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
+    """Without the tolerations that the API server adds to every pod, where it is a template's."""
+    spec = patch.get("spec") or {}
+    if subject.kind == "Pod" or "tolerations" not in spec:
+        return dict(patch)
+    own = [
+        each
+        for each in spec["tolerations"]
+        if each.get("key") not in _DEFAULT_TOLERATED or each.get("tolerationSeconds") is None
+    ]
+    return {**patch, "spec": {**spec, "tolerations": own}}
+
+
+def _combined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Both patches in one: what the second says goes where both are about one field."""
+    combined = dict(first)
+    for key, value in second.items():
+        own = combined.get(key)
+        if isinstance(own, dict) and isinstance(value, dict):
+            combined[key] = _combined(own, value)
+        elif isinstance(own, list) and isinstance(value, list) and key == "containers":
+            combined[key] = _combined_items(own, value)
+        else:
+            combined[key] = value
+    return combined
+
+
+def _combined_items(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
+    """Patches of containers, those of one name in one."""
+    by_name = {item["name"]: item for item in first}
+    for item in second:
+        by_name[item["name"]] = _combined(by_name.get(item["name"], {}), item)
+    return [*by_name.values()]
+
+
+def kubectl_command(line: str) -> str:
+    """What does the same to a cluster; "" where no command of kubectl's does."""
+    tokens = shlex.split(line)
+    verb, target = tokens[0], tokens[1]
+    if verb == "add-nodes" or (verb == "taint" and target == "nodes" and _is_condition(tokens)):
+        return ""
+    if verb == "apply" and "-f" in tokens:
+        return f"echo {shlex.quote(tokens[tokens.index('-f') + 1])} | kubectl apply -f -"
+    kind, _, name = target.partition("/")
+    if verb == "patch" and kind in ("pod", "job", "pvc") and not _is_mutable(kind, tokens):
+        namespace = f" -n {tokens[tokens.index('-n') + 1]}" if "-n" in tokens else ""
+        patch = shlex.quote(tokens[tokens.index("-p") + 1])
+        return (
+            f"kubectl get {kind} {name}{namespace} -o yaml"
+            f" | kubectl patch --local -f - -o yaml -p {patch} | kubectl replace --force -f -"
+        )
+    return f"kubectl {line}"
+
+
+def _is_mutable(kind: str, tokens: Sequence[str]) -> bool:
+    """Whether the API server takes the patch of an object that is there."""
+    patch = json.loads(tokens[tokens.index("-p") + 1])
+    return kind == "pod" and set(patch.get("spec") or {}) <= _MUTABLE
+
+
+def _is_condition(tokens: Sequence[str]) -> bool:
+    return any(word.startswith("node.kubernetes.io/") for word in tokens)

@@ -1,0 +1,109 @@
+"""`ksched fix POD`: the smallest changes after which it is placed; `--pending`: all that wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.command_line import option, positive_number, whole_number
+from ksched_cli.commands.options import Manifest, PodName, StateOptions
+from ksched_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from ksched_cli.analysis.fix import Search
+    from ksched_cli.commands.progress import OnProgress
+
+
+@dataclass(frozen=True, slots=True)
+class FixOptions(StateOptions):
+    """Of `fix`: a field per option."""
+
+    manifest: Manifest = None
+    pending: Annotated[bool, option("All pods that stay pending, with the fewest changes.")] = False
+    prefer: Annotated[
+        str, option("Kinds of changes that cost a tenth, as uncordon,label.", "KIND,...")
+    ] = ""
+    never: Annotated[str, option("Kinds of changes to leave out, as evict,node.", "KIND,...")] = ""
+    top: Annotated[int, option("Stop at N remedies.", "N", parser=whole_number("--top", 1))] = 5
+    max_runs: Annotated[
+        int,
+        option(
+            "Stop after N runs; with --pending, for each owner.",
+            "N",
+            parser=whole_number("--max-runs", 1),
+        ),
+    ] = 60
+    max_seconds: Annotated[
+        float,
+        option(
+            "Start no run after so many seconds.",
+            "SECONDS",
+            parser=positive_number("--max-seconds"),
+        ),
+    ] = 60
+
+
+def fix(
+    options: FixOptions,
+    pod: PodName = "",
+) -> ExitCode:
+    """What would give this pod a node: the smallest changes, each verified by a whole run.
+
+    A remedy is one change or a few, as lines for --change and as commands of kubectl, with what
+    else it does. POD may be a workload: then all of its pods get a node. Kinds of changes:
+    gate, uncordon, label, toleration, object, class, port, selector, spread, claim, untaint,
+    relabel, request, affinity, condition, priority, evict, scale, node.
+    Exit code 0 when there is a remedy or none is needed, 1 when there is none, 3 when a plugin's
+    failure leaves it undecided.
+    """
+    from ksched_cli.analysis import fix as analysis
+    from ksched_cli.analysis import named_objects
+    from ksched_cli.commands import progress, runs
+    from ksched_cli.commands.output import limit, show_of_state
+    from ksched_cli.report import fix as renderer
+    from ksched_cli.report.forms import Report
+
+    if [bool(pod), options.manifest is not None, options.pending].count(True) != 1:
+        raise UsageError("fix takes one of POD, -f FILE, and --pending for all pending pods")
+    subject = runs.open_subject(options, pod, options.manifest)
+    simulation = subject.simulation
+    with progress.of_runs("runs") as on_run:
+        fixer = analysis.Fixer(
+            lambda state: subject.opener.simulation(subject.run, state=state),
+            simulation.state,
+            _search(options, on_run),
+            workloads=subject.run.workloads,
+        )
+        if options.pending:
+            answer = analysis.fix_pending(fixer)
+        else:
+            keys = named_objects.pods_of(simulation, subject.name, subject.namespace)
+            answer = analysis.fix(fixer, subject.name, keys)
+    simulation.caller.defects.update(fixer.defects)
+    runs.report_defects(simulation, options.debug)
+    report = Report(
+        lambda: answer,
+        table=lambda: renderer.table(answer, limit(options.everything)),
+        names=lambda: [line for remedy in answer.remedies[:1] for line in remedy.changes],
+    )
+    show_of_state(report, options, simulation.state.changes)
+    if answer.undecided:
+        return ExitCode.DEFECT
+    return ExitCode.YES if answer.is_yes else ExitCode.NO
+
+
+def _search(options: FixOptions, on_run: OnProgress | None) -> Search:
+    """Raises UsageError."""
+    from ksched_cli.analysis.fix import Search
+
+    search = Search(
+        prefer=frozenset(filter(None, options.prefer.split(","))),
+        never=frozenset(filter(None, options.never.split(","))),
+        max_runs=options.max_runs,
+        max_seconds=options.max_seconds,
+        most=options.top,
+        on_run=on_run,
+    )
+    search.check()
+    return search

@@ -1,0 +1,121 @@
+"""An answer of `fix`: what is in the way, the remedies best first, and what was not tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ksched_cli.analysis.fix import Remedies, Remedy
+from ksched_cli.report.table import (
+    GREEN,
+    RED,
+    YELLOW,
+    Limit,
+    columns,
+    counted,
+    listed,
+    paragraph,
+    verdict,
+)
+
+
+def table(answer: Remedies, limit: Limit) -> str:
+    """The cause, then a block per remedy; without any, the reasons that conflict."""
+    parts = [headline(answer, limit)]
+    parts += [_block(number, each, answer, limit) for number, each in enumerate(answer.remedies, 1)]
+    parts += [_conflict(answer, limit), _search(answer, limit)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def headline(answer: Remedies, limit: Limit) -> str:
+    """The pods, and what is in their way."""
+    if not answer.pods:
+        text = f"{answer.pod or 'every pod'} needs no remedy: "
+        return verdict(paragraph(text + _where(answer), limit), GREEN, limit)
+    name = answer.pod or counted(len(answer.pods), "pending pod")
+    if answer.pods != (answer.pod,) and answer.pod:
+        name += f": {counted(len(answer.pods), 'pod')} without a node"
+    lines = [paragraph(name, limit)]
+    text = (
+        "fits on no node"
+        if answer.blocked_by in ("", *answer.pods[:1])
+        else (f"{answer.blocked_by} fits on no node")
+    )
+    if answer.cause.startswith("it is waiting"):
+        lines.append(verdict(paragraph(answer.cause.removeprefix("it "), limit), YELLOW, limit))
+    elif answer.cause:
+        lines.append(verdict(paragraph(f"{text}: {answer.cause}", limit), RED, limit))
+    if answer.unresolved:
+        rest = listed(answer.unresolved, limit)
+        lines.append(verdict(paragraph(f"nothing helps {rest}", limit), YELLOW, limit))
+    return "\n".join(lines)
+
+
+def _where(answer: Remedies) -> str:
+    return f"it is placed on {answer.node}" if answer.node else "none waits"
+
+
+def _block(number: int, remedy: Remedy, answer: Remedies, limit: Limit) -> str:
+    """What to do, what it does, and how it is typed."""
+    texts = remedy.parts or (remedy.text,)
+    beginnings = [f"{number}. ", *("   and " for _ in texts[1:])]
+    headings = [
+        paragraph(f"{begin}{text}", limit, "   ")
+        for begin, text in zip(beginnings, texts, strict=True)
+    ]
+    lines = [verdict("\n".join(headings), GREEN, limit)]
+    lines += [paragraph(f"   {line}", limit, "   ") for line in _effects(remedy, answer, limit)]
+    lines += [f"     --change {_quoted(line)}" for line in remedy.changes]
+    lines += [f"     {command}" for command in remedy.commands if command]
+    return "\n".join(lines)
+
+
+def _effects(remedy: Remedy, answer: Remedies, limit: Limit) -> Iterator[str]:
+    also, cost = remedy.also, remedy.cost
+    count = len(answer.pods) - len(answer.unresolved)
+    yield f"then it goes to {remedy.node}" if count == 1 else f"then all {count:,} have a node"
+    if cost.disruption:
+        yield (
+            f"{counted(cost.disruption, 'running pod')} restarts"
+            if cost.disruption == 1
+            else (f"{counted(cost.disruption, 'running pod')} restart")
+        )
+    if also.moved:
+        yield "moves: " + listed([f"{pod} to {node}" for pod, node in also.moved.items()], limit)
+    if also.gone:
+        yield "gone for good: " + listed(also.gone, limit)
+    if also.pending_again:
+        yield "then without a node: " + listed(also.pending_again, limit)
+    if also.placed:
+        yield "also placed: " + listed(also.placed, limit)
+
+
+def _quoted(line: str) -> str:
+    """For a shell; in single quotes, or double ones where the line has single ones."""
+    if "'" not in line:
+        return f"'{line}'"
+    escaped = line.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$").replace("`", "\\`")
+    return f'"{escaped}"'
+
+
+def _conflict(answer: Remedies, limit: Limit) -> str:
+    if not answer.conflict:
+        return ""
+    rows = [
+        (
+            counted(each.nodes, "node"),
+            f"{each.plugin}: {each.reason}" if each.plugin else each.reason,
+        )
+        for each in answer.conflict
+    ]
+    heading = verdict(paragraph("no change that was tried helps", limit), RED, limit)
+    return f"{heading}\n\n{columns(('AGAINST', 'WHY'), rows, limit.whole)}"
+
+
+def _search(answer: Remedies, limit: Limit) -> str:
+    """How much was tried."""
+    if not answer.runs:
+        return ""
+    text = f"{counted(answer.runs, 'run')}"
+    if answer.not_tried:
+        text += "; not tried: " + "; ".join(answer.not_tried)
+    return paragraph(text, limit)

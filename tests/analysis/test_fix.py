@@ -1,0 +1,434 @@
+"""What would give a pod a node: each kind of change, verified; the smallest; or why nothing."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ksched_cli.analysis.fix import Fixer, Remedies, Search, fix, fix_pending
+from ksched_cli.api import CycleState, FilterPlugin, NodeInfo, PodInfo, Proposal, Proposes, Status
+from ksched_cli.errors import UsageError
+from ksched_cli.framework.interface import Plugin
+from ksched_cli.scenario.change import apply_changes
+from ksched_cli.scenario.file import parse_change
+from ksched_cli.testing import cluster, node, pod, simulate, simulation
+
+Manifest = dict[str, Any]
+ZONE = "topology.kubernetes.io/zone"
+
+
+def fixer(
+    *objects: Manifest, plugins: Sequence[type[Plugin]] = (), search: Search | None = None
+) -> Fixer:
+    state = cluster(*objects)
+    return Fixer(lambda changed: simulation(changed, plugins=plugins), state, search or Search())
+
+
+def remedies(*objects: Manifest, name: str = "default/p", **options: Any) -> Remedies:
+    """Of the pod p, each made again: the pod has the node that the remedy says."""
+    search = Search(**options) if options else None
+    search_of = fixer(*objects, search=search)
+    answer = fix(search_of, name, frozenset({name}))
+    for remedy in answer.remedies:
+        state, _ = apply_changes(search_of.state, [parse_change(line) for line in remedy.changes])
+        assert simulate(state).placements[name] == remedy.node
+    return answer
+
+
+def kinds(answer: Remedies) -> list[tuple[str, ...]]:
+    return [remedy.kinds for remedy in answer.remedies]
+
+
+def of_kind(answer: Remedies, *kind: str) -> Any:
+    (remedy,) = [each for each in answer.remedies if each.kinds == kind]
+    return remedy
+
+
+def owned(manifest: Manifest, kind: str, name: str) -> Manifest:
+    reference = {"kind": kind, "name": name, "uid": name, "controller": True, "apiVersion": "v1"}
+    manifest["metadata"]["ownerReferences"] = [reference]
+    return manifest
+
+
+def deployment(name: str, replicas: int, **fields: Any) -> Manifest:
+    template = pod("x", labels={"app": name}, **fields)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": template["spec"]},
+        },
+    }
+
+
+# -- kinds of changes -----------------------------------------------------------------------------
+
+
+def test_a_pod_that_is_placed_needs_nothing() -> None:
+    answer = remedies(node("a"), pod("p"))
+    assert (answer.node, answer.pods, answer.remedies, answer.is_yes) == ("a", (), (), True)
+
+
+def test_a_cordoned_node_is_uncordoned() -> None:
+    answer = remedies(node("a", unschedulable=True), pod("p"))
+    assert answer.remedies[0].changes == ("uncordon a",)
+    assert answer.remedies[0].commands == ("kubectl uncordon a",)
+    assert answer.cause == "a would take it but for the cordon"
+
+
+def test_a_taint_is_tolerated_or_removed() -> None:
+    answer = remedies(node("a", taints=["gpu=yes:NoSchedule"]), pod("p"))
+    assert of_kind(answer, "untaint").changes == ("taint nodes a gpu:NoSchedule-",)
+    (patch,) = of_kind(answer, "toleration").patches
+    assert patch["spec"]["tolerations"] == [
+        {"key": "gpu", "operator": "Equal", "value": "yes", "effect": "NoSchedule"}
+    ]
+
+
+def test_a_node_that_is_not_ready_is_brought_back_not_tolerated() -> None:
+    answer = remedies(node("a", taints=["node.kubernetes.io/not-ready:NoSchedule"]), pod("p"))
+    assert answer.remedies[0].text == "get a back: it is not-ready"
+    assert answer.remedies[0].commands == ("",)
+    assert ("toleration",) not in kinds(answer)
+
+
+def test_a_label_is_set_or_not_selected() -> None:
+    answer = remedies(node("a"), pod("p", node_selector={"disk": "ssd"}))
+    assert of_kind(answer, "label").changes == ("label nodes a disk=ssd",)
+    assert of_kind(answer, "selector").text == "do not select disk=ssd"
+
+
+def test_a_zone_is_selected_instead_never_relabelled() -> None:
+    answer = remedies(node("a", labels={ZONE: "b"}), pod("p", node_selector={ZONE: "x"}))
+    assert of_kind(answer, "selector").text == f"select {ZONE}=b instead of x"
+    assert not {("label",), ("relabel",)} & {*kinds(answer)}
+
+
+def test_required_affinity_allows_the_value_that_the_node_has() -> None:
+    terms = [{"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    waiting = pod("p", affinity={"nodeAffinity": required})
+    answer = remedies(node("a", labels={"disk": "hdd"}), waiting)
+    assert of_kind(answer, "selector").text == "allow disk=hdd besides ssd"
+    assert of_kind(answer, "relabel").changes == ("label nodes a disk=ssd --overwrite",)
+
+
+@pytest.mark.parametrize(("amount", "fits"), [(1500, True), (1501, False)])
+def test_a_request_is_lowered_to_exactly_what_is_free(amount: int, fits: bool) -> None:
+    objects = (node("a", cpu=2), pod("q", cpu="500m", node="a", priority=9), pod("p", cpu=3))
+    remedy = of_kind(remedies(*objects), "request")
+    assert remedy.text == "request 1500m of cpu instead of 3, which a has free"
+    assert remedy.cost.requests == 0.5
+    line = remedy.changes[0].replace("1500m", f"{amount}m")
+    state, _ = apply_changes(cluster(*objects), [parse_change(line)])
+    assert ("default/p" in simulate(state).placements) is fits
+
+
+def test_the_largest_containers_give_up_what_a_pod_requests_too_much() -> None:
+    waiting = pod("p", cpu="2500m")
+    waiting["spec"]["containers"].append(
+        {"name": "side", "resources": {"requests": {"cpu": "500m"}}}
+    )
+    remedy = of_kind(remedies(node("a", cpu=1), waiting), "request")
+    (patch,) = remedy.patches
+    lowered = {each["name"]: each["resources"] for each in patch["spec"]["containers"]}
+    assert lowered == {"c": {"requests": {"cpu": "500m"}}}
+
+
+def test_a_request_of_an_extended_resource_is_lowered_with_its_limit() -> None:
+    objects = (node("a", resources={"x.com/gpu": 1}), pod("p", requests={"x.com/gpu": 2}))
+    (patch,) = of_kind(remedies(*objects), "request").patches
+    (container,) = patch["spec"]["containers"]
+    assert container["resources"] == {
+        "requests": {"x.com/gpu": "1"},
+        "limits": {"x.com/gpu": "1"},
+    }
+
+
+def test_pods_are_evicted_that_have_another_node() -> None:
+    small = owned(pod("small", cpu=1, node="a"), "Job", "j")
+    objects = (node("a", cpu=4), node("b", cpu=1), small, pod("p", cpu=4))
+    remedy = of_kind(remedies(*objects, never=frozenset({"request"})), "evict")
+    assert remedy.changes == ("delete pods small -n default",)
+    assert remedy.also.moved == {"default/small": "b"}
+    assert (remedy.cost.evictions, remedy.cost.disruption) == (1, 1)
+
+
+def test_the_fewest_pods_are_evicted() -> None:
+    running = [pod(f"q{size}", cpu=f"{size}m", node="a") for size in (100, 200, 300, 400)]
+    objects = (node("a", cpu=1), *running, pod("p", cpu="350m"))
+    assert of_kind(remedies(*objects), "evict").changes == ("delete pods q400 -n default",)
+
+
+def test_a_pod_that_nothing_makes_anew_is_said_to_be_gone() -> None:
+    objects = (node("a", cpu=1), pod("q", cpu=1, node="a"), pod("p", cpu=1))
+    assert of_kind(remedies(*objects), "evict").also.gone == ("default/q",)
+
+
+def test_disruption_budgets_are_kept() -> None:
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "q"}}},
+        "status": {"disruptionsAllowed": 0},
+    }
+    running = owned(pod("q", cpu=1, node="a", labels={"app": "q"}), "Job", "j")
+    objects = (node("a", cpu=1), running, pod("p", cpu=1))
+    assert ("evict",) in kinds(remedies(*objects))
+    assert ("evict",) not in kinds(remedies(*objects, budget))
+
+
+def test_pods_of_a_higher_priority_and_of_daemon_sets_are_not_evicted() -> None:
+    daemon = owned(pod("d", cpu="500m", node="a"), "DaemonSet", "d")
+    objects = (node("a", cpu=1), daemon, pod("q", cpu="500m", node="a", priority=5))
+    assert ("evict",) not in kinds(remedies(*objects, pod("p", cpu=1)))
+
+
+def test_a_neighbour_is_scaled_down() -> None:
+    waiting = pod("p", cpu=3, metadata={"creationTimestamp": "2030-01-01T00:00:00Z"})
+    web = deployment("web", 2, cpu=2)
+    running = [
+        owned(
+            pod(f"web-1-{i}", cpu=2, node="a", labels={"app": "web", "pod-template-hash": "1"}),
+            "ReplicaSet",
+            "web-1",
+        )
+        for i in range(2)
+    ]
+    never = frozenset({"request", "evict", "node"})
+    answer = remedies(node("a", cpu=5), web, *running, waiting, never=never)
+    assert of_kind(answer, "scale").changes == ("scale deployment/web -n default --replicas=1",)
+
+
+def test_a_node_is_added_of_the_size_that_is_needed() -> None:
+    answer = remedies(node("a", cpu=2), pod("p", cpu=3))
+    assert of_kind(answer, "node").changes == ("add-nodes more --like a --count 1 --cpu 3",)
+    assert of_kind(answer, "node").cost.nodes == 1
+
+
+def test_a_priority_class_lets_it_evict() -> None:
+    classes = [
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value,
+         "metadata": {"name": name}} for name, value in (("high", 10), ("low", -5))
+    ]  # fmt: skip
+    objects = (node("a", cpu=1), pod("q", cpu=1, node="a", priority=1), *classes)
+    answer = remedies(*objects, pod("p", cpu=1))
+    assert of_kind(answer, "priority").text == "give it the priority class high (10)"
+    assert of_kind(answer, "priority").also.pending_again == ("default/q",)
+
+
+def test_a_gate_is_removed() -> None:
+    answer = remedies(node("a"), pod("p", gates=["quota"]))
+    assert answer.remedies[0].text == "remove the scheduling gate quota"
+    assert answer.remedies[0].commands[0].startswith("kubectl patch pod/p")
+
+
+def spread(skew: int, **fields: Any) -> Manifest:
+    return {
+        "maxSkew": skew,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+        **fields,
+    }
+
+
+def test_a_spread_constraint_is_loosened_by_as_little_as_helps() -> None:
+    running = [pod(f"q{i}", labels={"app": "web"}, node="a") for i in range(3)]
+    nodes = (node("a", labels={"zone": "a"}), node("b", labels={"zone": "b"}, unschedulable=True))
+    waiting = pod("p", labels={"app": "web"}, spec={"topologySpreadConstraints": [spread(1)]})
+    answer = remedies(*nodes, *running, waiting)
+    assert of_kind(answer, "spread").text == "raise the maxSkew over zone from 1 to 4"
+
+
+def test_a_domain_without_the_label_makes_the_spread_soft() -> None:
+    waiting = pod("p", labels={"app": "web"}, spec={"topologySpreadConstraints": [spread(1)]})
+    answer = remedies(node("a"), waiting)
+    assert of_kind(answer, "spread").text == "let the spread over zone be ScheduleAnyway"
+
+
+def anti(key: str, app: str) -> Manifest:
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def test_anti_affinity_is_lifted_or_the_pod_that_is_avoided_evicted() -> None:
+    host = "kubernetes.io/hostname"
+    labelled = node("a", labels={host: "a"})
+    running = pod("q", labels={"app": "web"}, node="a")
+    answer = remedies(labelled, running, pod("p", affinity=anti(host, "web")))
+    assert of_kind(answer, "affinity").text == f"do not require its anti-affinity by {host}"
+    assert of_kind(answer, "evict").changes == ("delete pods q -n default",)
+
+
+def test_a_pod_that_avoids_it_is_evicted() -> None:
+    host = "kubernetes.io/hostname"
+    running = pod("q", affinity=anti(host, "web"), node="a")
+    labelled = node("a", labels={host: "a"})
+    answer = remedies(labelled, running, pod("p", labels={"app": "web"}))
+    assert {*kinds(answer)} == {("evict",), ("node",)}
+
+
+def test_affinity_to_pods_that_are_not_there_is_lifted() -> None:
+    near = {"podAffinity": anti("kubernetes.io/hostname", "db")["podAntiAffinity"]}
+    answer = remedies(node("a"), pod("p", affinity=near))
+    assert kinds(answer) == [("affinity",)]
+
+
+def test_another_host_port_is_taken() -> None:
+    answer = remedies(node("a"), pod("q", ports=[80, 81], node="a"), pod("p", ports=[80]))
+    assert of_kind(answer, "port").text == "use the host port 82 instead of 80"
+    assert of_kind(answer, "evict").also.gone == ("default/q",)
+
+
+CLASS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "fast"},
+    "provisioner": "disk.csi",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
+
+
+def with_claim(name: str) -> Manifest:
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": name}}
+    return pod("p", spec={"volumes": [volume]})
+
+
+def test_a_missing_claim_is_created() -> None:
+    answer = remedies(node("a"), CLASS, with_claim("data"))
+    assert of_kind(answer, "object").text == (
+        "create PersistentVolumeClaim default/data of class fast"
+    )
+    assert of_kind(answer, "object").commands[0].endswith("| kubectl apply -f -")
+
+
+def test_a_claim_of_a_missing_class_gets_the_class_or_another() -> None:
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default"},
+        "spec": {"storageClassName": "gone", "accessModes": ["ReadWriteOnce"],
+                 "resources": {"requests": {"storage": "1Gi"}}},
+    }  # fmt: skip
+    answer = remedies(node("a"), CLASS, claim, with_claim("data"))
+    assert of_kind(answer, "object").text == "create StorageClass gone, like fast"
+    assert of_kind(answer, "class").text == "create claim default/data with class fast"
+
+
+# -- the search -----------------------------------------------------------------------------------
+
+
+def test_two_changes_are_made_where_one_is_not_enough() -> None:
+    answer = remedies(
+        node("a", unschedulable=True, taints=["gpu:NoSchedule"]),
+        pod("p"),
+        never=frozenset({"node"}),
+    )
+    assert kinds(answer) == [("toleration", "uncordon"), ("uncordon", "untaint")]
+
+
+def test_what_is_cheaper_comes_first_and_preferred_kinds_cost_a_tenth() -> None:
+    objects = (node("a", taints=["gpu:NoSchedule"]), pod("p"))
+    assert kinds(remedies(*objects))[:2] == [("toleration",), ("untaint",)]
+    preferred = remedies(*objects, prefer=frozenset({"untaint"}))
+    assert kinds(preferred)[:2] == [("untaint",), ("toleration",)]
+
+
+def test_kinds_that_are_never_wanted_are_said_to_be_left_out() -> None:
+    answer = remedies(node("a", cpu=1), pod("p", cpu=2), never=frozenset({"node", "request"}))
+    assert answer.remedies == ()
+    assert answer.not_tried == (
+        "1 changes: of kind request (--never)",
+        "4 changes: of kind node (--never)",
+    )
+
+
+def test_the_search_ends_after_so_many_runs_and_says_so() -> None:
+    answer = remedies(node("a", taints=["gpu:NoSchedule"]), pod("p"), max_runs=1)
+    assert (answer.runs, answer.remedies) == (1, ())
+    assert any(line.endswith("the search ended after 1 runs") for line in answer.not_tried)
+
+
+def test_without_a_remedy_the_fewest_reasons_that_stand_against_all_nodes_are_named() -> None:
+    nodes = (node("a", cpu=1), node("b", cpu=1), node("c", labels={"disk": "ssd"}))
+    waiting = pod("p", cpu=2, node_selector={"disk": "ssd"}, requests={"x.com/gpu": 1})
+    answer = remedies(*nodes, waiting, never=frozenset({"node", "evict", "request", "selector"}))
+    assert answer.remedies == ()
+    assert [(each.reason, each.nodes) for each in answer.conflict] == [
+        ("Insufficient x.com/gpu", 3)
+    ]
+
+
+def test_an_unknown_kind_is_an_error() -> None:
+    with pytest.raises(UsageError, match='"evicted" is no kind of change'):
+        Search(never=frozenset({"evicted"})).check()
+
+
+def test_what_else_happens_is_shown() -> None:
+    objects = (node("a", unschedulable=True), pod("p"), pod("q"))
+    assert of_kind(remedies(*objects), "uncordon").also.placed == ("default/q",)
+
+
+# -- workloads, all pods, plugins -----------------------------------------------------------------
+
+
+def test_a_template_is_changed_where_a_workload_makes_the_pods() -> None:
+    search_of = fixer(node("a", cpu=4), deployment("web", 3, cpu=2))
+    search_of.state = search_of.changed(["scale deployment/web --replicas=3"])
+    pods = frozenset(each.key for each in search_of.state.pods)
+    assert len(pods) == 3
+    answer = fix(search_of, "deployment/web", pods)
+    remedy = of_kind(answer, "node")
+    assert remedy.changes == ("add-nodes more --like a --count 1",)
+    assert len(answer.pods) == 1
+
+
+def test_all_pending_pods_get_a_node_with_the_fewest_changes() -> None:
+    nodes = (node("a", unschedulable=True), node("b", labels={"x": "b"}, taints=["gpu:NoSchedule"]))
+    waiting = (pod("p"), pod("q"), pod("r", node_selector={"x": "b"}))
+    answer = fix_pending(fixer(*nodes, *waiting))
+    (remedy,) = answer.remedies
+    assert len(answer.pods) == 3
+    assert remedy.changes[0] == "uncordon a"
+    assert len(remedy.changes) == 2
+    assert answer.unresolved == ()
+
+
+class Closed(FilterPlugin, Proposes):
+    """Rejects nodes that are not open."""
+
+    name = "Closed"
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        is_open = node.labels.get("open") == "yes"
+        return Status() if is_open else Status.unschedulable("node(s) were closed")
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[Proposal]:
+        line = f"label nodes {node.name} open=yes"
+        return [Proposal("opening", f"open {node.name}", (line,))]
+
+
+def test_a_plugin_from_outside_proposes_changes_of_its_own_kind() -> None:
+    answer = fix(fixer(node("a"), pod("p"), plugins=[Closed]), "p", frozenset({"default/p"}))
+    assert [(each.kinds, each.text, each.node) for each in answer.remedies] == [
+        (("opening",), "open a", "a")
+    ]
+
+
+class Broken(Closed):
+    name = "Broken"
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[Proposal]:
+        raise ValueError("no idea")
+
+
+def test_a_plugin_that_fails_to_propose_is_a_defect_that_others_survive() -> None:
+    search_of = fixer(node("a"), pod("p"), plugins=[Broken])
+    answer = fix(search_of, "p", frozenset({"default/p"}))
+    assert answer.remedies == ()
+    assert [each.plugin for each in search_of.defects.values()] == ["Broken"]

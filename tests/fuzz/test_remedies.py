@@ -1,0 +1,92 @@
+"""Every remedy of `fix` does what it says: made by --change, it places the pod; a smaller one of
+its kind does not. The states are the random ones that the real scheduler is compared on.
+
+    REMEDY_SEEDS=25 python -m pytest tests/fuzz/test_remedies.py     500 states; the suite takes few
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from generate import FAMILIES, WITH_EXTENDERS, Case
+from generate import case as random_case
+from subject import call
+
+SEEDS = range(int(os.environ.get("REMEDY_SEEDS", "1")))
+# Configurations are no states; extenders need a server; a replay's time is another question.
+NAMES = [
+    name
+    for name in FAMILIES
+    if name not in ("configs", "gates", *WITH_EXTENDERS) and "replay" not in name
+]
+
+
+def options_of(case: Case, folder: Path) -> list[str]:
+    (folder / "state.json").write_text(case.state)
+    options = ["--state", str(folder / "state.json"), "-o", "json"]
+    if case.config is not None:
+        (folder / "config.yaml").write_text(case.config)
+        options += ["--config", str(folder / "config.yaml")]
+    return options + (["--feature-gates", case.gates] if case.gates else [])
+
+
+def lacking(options: list[str]) -> list[str]:
+    """The pods that a run leaves without a node."""
+    result = call("schedule", *options)
+    return [*result.get("pending", ()), *result.get("gated", ())]
+
+
+def with_changes(lines: list[str]) -> list[str]:
+    return [part for line in lines for part in ("--change", line)]
+
+
+def smaller_change(remedy: dict[str, Any]) -> list[str] | None:
+    """The remedy with the least more of the only request that it lowers, else with a maxSkew of one
+    less; None for other remedies."""
+    if remedy["kinds"] not in (["request"], ["spread"]) or len(remedy["changes"]) > 1:
+        return None
+    (line,) = remedy["changes"]
+    lowered = re.findall(r'"(cpu|memory|ephemeral-storage)":"(\d+)(m|[KMGT]i)?"', line)
+    if remedy["kinds"] == ["request"] and len(lowered) == 1:
+        ((name, amount, suffix),) = lowered
+        scale = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}.get(suffix, 1)
+        if name == "cpu":
+            more = f"{int(amount) * (1 if suffix else 1000) + 1}m"
+        else:
+            more = str(int(amount) * scale + 1)
+        return [line.replace(f'"{amount}{suffix}"', f'"{more}"')]
+    raised = re.search(r"raise the maxSkew over (\S+) from (\d+) to (\d+)$", remedy["text"])
+    if raised is None or int(raised[3]) - 1 == int(raised[2]):
+        return None
+    return [line.replace(f'"maxSkew":{raised[3]}', f'"maxSkew":{int(raised[3]) - 1}')]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_remedy_places_the_pod_and_no_smaller_one_does(
+    name: str, seed: int, tmp_path: Path
+) -> None:
+    options = options_of(random_case(name, 7_000 + seed), tmp_path)
+    for pod in lacking(options)[:2]:
+        answer = call("fix", pod, "--max-runs", "25", "--max-seconds", "600", *options)
+        assert answer["kind"] == "Remedies", answer
+        for remedy in answer["remedies"]:
+            after = call("schedule", *options, *with_changes(remedy["changes"]))
+            assert pod not in (*after["pending"], *after["gated"]), remedy
+            if (smaller := smaller_change(remedy)) is not None:
+                other = call("schedule", *options, *with_changes(smaller))
+                # More of a request may be had by evicting others: another kind of remedy.
+                evicts = set(other["evicted"]) - set(after["evicted"])
+                assert evicts or pod in (*other["pending"], *other["gated"]), remedy
+
+
+def test_some_random_states_have_remedies(tmp_path: Path) -> None:
+    """Or the test above shows nothing."""
+    options = options_of(random_case("everything", 7_000), tmp_path)
+    remedies = [call("fix", pod, *options)["remedies"] for pod in lacking(options)]
+    kinds = {kind for each in remedies for remedy in each for kind in remedy["kinds"]}
+    assert {"toleration", "request", "node"} <= kinds
