@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import SystemRandom
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
@@ -259,9 +259,7 @@ class OpenedPod(NamedTuple):
     run: Run
 
 
-def open_pod(options: StateOptions, name: str, manifest: str | None) -> OpenedPod:
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """What a question about a pod or a workload is asked of. name, namespace: to look it up by"""
 
     run: Run
@@ -271,11 +269,12 @@ class Subject:
     namespace: str
 
 
-def open_pod(options: StateOptions, name: str, manifest: str | None) -> tuple[Simulation, PodInfo]:
+def open_pod(options: StateOptions, name: str, manifest: str | None) -> OpenedPod:
     """The Run and the pod that it is asked about: the named one, or that of a file, which is the
     last change then. Raises KschedError."""
     subject = open_subject(options, name, manifest)
-    return subject.simulation, find_pod(subject.simulation, subject.name, subject.namespace)
+    pod = find_pod(subject.simulation, subject.name, subject.namespace)
+    return OpenedPod(subject.simulation, pod, subject.opener, subject.run)
 
 
 def open_subject(options: StateOptions, name: str, manifest: str | None) -> Subject:
@@ -287,16 +286,6 @@ def open_subject(options: StateOptions, name: str, manifest: str | None) -> Subj
     from ksched_cli.scenario.apply import Apply
     from ksched_cli.scenario.replicas import applied_target
 
-    run = run_of(options)
-    if manifest is None:
-        opened = opener(run)
-        simulation = opened.simulation(run)
-        introduce(simulation)
-        pod = find_pod(simulation, name, options.namespace)
-        return OpenedPod(simulation, pod, opened, run)
-    check_standard_input({"--state": run.states, "-f": [manifest]})
-    source = ChangeSource(line=f"apply -f {shlex.quote(manifest)}")
-    run = with_fields(run, changes=(*run.changes, source))
     run, namespace = run_of(options), options.namespace
     if manifest is not None:
         check_standard_input({"--state": run.states, "-f": [manifest]})
@@ -310,8 +299,6 @@ def open_subject(options: StateOptions, name: str, manifest: str | None) -> Subj
         name, namespace = target.text, target.namespace
     simulation = opened.simulation(run)
     introduce(simulation)
-    pod = find_pod(simulation, target.text, target.namespace)
-    return OpenedPod(simulation, pod, opened, run)
     return Subject(run, opened, simulation, name, namespace)
 
 
