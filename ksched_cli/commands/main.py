@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -21,7 +22,13 @@ from ksched_cli import __version__, program_name
 from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup, CommandLineError, described
 from ksched_cli.commands.signals import EndedBySignal, end_by, raised_signals
-from ksched_cli.errors import KschedError, OutputError, ReaderGoneError, shortened_lines
+from ksched_cli.errors import (
+    KschedError,
+    OutputError,
+    ReaderGoneError,
+    UsageError,
+    shortened_lines,
+)
 from ksched_cli.kube.job_commands import disarmed_errors
 from ksched_cli.kube.streams import occupy_closed_streams, unfailing
 
@@ -78,24 +85,54 @@ def _named(arguments: Sequence[str]) -> Sequence[str]:
     return arguments[:1] if arguments and arguments[0] in everything else everything
 
 
-def _print_version(requested: bool) -> None:
-    if requested:
-        from ksched_cli.kube.versions import MINORS
+def _print_version(context: typer.Context, requested: bool) -> None:
+    if not requested:
+        return
+    from ksched_cli.kube.versions import MINORS
 
-        versions = f"{', '.join(MINORS[:-1])} or {MINORS[-1]}"
-        print(f"ksched {__version__}, decides as kube-scheduler {versions}")
-        raise typer.Exit
+    versions = f"{', '.join(MINORS[:-1])} or {MINORS[-1]}"
+    print(f"ksched {__version__}, decides as kube-scheduler {versions}")
+    if context.params["verbose"]:
+        _print_surroundings()
+    raise typer.Exit
+
+
+def _print_surroundings() -> None:
+    """Prints what a report of a fault needs: Python, platform, and the distributions installed that
+    ksched uses, or that bring it plugins."""
+    import platform
+    from importlib import metadata
+
+    print(f"{platform.python_implementation()} {platform.python_version()}, {platform.platform()}")
+    installed = {d.name.lower(): d for d in metadata.distributions()}
+    required = installed["ksched"].requires or [] if "ksched" in installed else []
+    names = {
+        re.split(r"[^\w.-]", text)[0].lower()
+        for text in required
+        if not re.search(r"extra == .(test|dev|release)", text)
+    }
+    names |= {name for name, d in installed.items() if d.entry_points.select(group="ksched")}
+    for name in sorted(names & installed.keys()):
+        print(f"{name} {installed[name].version}")
 
 
 def ksched(
     _version: Annotated[
         bool,
+        typer.Option("--version", callback=_print_version, help="Print the version."),
+    ] = False,
+    verbose: Annotated[
+        bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
+            "--verbose",
+            is_eager=True,  # known when --version prints, wherever it stands
+            help="With --version: what a report of a fault needs.",
         ),
     ] = False,
 ) -> None:
     """What kube-scheduler would decide, and why, without a cluster."""
+    if verbose:
+        raise UsageError("--verbose goes with --version; a command has --debug")
 
 
 def main() -> NoReturn:

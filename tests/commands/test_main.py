@@ -1,8 +1,10 @@
 """Failures become exit codes, and help loads nothing slow."""
 
 import os
+import platform
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import TextIO
 
@@ -106,6 +108,22 @@ def test_the_version_names_the_rules(ksched: Ksched) -> None:
         0,
         f"ksched {__version__}, decides as kube-scheduler {', '.join(MINORS[:-1])} or {NEWEST}\n",
     )
+
+
+@pytest.mark.parametrize("options", [("--version", "--verbose"), ("--verbose", "--version")])
+def test_the_verbose_version_has_what_a_report_needs(ksched: Ksched, options: list[str]) -> None:
+    code, out, _ = ksched(*options)
+    first, python, *distributions = out.splitlines()
+    assert (code, first) == (0, ksched("--version")[1].rstrip())
+    assert python.startswith(f"CPython {platform.python_version()}, {platform.platform()}")
+    assert f"numpy {metadata.version('numpy')}" in distributions
+    assert f"kubernetes {metadata.version('kubernetes')}" in distributions
+
+
+def test_verbose_alone_says_what_it_goes_with(ksched: Ksched) -> None:
+    code, out, err = ksched("--verbose", "plugins")
+    assert (code, out) == (2, "")
+    assert "--verbose goes with --version" in err
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,91 @@
+"""What a release is made of: one place for the address, one for the version, pinned actions, and recipes that
+name the files that are there."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ksched_cli import __version__
+
+ROOT = Path(__file__).parents[1]
+ACTIONS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), ROOT / "action.yml"]
+
+
+def run(script: str, *arguments: str, root: Path = ROOT) -> list[str]:
+    command = [sys.executable, str(root / ".ci" / script), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The files that say where ksched is, with the script that writes it."""
+    _, *files = run("address")
+    for name in (".ci/address", *files):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def test_no_other_file_says_where_ksched_is() -> None:
+    address, *files = run("address")
+    command = ["git", "-C", str(ROOT), "grep", "-lF", address]
+    found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    assert set(found) - {"tests/test_release.py"} == set(files)
+
+
+def test_the_address_is_written_everywhere_and_can_be_written_again(checkout: Path) -> None:
+    for address in ("acme/scheduling", "example/ksched"):
+        run("address", address, root=checkout)
+        stated, *files = run("address", root=checkout)
+        assert stated == address
+        for name in files:
+            text = (checkout / name).read_text(encoding="utf-8")
+            assert address in text
+            assert not re.search(r"\b(OWNER/ksched|acme/scheduling)\b", text.replace(address, ""))
+    project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["urls"]["Issues"] == "https://github.com/example/ksched/issues"
+
+
+def test_the_version_is_the_package_s() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["dynamic"] == ["version"]
+    assert f"\n## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", ACTIONS, ids=lambda path: path.stem)
+def test_actions_are_pinned_by_digest_with_their_release(path: Path) -> None:
+    used = re.findall(r"uses: (.*)", path.read_text(encoding="utf-8"))
+    assert used
+    for action in used:
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action)
+
+
+def test_workflows_ask_for_no_more_rights_than_they_need() -> None:
+    for path in ACTIONS[:-1]:
+        rights = yaml.safe_load(path.read_text(encoding="utf-8"))["permissions"]
+        assert rights in ({"contents": "read"}, "read-all"), path.name
+
+
+def test_recipes_name_the_archive_with_its_sum(tmp_path: Path) -> None:
+    archive = tmp_path / f"ksched-{__version__}.tar.gz"
+    archive.write_bytes(b"an archive")
+    (tmp_path / "requirements.txt").write_bytes(b"numpy==2.0")
+    run("recipes", f"v{__version__}", "acme/scheduling", str(tmp_path))
+    digest = hashlib.sha256(b"an archive").hexdigest()
+    address = f"https://github.com/acme/scheduling/releases/download/v{__version__}/{archive.name}"
+    recipe = yaml.safe_load((tmp_path / "recipe.yaml").read_text(encoding="utf-8"))
+    assert recipe["source"] == {"url": address, "sha256": digest}
+    assert "numpy >=2.0" in recipe["requirements"]["run"]
+    assert f"ksched = {'ksched_cli.__main__:main'}" in recipe["build"]["python"]["entry_points"]
+    formula = (tmp_path / "ksched.rb").read_text(encoding="utf-8")
+    assert f'url "{address}"\n  sha256 "{digest}"' in formula
+    assert hashlib.sha256(b"numpy==2.0").hexdigest() in formula
