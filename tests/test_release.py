@@ -1,5 +1,5 @@
-"""What a release is made of: one place for the address, one for the version, pinned actions, and recipes that
-name the files that are there."""
+"""What a release is made of: one place for the address and for the version, pinned actions, and
+recipes that name the files that are there."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def capacity(
         ),
     ] = None,
 ) -> ExitCode:
-    """How many more copies of a pod fit, or replicas of a workload, and what stops the next one.
+    """How many more of a pod or a workload fit, and what stops the next.
 
     Each copy is placed as `schedule` would place it, when the pod's turn comes; those of a pod that
     runs, of a workload, or of a file, come after the pending pods. Nobody is evicted for them.

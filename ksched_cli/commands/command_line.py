@@ -44,6 +44,19 @@ class CommandGroup(TyperGroup):
             raise typer.Exit(UsageError.exit_code)
         return super().parse_args(ctx, args)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Panel by panel, each command with the first sentence of its help, whole."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command: Any = self.get_command(ctx, name)
+            paragraph = command.help.partition("\n\n")[0].replace("\n", " ")
+            sentence = re.split(r"(?<=[.?]) ", paragraph)[0]
+            panels.setdefault(command.rich_help_panel or "Commands", []).append((name, sentence))
+        width = max(len(name) for rows in panels.values() for name, _ in rows)
+        for panel, rows in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl([(name.ljust(width), sentence) for name, sentence in rows])
+
 
 class Command(TyperCommand):
     """A command whose --trace is given with the pod it is about, or without: pods are arguments,

@@ -57,7 +57,7 @@ def compare(
         ),
     ] = None,
 ) -> ExitCode:
-    """Two or more runs side by side: who moves and why, and how full the nodes are.
+    """Two or more runs side by side: who moves and why, how full it is.
 
     The options before the first --vs are the first side, and all sides share them. What follows a
     --vs is added for one more side: `compare --vs --config new.yaml`, `compare --vs --change 'drain

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from typing import Annotated, NoReturn
 
@@ -32,34 +32,23 @@ from ksched_cli.errors import (
 from ksched_cli.kube.job_commands import disarmed_errors
 from ksched_cli.kube.streams import occupy_closed_streams, unfailing
 
-# Modules of ksched_cli.commands, each with a function of its name; in the order of --help.
-COMMANDS = (
-    "validate",
-    "schedule",
-    "explain",
-    "preempt",
-    "fix",
-    "capacity",
-    "shrink",
-    "compare",
-    "drift",
-    "audit",
-    "replay",
-    "snapshot",
-    "record",
-    "test",
-    "sweep",
-    "tune",
-    "plugins",
-)
-# The same, of commands that have commands: each has a typer.Typer named `app`.
+# The panels of --help, with their commands in its order.
+PANELS = {
+    "Ask a cluster": ("schedule", "explain", "preempt", "fix", "drift"),
+    "Plan": ("capacity", "shrink", "compare", "replay", "timeline", "sweep", "tune"),
+    "Configure": ("validate", "config", "test", "plugins"),
+    "Live clusters": ("snapshot", "record", "audit"),
+}
+# Commands that have commands: the module of each has a typer.Typer named `app`.
 GROUPS = ("config", "timeline")
+# The others: the module of each has a function of its name.
+COMMANDS = tuple(name for names in PANELS.values() for name in names if name not in GROUPS)
 
 # Errors of writing to a stream; help and the version are printed by typer.
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
-def application(names: Sequence[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
+def application(names: Collection[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
     """The command line with these commands, whose modules are imported."""
     app = typer.Typer(
         name="ksched",
@@ -69,16 +58,18 @@ def application(names: Sequence[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(ksched)
-    for name in names:
+    for name, panel in ((name, title) for title in PANELS for name in PANELS[title]):
+        if name not in names:
+            continue
         module = import_module(f"ksched_cli.commands.{name}")
         if name in GROUPS:
-            app.add_typer(module.app, name=name)
+            app.add_typer(module.app, name=name, rich_help_panel=panel)
         else:
-            app.command(cls=Command)(as_command(getattr(module, name)))
+            app.command(cls=Command, rich_help_panel=panel)(as_command(getattr(module, name)))
     return app
 
 
-def _named(arguments: Sequence[str]) -> Sequence[str]:
+def _named(arguments: Sequence[str]) -> Collection[str]:
     """The command that the arguments name; all of them where it is none, as for help, completion
     and misspelt ones."""
     everything = (*COMMANDS, *GROUPS)

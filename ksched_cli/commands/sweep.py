@@ -52,9 +52,10 @@ def sweep(
     options: SweepOptions,
     file: Annotated[str, typer.Argument(metavar="FILE", help="File of kind Sweep.")],
 ) -> ExitCode:
-    """Many runs: states, timelines, configurations, changes, values, seeds, versions, autoscalers.
+    """Many runs: every combination of what a file says.
 
-    FILE names them, and this makes every combination, each as `schedule` would, or as `replay`
+    FILE names states, timelines, configurations, changes, values, seeds, versions, autoscalers, and
+    whatever else a run has. Each run is made as `schedule` would make it, or as `replay`
     where there are timelines. The result compares the variants with the first of them, run by run
     on the same state with the same seed. -o csv has a line per run. Without --workers or
     --scheduler the runs are made one after the other. Exit code 0 when every run came to its end, 1

@@ -66,7 +66,7 @@ def from_dump(
     ],
     to: To = "",
 ) -> ExitCode:
-    """The pods of a dump: each comes when it was created, and runs as long as it did.
+    """The pods of a dump, when each was created, as long as it ran.
 
     DUMP is what kubectl get pods -A -o json prints, or any state that holds pods; of a pod that is
     in several, the last one counts. A finished pod runs from when it got its node to the end of its
@@ -321,7 +321,7 @@ def from_csv(
         str, typer.Argument(metavar="TRACE", help="CSV, gzipped or not; - is standard input.")
     ],
 ) -> ExitCode:
-    """A trace in CSV, a row per pod: the options say which column has what.
+    """A trace in CSV, a row per pod; options say what its columns are.
 
     Times are numbers or RFC 3339. What is wrong with a row is an error with its line. The last line
     on standard error says what was read. As the openb trace has it:

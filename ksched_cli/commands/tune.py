@@ -38,7 +38,7 @@ def tune(
     options: TuneOptions,
     file: Annotated[str, typer.Argument(metavar="FILE", help="File of kind Tune.")],
 ) -> ExitCode:
-    """The weights, args and sampling that serve one or several metrics best.
+    """The weights, args and sampling that serve a goal best.
 
     FILE names the states, timelines and seeds of the trials, the space, the objectives, and the
     states, timelines or seeds that no trial sees: there the result is compared with the untuned

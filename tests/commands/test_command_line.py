@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ksched_cli.commands.main import COMMANDS, GROUPS, PANELS
 from ksched_cli.testing import node, pod
 
 Run = Callable[..., tuple[int, str, str]]
@@ -31,7 +32,7 @@ MESSAGES = {
     "config migrate": "FILE is missing: ksched config migrate FILE",
     "test": "FILE... is missing: ksched test FILE...",
     "timeline from-csv x.csv": (
-        "--created is missing; ksched timeline from-csv --help says what it takes"
+        "give --created and --request, or --recipe: which columns have what"
     ),
     "schedule -o pdf": (
         "-o takes one of table, wide, json, yaml, name, html, sarif, github, junit, csv, "
@@ -65,6 +66,21 @@ def test_usage_has_arguments_as_manuals_write_them(command: str, usage: str, ksc
 def test_arguments_in_help_have_no_types_of_python(ksched: Run) -> None:
     _, out, _ = ksched("test", "--help")
     assert "  FILE...  Files of expectations" in out
+
+
+@pytest.mark.parametrize("group", ["", *GROUPS])
+def test_help_has_a_whole_line_for_each_command(group: str, ksched: Run) -> None:
+    _, out, _ = ksched(*group.split(), "--help")
+    panels = [panel.splitlines() for panel in out.split("\n\n") if not panel.startswith("Options:")]
+    lines = [line for title, *lines in panels if title.endswith(":") for line in lines]
+    names = [line.split()[0] for line in lines]
+    assert len(names) == len(set(names))
+    if not group:
+        assert {*names} == {*COMMANDS, *GROUPS}
+        assert [title for title, *_ in panels if title.endswith(":")] == [f"{p}:" for p in PANELS]
+    for line in lines:
+        assert line.startswith("  ")
+        assert line.rstrip()[-1] in ".?", line
 
 
 @pytest.mark.parametrize("args", [(), ("config",)])
