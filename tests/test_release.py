@@ -38,8 +38,8 @@ def checkout(tmp_path: Path) -> Path:
 def test_no_other_file_says_where_ksched_is() -> None:
     address, *files = run("address")
     command = ["git", "-C", str(ROOT), "grep", "-lF", address]
-    found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
-    assert set(found) - {"tests/test_release.py"} == set(files)
+    lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    assert set(lines) - {"tests/test_release.py"} == set(files)
 
 
 def test_the_address_is_written_everywhere_and_can_be_written_again(checkout: Path) -> None:
