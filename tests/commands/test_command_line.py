@@ -54,7 +54,7 @@ def test_what_a_command_does_not_take_is_one_line_and_exit_code_2(line: str, ksc
         ("explain", "[OPTIONS] [POD]"),
         ("snapshot", "[OPTIONS] [FILE]"),
         ("test", "[OPTIONS] FILE..."),
-        ("timeline generate", "[OPTIONS] FILE[=WEIGHT]..."),
+        ("timeline generate", "[OPTIONS] [FILE[=WEIGHT]...]"),
         ("validate", "[OPTIONS] [CONFIG...]"),
     ],
 )
