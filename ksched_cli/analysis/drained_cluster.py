@@ -19,10 +19,12 @@ from ksched_cli.analysis.reasons import Reason
 from ksched_cli.answers import HIDDEN, Part
 from ksched_cli.cluster.objects import Pod, PodDisruptionBudget, ResourceClaim
 from ksched_cli.cluster.objects.pod import PodCondition, PodStatus
+from ksched_cli.cluster.pod_info import has_volume_claims
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import carry_over
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.device_classes import may_allocate_devices
 from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.scenario.drain import Evictions, with_budgets
 from ksched_cli.scenario.drainability import PodRules, goes_with_node
@@ -67,12 +69,14 @@ class Unplaced:
 @dataclass(frozen=True, slots=True)
 class DrainedCluster:
     """state: without pods that wait. simulation: the run before, whose plugins' assumptions hold
-    further. gone: the nodes drained so far, which are cordoned"""
+    further. gone: the nodes drained so far, which are cordoned. is_live: the simulation's snapshot
+    is that of the state, and the next drain may go on in it"""
 
     state: ClusterState
     simulation: Simulation
     rules: PodRules
     gone: frozenset[str] = frozenset()
+    is_live: bool = False
 
     @classmethod
     def after_run(cls, simulation: Simulation, rules: PodRules) -> Self:
@@ -100,7 +104,11 @@ class DrainedCluster:
 
     def cordoned(self, nodes: Sequence[str]) -> DrainedCluster:
         """With nodes that take no pods any more."""
-        return replace(self, state=cordon(self.state, nodes)[0])
+        return replace(self, state=cordon(self.state, nodes)[0], is_live=False)
+
+    def forked(self) -> DrainedCluster:
+        """The same, after a drain of it that is not to count."""
+        return replace(self, is_live=False)
 
     def pods_leaving(self, nodes: Collection[str]) -> list[Pod]:
         """The pods of nodes that their drain evicts."""
@@ -127,7 +135,7 @@ class DrainedCluster:
 
     def drain(self, nodes: Collection[str]) -> Drain:
         """Drains nodes that are cordoned, together. Where a pod cannot leave, or fits nowhere, the
-        cluster of the result is as far as the drain came."""
+        cluster of the result is as far as the drain came; `forked` goes back to this one."""
         cluster, moves, rounds = self, dict[str, str](), 0
         remaining = cluster.pods_leaving(nodes)
         while remaining:
@@ -162,7 +170,8 @@ class DrainedCluster:
     def move(self, pods: Sequence[Pod], evictions: Evictions) -> Moved:
         """Evicts pods that budgets let go, and has a run place them. evictions: theirs"""
         state = with_budgets(pending_again(self.state, pods), self.state, evictions)
-        simulation = self._open(state)
+        alone = not self._shares_objects(pods)
+        simulation = self._taken_off(state, pods) if alone else self._open(state)
         run = simulation.run()
         moves = {pod.key: run.placements[pod.key] for pod in pods if pod.key in run.placements}
         moved = {
@@ -182,7 +191,36 @@ class DrainedCluster:
             volume_attachments=state.volume_attachments,
         )
         simulation.close()
-        return Moved(replace(self, state=after, simulation=simulation), moves, unplaced)
+        cluster = replace(self, state=after, simulation=simulation, is_live=alone)
+        return Moved(cluster, moves, unplaced)
+
+    def _shares_objects(self, pods: Sequence[Pod]) -> bool:
+        """Whether an eviction or a placement changes more than what is requested of nodes: claims
+        of volumes and devices, groups of pods, what extenders remember."""
+        simulation = self.simulation
+        handle = next(iter(simulation.frameworks.values())).handle
+        return bool(simulation.extenders.extenders) or any(
+            has_volume_claims(pod.spec)
+            or pod.spec.scheduling_group is not None
+            or may_allocate_devices(simulation.catalog.info(pod), handle)
+            for pod in pods
+        )
+
+    def _taken_off(self, state: ClusterState, pods: Sequence[Pod]) -> Simulation:
+        """A simulation where the pods have left their nodes, and wait. state: where they do"""
+        simulation = self.simulation if self.is_live else self._open(self.state)
+        snapshot = simulation.snapshot
+        for pod in pods:
+            row = snapshot.row[pod.node_name]
+            snapshot.remove(simulation.catalog.info(pod), row)
+        keys = {pod.key for pod in pods}
+        waiting = select_on_nodes(state.pods, {""})
+        simulation.newcomers[:] = [pod for pod in waiting if pod.key in keys]
+        # As in a simulation that has not run yet.
+        simulation.pipeline.search.next_start = 0
+        if simulation.pipeline.batching is not None:
+            simulation.pipeline.batching.begin()
+        return simulation
 
     def why_nowhere(self, unplaced: Sequence[Unplaced], nodes: Collection[str]) -> tuple[Hold, ...]:
         """Why pods fit on none of the nodes that stay. nodes: that they leave"""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 from typing import Annotated, ClassVar, Literal
@@ -130,14 +130,28 @@ class Shrinking:
     candidates: Sequence[str]
     maximum: int
     on_progress: OnProgress | None = None
-    held: dict[str, tuple[Hold, ...]] = field(default_factory=dict)
 
     def run(self) -> Plan:
-        """The plan that most nodes go by, of those found; `held` says what keeps the others."""
+        """The plan that most nodes go by, of those found."""
         plan = self._extended(self._largest(self._search()))
         while (larger := self._larger(plan)) is not None:
             plan = self._extended(larger)
         return plan
+
+    def holds(self, plan: Plan) -> Iterator[tuple[str, tuple[Hold, ...]]]:
+        """What keeps the candidates that the plan leaves where they are."""
+        is_full = len(plan.drains) == self.maximum
+        for node in self.candidates:
+            if node in plan.drains:
+                continue
+            if is_full:
+                yield node, (Hold(None, f"--max {self.maximum} was reached"),)
+                continue
+            drain = plan.cluster.cordoned((node,)).drain((node,))
+            if drain.finishes:
+                yield node, (Hold(None, "it could go only in place of one of those that go"),)
+            else:
+                yield node, (drain.budgets or drain.cluster.why_nowhere(drain.unplaced, (node,)))
 
     def _search(self) -> list[str]:
         """Drains batches of candidates, each with the ones before, whose size doubles while they
@@ -165,6 +179,7 @@ class Shrinking:
                 cluster = drain.cluster
                 drains[node] = drain
             else:
+                cluster = cluster.forked()
                 failed.append(node)
         return Plan(cluster, drains, tuple(failed))
 
@@ -176,9 +191,8 @@ class Shrinking:
         return plan
 
     def _extended(self, plan: Plan) -> Plan:
-        """With the other candidates that can go too; notes what keeps those that cannot."""
+        """With the other candidates that can go too."""
         while True:
-            self.held.clear()
             cluster, more = plan.cluster, list[str]()
             for node in self.candidates:
                 if node in plan.drains or len(plan.drains) + len(more) == self.maximum:
@@ -187,13 +201,8 @@ class Shrinking:
                 if drain.finishes:
                     cluster = drain.cluster
                     more.append(node)
-                else:
-                    holds = drain.budgets or drain.cluster.why_nowhere(drain.unplaced, (node,))
-                    self.held[node] = holds
             larger = self._largest((*plan.nodes, *more)) if more else plan
             if len(larger.drains) <= len(plan.drains):
-                crowded = (Hold(None, "it could go only in place of one of those that go"),)
-                self.held |= dict.fromkeys(more, crowded)
                 return plan
             plan = larger
 
@@ -230,7 +239,7 @@ def shrink(
     maximum = len(candidates) if limits.maximum is None else min(limits.maximum, len(candidates))
     search = Shrinking(base, candidates, maximum, on_progress)
     plan = search.run()
-    held |= search.held
+    held |= search.holds(plan)
     going = [
         NodeToDrain(
             node=name,
@@ -241,9 +250,8 @@ def shrink(
         )
         for order, (name, drain) in enumerate(plan.drains.items(), 1)
     ]
-    enough = (Hold(None, f"--max {limits.maximum} was reached"),)
     staying = [
-        NodeToDrain(node=name, removable=False, held_by=held.get(name, enough))
+        NodeToDrain(node=name, removable=False, held_by=held[name])
         for name in sorted(nodes)
         if name not in plan.drains
     ]
