@@ -27,6 +27,7 @@ from ksched_cli.analysis.preempt import PreemptionResult
 from ksched_cli.analysis.replay_result import ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
 from ksched_cli.analysis.shrink import ShrinkResult
+from ksched_cli.analysis.upgrade import UpgradePlan
 from ksched_cli.answers import Answer
 from ksched_cli.config.answers import (
     ConfigurationDiff,
@@ -73,6 +74,7 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "sweep_result": (SweepResult,),
     "test_result": (ExpectationsResult,),
     "tune_result": (TuneResult,),
+    "upgrade_plan": (UpgradePlan,),
     "validation_result": (ValidationResult,),
     "validation_results": (ValidationResults,),
 }

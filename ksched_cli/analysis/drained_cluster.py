@@ -28,7 +28,7 @@ from ksched_cli.framework.device_classes import may_allocate_devices
 from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.scenario.drain import Evictions, with_budgets
 from ksched_cli.scenario.drainability import PodRules, goes_with_node
-from ksched_cli.scenario.node_groups import without_nodes
+from ksched_cli.scenario.node_groups import NodeGroup, with_new_nodes, without_nodes
 from ksched_cli.scenario.nodes import cordon
 from ksched_cli.scenario.pod_passes import replace_pods, select_on_nodes
 from ksched_cli.scenario.pods import budget_matcher, pending_again
@@ -106,6 +106,17 @@ class DrainedCluster:
         """With nodes that take no pods any more."""
         return replace(self, state=cordon(self.state, nodes)[0], is_live=False)
 
+    def with_nodes(self, nodes: Sequence[tuple[NodeGroup, str]]) -> DrainedCluster:
+        """With new nodes of groups, on which the pods of DaemonSets run. Raises InputError where
+        the template of one is not valid."""
+        state = with_new_nodes(self.state, nodes, makes_pods=True, runs_pods=True)
+        return replace(self, state=state, is_live=False)
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """The pods that the run before left pending."""
+        return tuple(sorted(self.simulation.scheduler.backlog.entries))
+
     def forked(self) -> DrainedCluster:
         """The same, after a drain of it that is not to count."""
         return replace(self, is_live=False)
@@ -114,6 +125,11 @@ class DrainedCluster:
         """The pods of nodes that their drain evicts."""
         pods = select_on_nodes(self.state.pods, nodes)
         return [pod for pod in pods if not (goes_with_node(pod) or pod.deleting)]
+
+    def uncontrolled(self, nodes: Collection[str]) -> tuple[str, ...]:
+        """The pods that leave these nodes, and that no controller creates again."""
+        leaving = self.pods_leaving(nodes)
+        return tuple(sorted(pod.key for pod in leaving if pod.metadata.controller is None))
 
     def holds(self, node: str) -> tuple[Hold, ...]:
         """The pods that keep the node, whatever budgets allow and wherever they would fit."""
@@ -261,6 +277,10 @@ class Drain:
     @property
     def finishes(self) -> bool:
         return not self.budgets and not self.unplaced
+
+    def why(self, nodes: Collection[str]) -> tuple[Hold, ...]:
+        """What holds the nodes, which it was a drain of."""
+        return self.budgets or self.cluster.why_nowhere(self.unplaced, nodes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,17 @@ class NodeToDrain(Part, frozen=True, kw_only=True, omit_defaults=True):
     waits: Count = 0
     held_by: tuple[Hold, ...] = ()
 
+    @classmethod
+    def of(cls, node: str, drain: Drain, order: int) -> NodeToDrain:
+        """A node whose drain finished."""
+        return cls(
+            node=node,
+            removable=True,
+            order=order,
+            moves_to=dict(sorted(drain.moves.items())),
+            waits=max(0, drain.rounds - 1),
+        )
+
 
 class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     """Which nodes could go.
@@ -83,6 +94,11 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     undecided: Annotated[bool, HIDDEN] = False
     cluster_map: Annotated[ClusterMap | None, HIDDEN] = None
 
+    @property
+    def succeeds(self) -> bool:
+        """Whether a node could go."""
+        return self.removable > 0
+
 
 @dataclass(frozen=True, slots=True)
 class ShrinkLimits:
@@ -92,6 +108,10 @@ class ShrinkLimits:
     among: Selector | None = None
     keep: Selector | None = None
     maximum: int | None = None
+
+    def selects(self, node: Node) -> bool:
+        """Whether it is one of those to look at."""
+        return self.among is None or self.among.matches(node.metadata.labels)
 
     def stays(self, node: Node) -> str:
         """Why the node itself is to stay, or ""."""
@@ -151,7 +171,7 @@ class Shrinking:
             if drain.finishes:
                 yield node, (Hold(None, "it could go only in place of one of those that go"),)
             else:
-                yield node, (drain.budgets or drain.cluster.why_nowhere(drain.unplaced, (node,)))
+                yield node, drain.why((node,))
 
     def _search(self) -> list[str]:
         """Drains batches of candidates, each with the ones before, whose size doubles while they
@@ -228,26 +248,15 @@ def shrink(
     draws_map: bool = False,
 ) -> ShrinkResult:
     """base: after the run that places what waits. draws_map: with the map of a page"""
-    among = limits.among
-    nodes = {
-        node.name: node
-        for node in base.state.nodes
-        if among is None or among.matches(node.metadata.labels)
-    }
-    held = dict(_held_at_once(base, nodes.values(), limits))
+    nodes = {node.name: node for node in base.state.nodes if limits.selects(node)}
+    held = dict(held_at_once(base, nodes.values(), limits))
     candidates = _in_order(base, [name for name in nodes if name not in held])
     maximum = len(candidates) if limits.maximum is None else min(limits.maximum, len(candidates))
     search = Shrinking(base, candidates, maximum, on_progress)
     plan = search.run()
     held |= search.holds(plan)
     going = [
-        NodeToDrain(
-            node=name,
-            removable=True,
-            order=order,
-            moves_to=dict(sorted(drain.moves.items())),
-            waits=max(0, drain.rounds - 1),
-        )
+        NodeToDrain.of(name, drain, order)
         for order, (name, drain) in enumerate(plan.drains.items(), 1)
     ]
     staying = [
@@ -255,19 +264,14 @@ def shrink(
         for name in sorted(nodes)
         if name not in plan.drains
     ]
-    scheduler = base.simulation.scheduler
     return ShrinkResult(
         nodes=(*going, *staying),
         removable=len(going),
         freed=_quantities(_allocatable(map(nodes.__getitem__, plan.drains))),
         total=_quantities(_allocatable(base.state.nodes)),
         overhead=_quantities(_overhead(base, plan.drains)),
-        uncontrolled=tuple(
-            pod.key
-            for pod in base.pods_leaving(plan.drains.keys())
-            if pod.metadata.controller is None
-        ),
-        pending=tuple(sorted(scheduler.backlog.entries)),
+        uncontrolled=base.uncontrolled(plan.drains.keys()),
+        pending=base.pending,
         stopped_at=limits.maximum if limits.maximum == len(going) else None,
         undecided=bool(base.simulation.caller.defects),
         cluster_map=_map(base, plan) if draws_map else None,
@@ -299,7 +303,7 @@ def _map(base: DrainedCluster, plan: Plan) -> ClusterMap:
     return ClusterMap(before, after, grouping_labels(nodes), taints, pods)
 
 
-def _held_at_once(
+def held_at_once(
     base: DrainedCluster, nodes: Iterable[Node], limits: ShrinkLimits
 ) -> Iterator[tuple[str, tuple[Hold, ...]]]:
     """The nodes that stay whatever fits elsewhere."""

@@ -12,6 +12,8 @@ from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form, Report
 
 if TYPE_CHECKING:
+    from ksched_cli.analysis.shrink import ShrinkResult
+    from ksched_cli.analysis.upgrade import UpgradePlan
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.scenario.drainability import PodRules
 
@@ -35,6 +37,17 @@ class ShrinkOptions(StateOptions):
         bool,
         option("Move pods with emptyDir and hostPath volumes too.", name="--delete-emptydir-data"),
     ] = False
+    upgrade: Annotated[
+        bool, option("Plan waves in which the nodes of -l are drained and replaced.")
+    ] = False
+    surge: Annotated[
+        int,
+        option(
+            "With --upgrade: number of new nodes per wave.",
+            "N",
+            parser=whole_number("--surge", 1),
+        ),
+    ] = 1
 
 
 def shrink(options: ShrinkOptions) -> ExitCode:
@@ -43,45 +56,60 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     After the pending pods are placed, nodes are cordoned and drained one after the other; each
     drain is a run that places every evicted pod on a node that stays. Budgets are kept, pods are
     not preempted, and annotations of cluster-autoscaler and Karpenter count.
+    With --upgrade, nodes that are drained are replaced by copies, in waves of --surge.
     -o wide shows where every pod goes, -o name the nodes that could go.
-    Exit code 0 when a node could go, 1 when none could, 3 when a plugin's failure leaves it
-    undecided.
+    Exit code 0 when a node could go, or with --upgrade when all can be replaced, 1 when not, 3 when
+    a plugin's failure leaves it undecided.
     """
     from ksched_cli.analysis import shrink as analysis
+    from ksched_cli.analysis import upgrade
     from ksched_cli.analysis.drained_cluster import DrainedCluster
     from ksched_cli.analysis.named_objects import label_selector_of
     from ksched_cli.commands import progress, runs
     from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import shrink as renderer
 
+    _check(options)
     limits = analysis.ShrinkLimits(
         keep=label_selector_of(options.keep) if options.keep else None,
         among=label_selector_of(options.selector) if options.selector else None,
         maximum=options.maximum,
     )
     simulation = runs.open_simulation(runs.run_of(options))
-    among = limits.among
-    if among is not None and not any(
-        among.matches(node.metadata.labels) for node in simulation.state.nodes
-    ):
+    if options.selector and not any(map(limits.selects, simulation.state.nodes)):
         raise UsageError(f"no node has the labels of -l {options.selector}")
     runs.warn_of_missing_budgets(simulation.state)
     simulation.run()
     base = DrainedCluster.after_run(simulation, _rules(simulation.state, options))
+    answer: ShrinkResult | UpgradePlan
     with progress.of_runs("nodes drained") as on_progress:
-        answer = analysis.shrink(base, limits, on_progress, draws_map=options.output is Form.HTML)
+        if options.upgrade:
+            answer = upgrade.upgrade(base, limits, options.surge, on_progress)
+        else:
+            draws_map = options.output is Form.HTML
+            answer = analysis.shrink(base, limits, on_progress, draws_map=draws_map)
     runs.report_defects(simulation, options.debug)
     report = Report(
         lambda: answer,
         table=lambda: renderer.table(
             answer, limit(options.everything), wide=options.output is Form.WIDE
         ),
-        names=lambda: [node.node for node in answer.nodes if node.removable],
+        names=lambda: renderer.names(answer),
     )
     show_of_state(report, options, simulation.state.changes)
     if answer.undecided:
         return ExitCode.DEFECT
-    return ExitCode.YES if answer.removable else ExitCode.NO
+    return ExitCode.YES if answer.succeeds else ExitCode.NO
+
+
+def _check(options: ShrinkOptions) -> None:
+    """Raises UsageError for options that do not go together."""
+    if options.upgrade and not options.selector:
+        raise UsageError("--upgrade requires -l SELECTOR, the labels of the nodes to replace")
+    if options.upgrade and options.maximum is not None:
+        raise UsageError("--upgrade replaces all nodes of -l: it takes no --max")
+    if options.surge != 1 and not options.upgrade:
+        raise UsageError("--surge requires --upgrade")
 
 
 def _rules(state: ClusterState, options: ShrinkOptions) -> PodRules:

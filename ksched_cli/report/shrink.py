@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ksched_cli.analysis.drained_cluster import Hold
-from ksched_cli.analysis.shrink import ShrinkResult
+from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult
+from ksched_cli.analysis.upgrade import UpgradePlan
 from ksched_cli.kube.format_quantity import amount_text
 from ksched_cli.report.owners import group_name, shared_owner
 from ksched_cli.report.table import (
@@ -25,33 +26,68 @@ from ksched_cli.report.table import (
 FIRST = ("cpu", "memory")
 
 
-def table(answer: ShrinkResult, limit: Limit, *, wide: bool = False) -> str:
+def names(answer: ShrinkResult | UpgradePlan) -> list[str]:
+    """The nodes to drain, in order."""
+    if isinstance(answer, UpgradePlan):
+        return [node.node for wave in answer.waves for node in wave.drained]
+    return [node.node for node in answer.nodes[: answer.removable]]
+
+
+def table(answer: ShrinkResult | UpgradePlan, limit: Limit, *, wide: bool = False) -> str:
     """How many could go and what that frees; those nodes in order; what holds the others. wide: a
     row for every pod that moves, and for every pod that holds a node"""
-    colour = GREEN if answer.removable else YELLOW
+    colour = GREEN if answer.succeeds else YELLOW
     parts = [
         verdict(paragraph(headline(answer), limit), colour, limit),
         paragraph("\n".join(notes(answer)), limit),
-        _moves(answer, limit) if wide else _going(answer, limit),
-        _every_hold(answer, limit) if wide else _staying(answer, limit),
     ]
+    if isinstance(answer, UpgradePlan):
+        drained = [node for wave in answer.waves for node in wave.drained]
+        parts.append(_moves(drained, limit) if wide else _waves(answer, limit))
+        staying = answer.blocked
+    else:
+        going = answer.nodes[: answer.removable]
+        parts.append(_moves(going, limit) if wide else _going(going, limit))
+        staying = answer.nodes[answer.removable :]
+    parts.append(_every_hold(staying, limit) if wide else _staying(staying, limit))
     return "\n\n".join(part for part in parts if part)
 
 
-def headline(answer: ShrinkResult) -> str:
-    """How many of the nodes could go."""
+def headline(answer: ShrinkResult | UpgradePlan) -> str:
+    """How many of the nodes could go, or can be replaced."""
+    if isinstance(answer, UpgradePlan):
+        moved = sum(len(node.moves_to) for wave in answer.waves for node in wave.drained)
+        waves = f"{counted(len(answer.waves), 'wave')} of up to {answer.surge:,}"
+        return (
+            f"{answer.replaced:,} of {counted(answer.nodes, 'node')} can be drained and replaced,"
+            f" in {waves}; {_moving(moved)}"
+        )
     nodes = counted(len(answer.nodes), "node")
     if not answer.removable:
         return f"none of {nodes} could go"
     moved = sum(len(node.moves_to) for node in answer.nodes)
-    pods = (
-        f"{counted(moved, 'pod')} {'moves' if moved == 1 else 'move'}" if moved else "no pod moves"
-    )
-    return f"{answer.removable:,} of {nodes} could go, one after the other; {pods}"
+    return f"{answer.removable:,} of {nodes} could go, one after the other; {_moving(moved)}"
 
 
-def notes(answer: ShrinkResult) -> list[str]:
+def _moving(count: int) -> str:
+    if not count:
+        return "no pod moves"
+    return f"{counted(count, 'pod')} {'moves' if count == 1 else 'move'}"
+
+
+def notes(answer: ShrinkResult | UpgradePlan) -> list[str]:
     """What is freed, and what the reader has to know of the run."""
+    lines = [] if isinstance(answer, UpgradePlan) else _freed(answer)
+    if answer.uncontrolled:
+        pods = listed(answer.uncontrolled, TERMINAL)
+        lines.append(f"no controller creates these pods again, somebody has to: {pods}")
+    if answer.pending:
+        verb = "stays" if len(answer.pending) == 1 else "stay"
+        lines.append(f"{counted(len(answer.pending), 'pod')} {verb} pending whatever nodes go")
+    return lines
+
+
+def _freed(answer: ShrinkResult) -> list[str]:
     lines = []
     if answer.removable:
         amounts = [
@@ -64,14 +100,8 @@ def notes(answer: ShrinkResult) -> list[str]:
         lines.append(
             f"of that, pods that go with their nodes (DaemonSets, static) request {overhead}"
         )
-    if answer.uncontrolled:
-        pods = listed(answer.uncontrolled, TERMINAL)
-        lines.append(f"no controller creates these pods again, somebody has to: {pods}")
     if answer.stopped_at:
         lines.append(f"the search stopped at --max {answer.stopped_at:,}")
-    if answer.pending:
-        verb = "stays" if len(answer.pending) == 1 else "stay"
-        lines.append(f"{counted(len(answer.pending), 'pod')} {verb} pending whatever nodes go")
     return lines
 
 
@@ -90,42 +120,55 @@ def _amount(name: str, amounts: Mapping[str, str]) -> str:
     return amounts[name] if name == "cpu" else amount_text(name, int(amounts[name]))
 
 
-def _going(answer: ShrinkResult, limit: Limit) -> str:
-    rows = []
-    for node in answer.nodes[: answer.removable]:
-        targets = Counter(node.moves_to.values())
-        to = [f"{name} ({count})" if count > 1 else name for name, count in targets.items()]
-        moves = listed(to, limit) or "-"
-        if node.waits:
-            moves += f"; its drain waits {counted(node.waits, 'time')} for budgets"
-        rows.append((f"{node.order}", node.node, f"{len(node.moves_to):,}", moves))
-    if not rows:
-        return ""
+def _going(nodes: Sequence[NodeToDrain], limit: Limit) -> str:
+    rows = [(f"{node.order}", *_drain(node, limit)) for node in nodes]
     headers = ("ORDER", "COULD GO", "PODS", "MOVE TO")
-    return cut_columns(headers, rows, limit, "nodes that could go")
+    return cut_columns(headers, rows, limit, "nodes that could go") if rows else ""
 
 
-def _moves(answer: ShrinkResult, limit: Limit) -> str:
+def _drain(node: NodeToDrain, limit: Limit) -> tuple[str, str, str]:
+    """The node, how many pods move, and where to."""
+    targets = Counter(node.moves_to.values())
+    to = [f"{name} ({count})" if count > 1 else name for name, count in targets.items()]
+    moves = listed(to, limit) or "-"
+    if node.waits:
+        moves += f"; its drain waits {counted(node.waits, 'time')} for budgets"
+    return node.node, f"{len(node.moves_to):,}", moves
+
+
+def _waves(answer: UpgradePlan, limit: Limit) -> str:
+    rows = []
+    for number, wave in enumerate(answer.waves, 1):
+        delays = {delay.node: delay.held_by for delay in wave.delayed}
+        for place, node in enumerate(wave.drained):
+            new = wave.added[place] if place < len(wave.added) else "-"
+            name, pods, moves = _drain(node, limit)
+            if name in delays:
+                first = delays[name][0]
+                moves += f"; not in an earlier wave, because of {first.pod}: {first.because}"
+            rows.append((f"{number}", new, name, pods, moves))
+    headers = ("WAVE", "ADD", "DRAIN", "PODS", "MOVE TO")
+    return cut_columns(headers, rows, limit, "nodes to drain") if rows else ""
+
+
+def _moves(nodes: Sequence[NodeToDrain], limit: Limit) -> str:
     rows = [
         (f"{node.order}", node.node, pod, target)
-        for node in answer.nodes
-        if node.removable
+        for node in nodes
         for pod, target in (node.moves_to or {"-": "-"}).items()
     ]
-    return columns(("ORDER", "COULD GO", "POD", "MOVES TO"), rows, limit.whole) if rows else ""
+    return columns(("ORDER", "DRAIN", "POD", "MOVES TO"), rows, limit.whole) if rows else ""
 
 
-def _every_hold(answer: ShrinkResult, limit: Limit) -> str:
-    rows = [
-        (node.node, hold.pod or "-", hold.because) for node in answer.nodes for hold in node.held_by
-    ]
+def _every_hold(nodes: Sequence[NodeToDrain], limit: Limit) -> str:
+    rows = [(node.node, hold.pod or "-", hold.because) for node in nodes for hold in node.held_by]
     return columns(("STAYS", "HELD BY", "BECAUSE"), rows, limit.whole) if rows else ""
 
 
-def _staying(answer: ShrinkResult, limit: Limit) -> str:
+def _staying(staying: Sequence[NodeToDrain], limit: Limit) -> str:
     """By what holds nodes, that of the most nodes first; a node is in the row of each of these."""
     groups: dict[object, list[tuple[str, Hold]]] = {}
-    for node in answer.nodes:
+    for node in staying:
         for hold in node.held_by:
             groups.setdefault(hold.cause, []).append((node.node, hold))
     rows = []

@@ -46,6 +46,7 @@ COMMANDS = {
     "shrink": "shrink",
     "shrink-flags": "shrink --force --delete-emptydir-data --keep pool=spot --max 5",
     "shrink-wide": "shrink -l pool=memory -o wide",
+    "upgrade": "shrink --upgrade -l pool=general --surge 3",
     "shrink-markdown": "shrink -l pool=memory -o markdown",
     "compare": "compare --vs --change 'uncordon general-07'",
     "compare-markdown": "compare -o markdown --vs --change 'uncordon general-07'",

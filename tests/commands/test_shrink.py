@@ -90,3 +90,31 @@ def test_a_drain_that_waits_for_budgets_is_said_to(ksched: Ksched, write_state: 
     state = write_state(node("a", cpu=1), node("b"), *pods, budget)
     _, out, _ = ksched("shrink", "--state", state, "--keep", "kubernetes.io/hostname=b")
     assert "its drain waits 1 time for budgets" in out
+
+
+def test_an_upgrade_is_exit_code_0_when_every_node_can_be_replaced(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    shrink = answering("shrink", "upgrade_plan", ksched, write_state)
+    nodes = [node(name, labels={"pool": "x"}) for name in "ab"]
+    options = ("--upgrade", "-l", "pool=x", "--surge", "2")
+    code, result = shrink(*options, objects=[*nodes, owned("p", node="a")])
+    assert (code, result["replaced"], len(result["waves"])) == (0, 2, 1)
+    code, result = shrink(*options, objects=[*nodes, pod("p", node="a")])
+    assert (code, result["replaced"], result["blocked"][0]["node"]) == (1, 1, "a")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--upgrade",), "--upgrade requires -l SELECTOR"),
+        (("--upgrade", "-l", "pool=x", "--max", "1"), "takes no --max"),
+        (("--surge", "2"), "--surge requires --upgrade"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    options: tuple[str, ...], problem: str, ksched: Ksched, write_state: WriteState
+) -> None:
+    code, _, err = ksched("shrink", *options, "--state", write_state(node("a")))
+    assert code == 2
+    assert problem in err
