@@ -9,8 +9,13 @@ from ksched_cli.framework.interface import Plugin
 
 
 class Measures(Plugin):
-    """Adds figures to the rows of `ksched sweep`. Called once, after the run."""
+    """Adds figures to the rows of `ksched sweep`."""
 
     @abstractmethod
     def metrics(self) -> Mapping[str, float]:
-        """Figures of the run by name; a row has them as NAME-OF-THE-PLUGIN.NAME."""
+        """Figures of the run by name; a row has them as NAME-OF-THE-PLUGIN.NAME. Called once, after
+        the run."""
+
+    def measure(self, now: float) -> None:
+        """Called in a replay after each instant at which something happened, and at its end: what
+        the plugin sees is true from `now` on, in seconds since 1970, until the next call."""

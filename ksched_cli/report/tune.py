@@ -17,7 +17,7 @@ from ksched_cli.report.table import (
     paragraph,
     verdict,
 )
-from ksched_cli.sweep.tune import Tuning
+from ksched_cli.sweep.tune import BASELINE, TUNED, Tuning
 
 
 def table(result: Tuning, file: str, limit: Limit) -> str:
@@ -40,6 +40,10 @@ def headline(result: Tuning, limit: Limit = EVERYTHING) -> str:
             f" was held out, better in {(metric.wins or 0) / metric.pairs:.0%} of"
             f" {metric.pairs:,} runs"
         )
+    if broken := result.broken(TUNED):
+        text = f"the tuned configuration does not keep {broken[0].text} where it was held out"
+    elif broken := result.broken(BASELINE):
+        text += f"; the baseline does not keep {broken[0].text} there"
     text += f"; {result.complete:,} trials"
     text += f", {result.failed:,} failed" if result.failed else ""
     return verdict(paragraph(text, limit), GREEN if result.is_better else YELLOW, limit)
@@ -48,11 +52,11 @@ def headline(result: Tuning, limit: Limit = EVERYTHING) -> str:
 def _front(result: Tuning, limit: Limit) -> str:
     file = result.problem.file
     names = [dimension.name for dimension in file.dimensions]
-    headers = ("TRIAL", *(item.metric for item in file.objectives), *names)
+    headers = ("TRIAL", *file.metrics, *names)
     rows = [
         (
             f"{trial.number}{' (chosen)' if trial == result.best else ''}",
-            *map(number, trial.values),
+            *map(number, (*trial.values, *trial.constrained)),
             *(_shown(trial.parameters[name]) for name in names),
         )
         for trial in result.front
@@ -71,11 +75,11 @@ def _shown(value: Any) -> str:
 def _held_out(result: Tuning, limit: Limit) -> str:
     headers = ("HELD OUT", "", "MEDIAN", "5-95%", "DIFFERENCE", "BETTER", "WORSE")
     rows: list[tuple[str, ...]] = []
-    for objective in result.problem.file.objectives:
+    for name in dict.fromkeys(result.problem.file.metrics):
         for variant in result.held_out.variants:
-            metric = variant.metrics.get(objective.metric)
+            metric = variant.metrics.get(name)
             if metric is None:
-                rows.append((objective.metric, variant.name, "no run", "", "", "", ""))
+                rows.append((name, variant.name, "no run", "", "", "", ""))
                 continue
             cells = (number(metric.spread.median), span(metric.spread))
             compared = ("", "", "")
@@ -85,7 +89,7 @@ def _held_out(result: Tuning, limit: Limit) -> str:
                     f"{metric.wins / metric.pairs:.0%}",
                     f"{(metric.losses or 0) / metric.pairs:.0%}",
                 )
-            rows.append((objective.metric, variant.name, *cells, *compared))
+            rows.append((name, variant.name, *cells, *compared))
     return cut_columns(headers, rows, limit)
 
 

@@ -18,7 +18,7 @@ from ksched_cli.sweep.summary import (
     Summary,
     VariantSummary,
 )
-from ksched_cli.sweep.tune import Tuning
+from ksched_cli.sweep.tune import BASELINE, TUNED, Tuning
 from ksched_cli.sweep.tuning import TrialResult
 
 DIGITS = 6
@@ -269,21 +269,39 @@ class TuneObjective(Part, frozen=True):
     goal: Goal
 
 
+class TuneConstraint(Part, frozen=True):
+    """Bounds of a metric's mean; null where there is none.
+
+    baseline, tuned: the mean where they were held out
+    holds: whether the tuned configuration keeps the bounds there
+    """
+
+    metric: str
+    at_most: float | None
+    at_least: float | None
+    baseline: float
+    tuned: float
+    holds: bool
+
+
 class TuneTrial(Part, frozen=True):
     """A trial.
 
     parameters: name of the dimension → value
     values: of the objectives, in their order
+    constrained: of the constraints' metrics, in their order
     """
 
     trial: Count
     parameters: Mapping[str, Any]
     values: tuple[float, ...]
+    constrained: tuple[float, ...]
 
     @classmethod
     def of(cls, trial: TrialResult) -> TuneTrial:
         values = tuple(round(value, DIGITS) for value in trial.values)
-        return cls(trial.number, dict(trial.parameters), values)
+        constrained = tuple(round(value, DIGITS) for value in trial.constrained)
+        return cls(trial.number, dict(trial.parameters), values, constrained)
 
 
 class HeldOutVariant(Part, frozen=True):
@@ -298,7 +316,8 @@ class HeldOut(Part, frozen=True):
     """Baseline and best on states and seeds that no trial saw.
 
     runs: of each of the two
-    better: by the median difference of the first objective
+    better: it keeps the constraints, which the baseline does not, or is better by the median
+            difference of the first objective
     """
 
     runs: Count
@@ -320,6 +339,7 @@ class TuneResult(Answer, frozen=True, kw_only=True):
     kind: Literal["TuneResult"] = "TuneResult"
     trials: TrialCounts
     objectives: tuple[TuneObjective, ...]
+    constraints: tuple[TuneConstraint, ...]
     best: TuneTrial
     front: tuple[TuneTrial, ...]
     held_out: HeldOut
@@ -334,6 +354,22 @@ class TuneResult(Answer, frozen=True, kw_only=True):
             trials=TrialCounts(tune.trials, tuning.complete, tuning.failed, tuning.resumed),
             objectives=tuple(
                 TuneObjective(item.metric, cast(Goal, item.goal)) for item in tune.objectives
+            ),
+            constraints=tuple(
+                TuneConstraint(
+                    item.metric,
+                    item.at_most,
+                    item.at_least,
+                    round(before, DIGITS),
+                    round(after, DIGITS),
+                    item.excess(after) <= 0,
+                )
+                for item, before, after in zip(
+                    tune.constraints,
+                    tuning.constrained[BASELINE],
+                    tuning.constrained[TUNED],
+                    strict=True,
+                )
             ),
             best=TuneTrial.of(tuning.best),
             front=tuple(map(TuneTrial.of, tuning.front)),

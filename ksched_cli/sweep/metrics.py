@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import Any
 
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.engine.engine import Engine
+from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import PluginDefectError, UsageError
+from ksched_cli.framework.carry_over import Checkpointed
 from ksched_cli.framework.discovery import UnfitError, module_of_file
 from ksched_cli.framework.measures import Measures
 from ksched_cli.run.inputs import CodeSource
@@ -58,19 +60,55 @@ def plugin_figures(engine: Engine) -> dict[str, float]:
     """What plugins that measure say of the run, under the plugin's name and theirs. Raises
     PluginDefectError where a plugin fails."""
     figures: dict[str, float] = {}
+    for name, plugin in _measuring(engine):
+        try:
+            answer = dict(plugin.metrics())
+        except Exception as error:
+            raise _failure(name, "metrics", error) from error
+        figures |= _numbers({f"{name}.{key}": value for key, value in answer.items()})
+    return figures
+
+
+def _measuring(engine: Engine) -> Iterator[tuple[str, Measures]]:
     for framework in engine.frameworks.values():
         names = {ref.name for refs in framework.profile.plugins.values() for ref in refs}
         for name in sorted(names):
             plugin = framework.plugin(name)
-            if not isinstance(plugin, Measures):
-                continue
+            if isinstance(plugin, Measures):
+                yield name, plugin
+
+
+def _failure(name: str, method: str, error: Exception) -> PluginDefectError:
+    return PluginDefectError(f"plugin {name} failed in {method}: {_text_of(error)}", "")
+
+
+def forgets(engine: Engine) -> bool:
+    """Whether a plugin measures, and a checkpoint cannot hold what it has measured so far."""
+    return any(not isinstance(plugin, Checkpointed) for _, plugin in _measuring(engine))
+
+
+class MeasuringPlugins:
+    """The plugins that measure over time. Where nodes or objects change, they are others."""
+
+    def __init__(self) -> None:
+        self._engine: Engine | None = None
+        self._plugins: list[tuple[str, Measures]] = []
+
+    def measure(self, replay: Replay) -> None:
+        """After an instant. Raises PluginDefectError where a plugin fails."""
+        engine = replay.cluster.engine
+        if engine is not self._engine:
+            self._engine = engine
+            self._plugins = [
+                (name, plugin)
+                for name, plugin in _measuring(engine)
+                if type(plugin).measure is not Measures.measure
+            ]
+        for name, plugin in self._plugins:
             try:
-                answer = dict(plugin.metrics())
+                plugin.measure(replay.clock.seconds)
             except Exception as error:
-                problem = f"plugin {name} failed in metrics: {_text_of(error)}"
-                raise PluginDefectError(problem, "") from error
-            figures |= _numbers({f"{name}.{key}": value for key, value in answer.items()})
-    return figures
+                raise _failure(name, "measure", error) from error
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:

@@ -26,7 +26,7 @@ from ksched_cli.live.snapshot_file import written_aside
 from ksched_cli.run.inputs import DIGEST_LENGTH
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
-from ksched_cli.sweep.metrics import Metric, plugin_figures
+from ksched_cli.sweep.metrics import MeasuringPlugins, Metric, forgets, plugin_figures
 from ksched_cli.sweep.preparation import Shared
 
 CHECKPOINT_INTERVAL = 60.0  # seconds from one checkpoint to the next
@@ -62,6 +62,8 @@ class RunCheckpoint:
         written, as on another machine, is none. Raises PluginDefectError."""
         is_due = monotonic() - self._written >= CHECKPOINT_INTERVAL
         if not is_due or not replay.is_resumable or replay.cluster.unsaved():
+            return
+        if forgets(replay.cluster.engine):
             return
         self._written = monotonic()
         with suppress(UsageError), written_aside(self.path, private=True) as file:
@@ -224,12 +226,19 @@ class Performer:
         rows = "" if task.run.replay_extenders else self._shared.rows  # a recording begins anew
         path = rows and f"{rows}.{task.id}.checkpoint"
         saved = RunCheckpoint(path, task.id, departed)
-        on_instant = saved.after_instant if path else None
+        measuring = MeasuringPlugins()
+
+        def on_instant(replay: Replay) -> None:
+            measuring.measure(replay)
+            if path:
+                saved.after_instant(replay)
+
         watch = Watch(on_record=departed.append, on_instant=on_instant)
         replay = self._opener.replay(task.run, watch)
         try:
             saved.resume(replay)
             replay.run()
+            measuring.measure(replay)
         finally:
             replay.cluster.engine.close()
             saved.remove()

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ksched_cli.run.run import Patch
 from ksched_cli.sweep.execution import Result
 from ksched_cli.sweep.run_process import Executor
-from ksched_cli.sweep.summary import MAXIMIZE, Summary, summarize
-from ksched_cli.sweep.tuning import Problem, Search, TrialResult, nearest_to_ideal
+from ksched_cli.sweep.summary import MAXIMIZE, MINIMIZE, Summary, summarize
+from ksched_cli.sweep.tune_file import Constraint
+from ksched_cli.sweep.tuning import (
+    Problem,
+    Search,
+    TrialResult,
+    excesses,
+    means,
+    nearest_to_ideal,
+)
 
 BASELINE, TUNED = "baseline", "tuned"
 OnTrial = Callable[[int, int], None]
@@ -21,6 +29,7 @@ class Tuning:
     """front: the trials that no other is better than in every objective; best: of these the one
     that the configuration is of
     held_out: baseline and best, on runs that no trial made
+    constrained: by variant there, the means of the constraints' metrics
     configuration: of the best trial, as plain data
     """
 
@@ -31,18 +40,29 @@ class Tuning:
     front: tuple[TrialResult, ...]
     best: TrialResult
     held_out: Summary
+    constrained: Mapping[str, tuple[float, ...]]
     configuration: Any
 
     @property
     def is_better(self) -> bool:
-        """Whether the best is better than the baseline where it was held out: by the median of the
-        first objective."""
+        """Whether the best keeps the constraints where it was held out, and is better than the
+        baseline there: that breaks one, or by the median of the first objective."""
+        if self.broken(TUNED):
+            return False
+        if self.broken(BASELINE):
+            return True
         objective = self.problem.file.objectives[0]
         metric = self.held_out.variants[-1].metrics.get(objective.metric)
         if metric is None or metric.difference is None:
             return False
         sign = 1 if objective.goal == MAXIMIZE else -1
         return sign * metric.difference.median > 0
+
+    def broken(self, variant: str) -> list[Constraint]:
+        """The constraints that a variant breaks where it was held out."""
+        constraints = self.problem.file.constraints
+        over = excesses(self.constrained[variant], constraints)
+        return [each for each, excess in zip(constraints, over, strict=True) if excess > 0]
 
 
 def search_and_judge(
@@ -57,6 +77,7 @@ def search_and_judge(
     front = search.front()
     best = nearest_to_ideal(front, file.objectives)
     patches = problem.patches(best.parameters)
+    held_out, constrained = _judge(problem, patches, executor)
     return Tuning(
         problem,
         search.complete,
@@ -64,13 +85,17 @@ def search_and_judge(
         search.resumed,
         tuple(front),
         best,
-        _judge(problem, patches, executor),
+        held_out,
+        constrained,
         problem.shared.opener().configuration_data(problem.tasks(file.plan, patches)[0].run),
     )
 
 
-def _judge(problem: Problem, patches: Sequence[Patch], executor: Executor) -> Summary:
-    """Baseline and best where they were held out."""
+def _judge(
+    problem: Problem, patches: Sequence[Patch], executor: Executor
+) -> tuple[Summary, Mapping[str, tuple[float, ...]]]:
+    """Baseline and best where they were held out. Raises TuningError where the constraints are of
+    runs that failed."""
     plan = problem.file.held_out
     tasks = {
         task.id: (variant, task)
@@ -82,5 +107,16 @@ def _judge(problem: Problem, patches: Sequence[Patch], executor: Executor) -> Su
         indexes = plan.at(task.number)
         parameters = plan.parameters(indexes)
         results.append(Result(task.id, tasks[task.id][0], indexes, parameters, outcome))
-    metrics = {objective.metric: objective.goal for objective in problem.file.objectives}
-    return summarize(results, (BASELINE, TUNED), metrics)
+    metrics = {
+        **{
+            each.metric: MAXIMIZE if each.at_most is None else MINIMIZE
+            for each in problem.file.constraints
+        },
+        **{objective.metric: objective.goal for objective in problem.file.objectives},
+    }
+    names = [each.metric for each in problem.file.constraints]
+    constrained: dict[str, tuple[float, ...]] = dict.fromkeys((BASELINE, TUNED), ())
+    for variant in constrained if names else ():
+        outcomes = [each.outcome for each in results if each.variant == variant]
+        constrained[variant] = means(outcomes, names)
+    return summarize(results, (BASELINE, TUNED), metrics), constrained

@@ -70,6 +70,28 @@ class Objective:
 
 
 @dataclass(frozen=True, slots=True)
+class Constraint:
+    """Bounds of a metric's mean that the result is to keep; None where there is none."""
+
+    metric: str
+    at_most: float | None = None
+    at_least: float | None = None
+
+    def excess(self, value: float) -> float:
+        """By how much a value is beyond a bound; 0 or less where it keeps both."""
+        over = [] if self.at_most is None else [value - self.at_most]
+        under = [] if self.at_least is None else [self.at_least - value]
+        return max(over + under)
+
+    @property
+    def text(self) -> str:
+        """As `wait.p95 at most 120`."""
+        bounds = (("at most", self.at_most), ("at least", self.at_least))
+        named = [f"{name} {bound:g}" for name, bound in bounds if bound is not None]
+        return f"{self.metric} {' and '.join(named)}"
+
+
+@dataclass(frozen=True, slots=True)
 class TuneFile:
     """plan: the runs by which a trial is judged, without the trial's patches
     held_out: those by which the result is, which no trial makes
@@ -81,8 +103,15 @@ class TuneFile:
     held_out: Plan
     dimensions: tuple[Dimension, ...]
     objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...]
     trials: int
     sampler_seed: int
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Those of the objectives, then those of the constraints."""
+        objectives = (each.metric for each in self.objectives)
+        return (*objectives, *(each.metric for each in self.constraints))
 
     @property
     def bounds(self) -> Plan:
@@ -102,6 +131,10 @@ def read_tune(path: str, base: Run) -> TuneFile:
         _held_out(document, plan),
         _dimensions(document, data["space"]),
         tuple(Objective(item["metric"], item["goal"]) for item in data["objectives"]),
+        tuple(
+            Constraint(item["metric"], item.get("atMost"), item.get("atLeast"))
+            for item in data.get("constraints", ())
+        ),
         data.get("trials", TRIALS),
         data.get("samplerSeed", 0),
     )

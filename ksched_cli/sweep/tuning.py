@@ -20,11 +20,11 @@ from ksched_cli.run.run import Patch
 from ksched_cli.sweep.outcome import Failed, Outcome, Task, is_evicting
 from ksched_cli.sweep.plan import Plan
 from ksched_cli.sweep.preparation import Shared
-from ksched_cli.sweep.tune_file import Dimension, Objective, TuneFile
+from ksched_cli.sweep.tune_file import Constraint, Dimension, Objective, TuneFile
 
 STUDY = "ksched"
 # User attributes: of a study, and of a trial whose runs failed.
-_IDENTITY, _ERROR = "ksched-problem", "ksched-error"
+_IDENTITY, _ERROR, _CONSTRAINED = "ksched-problem", "ksched-error", "ksched-constrained"
 _BEGIN = b'{"op_code":'  # of every line of a study
 
 
@@ -34,11 +34,13 @@ class TuningError(KschedError):
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """parameters: by name of the dimension; values: of the objectives, in their order"""
+    """parameters: by name of the dimension; values: of the objectives, in their order;
+    constrained: of the constraints' metrics, in their order"""
 
     number: int
     parameters: Mapping[str, Any]
     values: tuple[float, ...]
+    constrained: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,10 @@ class Problem:
         objectives = [[item.metric, item.goal] for item in self.file.objectives]
         space = [[item.name, item.path, item.values, item.low, item.high, item.is_log]
                  for item in self.file.dimensions]  # fmt: skip
-        return digest(objectives, space, [task.id for task in self.tasks(self.file.plan)])
+        constraints = [[each.metric, each.at_most, each.at_least] for each in self.file.constraints]
+        return digest(
+            objectives, constraints, space, [task.id for task in self.tasks(self.file.plan)]
+        )
 
 
 @dataclass(slots=True)
@@ -151,46 +156,71 @@ class Search:
     def _tell(self, opened: _OpenTrial) -> None:
         from optuna.trial import TrialState
 
+        file = self.problem.file
         try:
-            values = objective_values(
-                [opened.outcomes[identity] for identity in opened.ids],
-                self.problem.file.objectives,
-            )
+            values = means([opened.outcomes[identity] for identity in opened.ids], file.metrics)
         except TuningError as error:
             self.errors.append(str(error))
             opened.trial.set_user_attr(_ERROR, str(error))
             self._study.tell(opened.trial, state=TrialState.FAIL)
         else:
-            self._study.tell(opened.trial, list(values))
+            count = len(file.objectives)
+            opened.trial.set_user_attr(_CONSTRAINED, list(values[count:]))
+            for index, excess in enumerate(excesses(values[count:], file.constraints)):
+                opened.trial.set_constraint(str(index), excess)
+            self._study.tell(opened.trial, list(values[:count]))
 
     def front(self) -> list[TrialResult]:
-        """The trials that no other is better than in every objective, the best by the first
-        objective first. Raises TuningError where no trial came to its end."""
+        """The trials that no other is better than in every objective, of those that keep the
+        constraints; the best by the first objective first. Raises TuningError where no trial came
+        to its end, or none keeps the constraints."""
         if not self.complete:
             raise TuningError(f"no trial came to its end: {(self.errors or ['none was made'])[0]}")
+        if not self._study.best_trials:
+            raise TuningError(self._why_none_keeps())
         results: dict[str, TrialResult] = {}
         for trial in self._study.best_trials:
             parameters = _parameters(trial, self.problem.file.dimensions)
             key = json.dumps(parameters, sort_keys=True)
-            results.setdefault(key, TrialResult(trial.number, parameters, tuple(trial.values)))
+            constrained = tuple(trial.user_attrs[_CONSTRAINED])
+            values = tuple(trial.values)
+            results.setdefault(key, TrialResult(trial.number, parameters, values, constrained))
         sign = 1 if self.problem.file.objectives[0].goal == "minimize" else -1
         return sorted(results.values(), key=lambda result: (sign * result.values[0], result.number))
 
+    def _why_none_keeps(self) -> str:
+        """By the trial that breaks the constraints least: the first that it breaks."""
+        constraints = self.problem.file.constraints
 
-def objective_values(
-    outcomes: Sequence[Outcome], objectives: Sequence[Objective]
-) -> tuple[float, ...]:
+        def by_trial(trial: Any) -> tuple[float, ...]:
+            return excesses(trial.user_attrs[_CONSTRAINED], constraints)
+
+        nearest = min(self._in_state("COMPLETE"), key=lambda trial: max(by_trial(trial)))
+        first = next(n for n, excess in enumerate(by_trial(nearest)) if excess > 0)
+        value = nearest.user_attrs[_CONSTRAINED][first]
+        return (
+            f"no trial keeps {constraints[first].text}; the nearest, trial {nearest.number}, has "
+            f"{value:g}"
+        )
+
+
+def excesses(values: Sequence[float], constraints: Sequence[Constraint]) -> tuple[float, ...]:
+    """By how much each value is beyond its constraint; 0 or less where it keeps it."""
+    return tuple(each.excess(value) for each, value in zip(constraints, values, strict=True))
+
+
+def means(outcomes: Sequence[Outcome], metrics: Sequence[str]) -> tuple[float, ...]:
     """The mean of each metric. Raises TuningError where a run failed, or has no such metric."""
     figures = []
     for outcome in outcomes:
         if isinstance(outcome, Failed):
             raise TuningError(f"{outcome.status}: {outcome.error}")
         figures.append(outcome.figures())
-    for objective in objectives:
-        if any(objective.metric not in each for each in figures):
+    for metric in metrics:
+        if any(metric not in each for each in figures):
             names = ", ".join(figures[0])
-            raise TuningError(f'no run has a metric "{objective.metric}"; there are {names}')
-    return tuple(fmean(item[objective.metric] for item in figures) for objective in objectives)
+            raise TuningError(f'no run has a metric "{metric}"; there are {names}')
+    return tuple(fmean(item[metric] for item in figures) for metric in metrics)
 
 
 def nearest_to_ideal(front: Sequence[TrialResult], objectives: Sequence[Objective]) -> TrialResult:
@@ -220,7 +250,9 @@ def _open_study(problem: Problem, path: str) -> Any:
     optuna.logging.set_verbosity(logging.ERROR)
     # Trials whose outcome is not there yet are taken for bad ones, so that the next are elsewhere.
     sampler = optuna.samplers.TPESampler(
-        seed=problem.file.sampler_seed, constant_liar=True, multivariate=True
+        seed=problem.file.sampler_seed,
+        constant_liar=True,
+        multivariate=True,
     )
     try:
         study = optuna.create_study(
@@ -292,6 +324,8 @@ def _check_trials(study: Any, file: TuneFile) -> None:
         parameters = _parameters(trial, file.dimensions)
         values = [value for value in trial.values if isinstance(value, float) and isfinite(value)]
         is_whole = len(values) == len(trial.values) == len(file.objectives)
+        constrained = trial.user_attrs.get(_CONSTRAINED)
+        is_whole &= isinstance(constrained, list) and len(constrained) == len(file.constraints)
         if not is_whole or len(parameters) != len(file.dimensions):
             raise ValueError(f"trial {trial.number} was changed")
 

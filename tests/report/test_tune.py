@@ -1,5 +1,6 @@
 """The table of a search."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from ksched_cli.report.table import Limit
@@ -12,7 +13,7 @@ from ksched_cli.sweep.preparation import Shared
 from ksched_cli.sweep.summary import summarize
 from ksched_cli.sweep.sweep_file import FileDocument
 from ksched_cli.sweep.tune import BASELINE, TUNED, Tuning
-from ksched_cli.sweep.tune_file import Dimension, Objective, TuneFile
+from ksched_cli.sweep.tune_file import Constraint, Dimension, Objective, TuneFile
 from ksched_cli.sweep.tuning import Problem, TrialResult
 from tests.report.schemas import squeezed
 from tests.sweep import test_summary
@@ -24,18 +25,25 @@ FILE = TuneFile(
     PLAN,
     (Dimension("weight", "a.weight", low=1, high=9),),
     (Objective("nodesUsed", "minimize"),),
+    (),
     5,
     0,
 )
 
 
-def result(tuned_nodes: int) -> Tuning:
+def result(
+    tuned_nodes: int, constraints: tuple[Constraint, ...] = (), means: tuple[float, ...] = (3, 3)
+) -> Tuning:
+    """means: of the constraint's metric, of the baseline and of the best"""
     results = [test_summary.result(BASELINE, seed, 4) for seed in (1, 2)]
     results += [test_summary.result(TUNED, seed, tuned_nodes) for seed in (1, 2)]
     summary = summarize(results, (BASELINE, TUNED), {"nodesUsed": "minimize"})
-    best = TrialResult(3, {"weight": 7}, (2.0,))
-    problem = Problem(FILE, Shared(Inputs()))
-    return Tuning(problem, 5, 1, 0, (best,), best, summary, {"kind": "K", "a": {"weight": 7}})
+    constrained = tuple((mean,) if constraints else () for mean in means)
+    best = TrialResult(3, {"weight": 7}, (2.0,), constrained[1])
+    problem = Problem(replace(FILE, constraints=constraints), Shared(Inputs()))
+    held_out = dict(zip((BASELINE, TUNED), constrained, strict=True))
+    configuration = {"kind": "K", "a": {"weight": 7}}
+    return Tuning(problem, 5, 1, 0, (best,), best, summary, held_out, configuration)
 
 
 def test_the_table_has_the_trials_and_the_judgement() -> None:
@@ -61,3 +69,23 @@ def test_what_is_no_better_is_called_so() -> None:
 
 def test_the_configuration_is_text_for_a_file() -> None:
     assert configuration_text({"kind": "K", "a": [1]}) == "kind: K\na:\n- 1\n"
+
+
+BOUND = (Constraint("wait.p95", at_most=120),)
+
+
+def test_a_constraint_that_is_broken_where_it_was_held_out_is_named() -> None:
+    broken = result(3, BOUND, (100, 130))
+    assert headline(broken).startswith(
+        "the tuned configuration does not keep wait.p95 at most 120 where it was held out"
+    )
+    assert not broken.is_better
+    (constraint,) = TuneResult.of(broken, "").constraints
+    assert (constraint.baseline, constraint.tuned, constraint.holds) == (100, 130, False)
+
+
+def test_a_configuration_that_keeps_what_the_baseline_breaks_is_better() -> None:
+    """It takes more nodes, and keeps the constraint."""
+    better = result(5, BOUND, (130, 110))
+    assert better.is_better
+    assert "the baseline does not keep wait.p95 at most 120 there" in headline(better)

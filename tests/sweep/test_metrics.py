@@ -10,6 +10,7 @@ from ksched_cli.errors import UsageError
 from ksched_cli.run.inputs import CodeSource
 from ksched_cli.sweep.metrics import load_metric
 from ksched_cli.sweep.outcome import Ended, Failed, Outcome
+from ksched_cli.testing import node, pod
 from tests.run.runs import TIMELINE
 from tests.sweep.sweeps import sweep
 
@@ -113,3 +114,59 @@ def test_a_plugin_that_fails_to_measure_is_a_defect(metrics: Path) -> None:
     assert isinstance(outcome, Failed)
     assert outcome.is_defect
     assert outcome.error == "plugin Counting failed in metrics: ZeroDivisionError: division by zero"
+
+
+OVERTIME = """
+from ksched_cli.api import SUCCESS, FilterPlugin, Measures
+
+class Seconds(FilterPlugin, Measures):
+    "The pods on nodes, by seconds."
+    name = "Seconds"
+
+    def __init__(self, args, handle):
+        self.handle, self.total, self.pods, self.since = handle, 0.0, 0, None
+
+    def carry_over(self, previous):
+        self.total, self.pods, self.since = previous.total, previous.pods, previous.since
+
+    def filter(self, state, pod, node):
+        return SUCCESS
+
+    def measure(self, now):
+        BROKEN
+        if self.since is not None:
+            self.total += self.pods * (now - self.since)
+        self.since, self.pods = now, int(self.handle.snapshot.pod_count.sum())
+
+    def metrics(self):
+        return {"pods": self.total}
+"""
+
+
+def test_a_plugin_measures_over_time(metrics: Path) -> None:
+    """A pod for 30 s, a second one from 10 to 25 s; in between a node joins, and the plugin is made
+    anew. The end is at 40 s: 30 + 15 pod-seconds. The state's four pods run all the time: 160."""
+    assert measured(metrics, "pass") == {"Seconds.pods": 205}
+
+
+def measured(folder: Path, line: str) -> dict[str, float] | str:
+    """The figures of OVERTIME with a line of code more, or its error."""
+    (folder.parent / "seconds.py").write_text(OVERTIME.replace("BROKEN", line))
+    timeline = {
+        "apiVersion": "ksched/v1",
+        "kind": "Timeline",
+        "until": 40,
+        "events": [
+            {"at": 0, "pod": pod("a", cpu="100m"), "runsFor": 30},
+            {"at": 5, "put": node("new", cpu=4)},
+            {"at": 10, "pod": pod("b", cpu="100m"), "runsFor": 15},
+        ],
+    }
+    (folder.parent / "week.json").write_text(json.dumps(timeline))
+    outcome = outcome_with(folder, plugins=["seconds.py"], **OVER_TIME)
+    return outcome.metrics if isinstance(outcome, Ended) else outcome.error
+
+
+def test_a_plugin_that_fails_over_time_is_a_defect(metrics: Path) -> None:
+    text = measured(metrics, "raise ValueError('no')")
+    assert text == "plugin Seconds failed in measure: ValueError: no"

@@ -70,3 +70,23 @@ def test_a_replay_is_tuned_by_how_long_pods_wait(tmp_path: Path) -> None:
     )
     assert result.best.parameters["strategy"] == "MostAllocated"
     assert result.is_better
+
+
+def test_the_least_node_hours_with_which_pods_wait_for_less_than_a_bound(tmp_path: Path) -> None:
+    """Nobody may wait: of the strategies, only one keeps that. The node-hours are equal."""
+    write_state(tmp_path / "nodes.json", node("a", cpu=4), node("b", cpu=4))
+    (tmp_path / "week.json").write_text(json.dumps(TIMELINE))
+    result = tuned(
+        tmp_path,
+        states=["nodes.json"],
+        timelines=["week.json"],
+        objectives=[{"metric": "nodeHours", "goal": "minimize"}],
+        constraints=[{"metric": "wait.p95", "atMost": 0}],
+        trials=8,
+        seeds=2,
+    )
+    assert result.best.parameters["strategy"] == "MostAllocated"
+    assert result.best.constrained == (0,)
+    assert result.is_better
+    assert [each.text for each in result.broken("baseline")] == ["wait.p95 at most 0"]
+    assert result.broken("tuned") == []

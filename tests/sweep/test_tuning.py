@@ -17,8 +17,8 @@ from ksched_cli.sweep.tuning import (
     Search,
     TrialResult,
     TuningError,
+    means,
     nearest_to_ideal,
-    objective_values,
 )
 from tests.sweep.test_summary import result
 from tests.sweep.test_tune import problem_of
@@ -122,10 +122,9 @@ def test_trials_that_fail_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_of_a_trial_the_mean_counts() -> None:
-    objectives = (Objective("nodesUsed", "minimize"), Objective("placed", "maximize"))
-    assert objective_values([outcome(2), outcome(5, 4)], objectives) == (3.5, 2.5)
+    assert means([outcome(2), outcome(5, 4)], ("nodesUsed", "placed")) == (3.5, 2.5)
     with pytest.raises(TuningError, match='no run has a metric "gaps"; there are placed, pending'):
-        objective_values([outcome(2)], (Objective("gaps", "minimize"),))
+        means([outcome(2)], ("gaps",))
 
 
 def test_of_several_objectives_the_trial_nearest_to_the_best_of_each_is_chosen() -> None:
@@ -135,3 +134,38 @@ def test_of_several_objectives_the_trial_nearest_to_the_best_of_each_is_chosen()
         for number, values in enumerate([(0.0, 0.0), (2.0, 90.0), (10.0, 100.0)])
     ]
     assert nearest_to_ideal(front, objectives).number == 1
+
+
+def constrained(folder: Path, trials: int, study: str = "", **bounds: float) -> Search:
+    """The weight 7 uses fewest nodes; of each weight as many pods are placed."""
+    bound = {"metric": "placed", **bounds}
+    search = Search(problem(folder, trials=trials, seeds=1, constraints=[bound]), study)
+    for task in search.tasks():
+        weight = {patch.path[-6:]: patch.value for patch in task.run.patches}["weight"]
+        search.take(task, outcome(abs(weight - 7), placed=weight))
+    return search
+
+
+def test_the_best_of_those_that_keep_a_constraint_is_chosen(tmp_path: Path) -> None:
+    at_least, at_most = constrained(tmp_path, 40, atLeast=12), constrained(tmp_path, 40, atMost=4)
+    for search, weight in ((at_least, 12), (at_most, 4)):
+        best = search.front()[0]
+        assert best.constrained == (best.parameters["weight"],)
+        assert best.parameters["weight"] == weight
+        assert best.values == (abs(weight - 7),)
+
+
+def test_where_no_trial_keeps_a_constraint_the_nearest_is_named(tmp_path: Path) -> None:
+    search = constrained(tmp_path, 5, atLeast=90.5)
+    with pytest.raises(TuningError, match=r"no trial keeps placed at least 90.5; the nearest, tr"):
+        search.front()
+
+
+def test_a_study_with_a_constraint_goes_on_and_one_with_another_is_refused(tmp_path: Path) -> None:
+    path = str(tmp_path / "study.log")
+    first = constrained(tmp_path, 10, path, atLeast=12)
+    again = constrained(tmp_path, 10, path, atLeast=12)
+    assert again.resumed == 10
+    assert again.front() == first.front()
+    with pytest.raises(UsageError, match="its trials are of other states"):
+        constrained(tmp_path, 10, path, atLeast=13)
