@@ -48,7 +48,7 @@ def fix(
     options: FixOptions,
     pod: PodName = "",
 ) -> ExitCode:
-    """The smallest changes after which this pod is placed, each verified.
+    """The smallest changes after which this pod is placed, verified.
 
     A remedy is one change or a few, as lines for --change and as commands of kubectl, with what
     else it does. POD may be a workload: then all of its pods get a node. Kinds of changes:
