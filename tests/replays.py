@@ -16,6 +16,7 @@ from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.engine import Options
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.pod_log import OnRecord
+from ksched_cli.engine.replay.records import Recreation
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.registry import PluginEntry
@@ -124,6 +125,7 @@ def replay_of(
         on_record=on_record,
         autoscaler=scaling,
         prices=prices,
+        recreation=Recreation(header.get("evicted", Recreation.GONE)),
     )
     cluster = cluster_of(state, gates, extenders=extenders, minor=minor)
     return Replay(cluster, timeline.events(), options, share_read=timeline.share_read)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fewest_restarts import FewestRestarts
 from gang import Gang
 from gpu_slots import GpuSlots
+from least_attained import LeastAttained
 from pod_quota import PodQuota
 from smallest_first import SmallestFirst
 
@@ -228,5 +231,39 @@ def test_two_sources_may_not_make_pods_of_one_kind(tmp_path: Path) -> None:
 
 def test_each_is_under_sixty_lines() -> None:
     files = sorted(EXAMPLES.glob("*.py"))
-    assert len(files) == 6
+    assert len(files) == 7
     assert all(len(file.read_text().splitlines()) < 60 for file in files)
+
+
+# -- least attained service -----------------------------------------------------------------------
+
+
+def test_a_short_job_waits_until_the_long_one_has_had_its_share(tmp_path: Path) -> None:
+    """`long` has had 600 GPU-seconds of 8 GPUs at 75. `short` takes its place then, for 50 s, and
+    `long` runs for its other 925 s. In order of arrival `short` waits until 1000."""
+    gpus = {"nvidia.com/gpu": "8"}
+    container = {"name": "c", "resources": {"requests": gpus, "limits": gpus}}
+    events = [
+        {
+            "at": at,
+            "runsFor": seconds,
+            "pod": {"metadata": {"name": name}, "spec": {"containers": [container]}},
+        }
+        for name, at, seconds in (("long", 0, 1000), ("short", 10, 50))
+    ]
+    head = {"apiVersion": "ksched/v1", "kind": "Timeline", "evicted": "resumes"}
+    timeline = tmp_path / "jobs.json"
+    timeline.write_text(json.dumps({**head, "events": events}))
+    state = [node("n", resources=gpus)]
+
+    def placed(**run: Any) -> list[list[Any]]:
+        answer = Run(state=state, evict_at_once=True, **run).replay(str(timeline))
+        return list(answer.to_frame()[["pod", "placed", "ended"]].to_numpy().tolist())
+
+    assert placed() == [["default/long", 0, 1000], ["default/short", 1000, 1050]]
+    config = EXAMPLES / "least_attained.yaml"
+    assert placed(config=str(config), plugins=[LeastAttained]) == [
+        ["default/long", 0, 75],
+        ["default/short", 75, 125],
+        ["default/long", 125, 1050],
+    ]

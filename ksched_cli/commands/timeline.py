@@ -40,6 +40,7 @@ _SUMMARY = "Timelines for ksched replay: of a dump, of a trace, at random."
 
 # Their times are in memory.
 MAX_PODS = 10_000_000
+_GONE = "gone"
 _PODS = 1_000
 MAX_PRIORITY = 2**31 - 1
 
@@ -252,6 +253,14 @@ class TraceOptions:
     gang: Annotated[
         bool, option("The pods of a row are a PodGroup and placed together (--state-to).")
     ] = False
+    evicted: Annotated[
+        str,
+        option(
+            "What becomes of pods that preemption evicts: they are gone, come again and restart, "
+            "or resume.",
+            "gone|restarts|resumes",
+        ),
+    ] = "gone"
     where: Annotated[
         list[str] | None,
         option(
@@ -361,7 +370,8 @@ def from_csv(
     read = TraceReader(columns, _rules(options, columns)).read(file)
     if options.state_to:
         _write_state([*nodes, *read.groups], options.state_to)
-    _write(read.header, read.events, options.to)
+    evicted = {} if options.evicted == _GONE else {"evicted": options.evicted}
+    _write({**read.header, **evicted}, read.events, options.to)
     _note_trace(read)
     return ExitCode.YES
 
@@ -392,6 +402,8 @@ def _check_trace(options: TraceOptions, *, has_nodes: bool) -> None:
     """Raises UsageError for options that do not go together. has_nodes: a recipe has some"""
     if not options.created or not options.request:
         raise UsageError("give --created and --request, or --recipe: which columns have what")
+    if options.evicted not in (_GONE, "restarts", "resumes"):
+        raise UsageError(f'--evicted takes gone, restarts or resumes; not "{options.evicted}"')
     if options.duration and (options.ended or options.scheduled):
         raise UsageError("--duration says how long pods ran: it goes without --scheduled, --ended")
     if options.scheduled and not options.ended:

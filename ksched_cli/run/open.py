@@ -357,6 +357,7 @@ class Opener:
     ) -> Replay:
         from ksched_cli.cluster.loading.state_warnings import replayed_anew, unmet_warnings
         from ksched_cli.engine.replay.mutable_cluster import MutableCluster
+        from ksched_cli.engine.replay.records import Recreation
         from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 
         options, state = self.options(run, watch), timeline.state
@@ -382,6 +383,7 @@ class Opener:
                 on_instant=watch.on_instant,
                 autoscaler=scaling,
                 prices=prices,
+                recreation=Recreation(timeline.header.get("evicted", Recreation.GONE)),
                 run_times=watch.run_times,
             ),
             share_read=timeline.share_read,

@@ -92,7 +92,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     nominated: node and UID, in the order of nominations
     ends:      UIDs with their ends, in order
     next_start: the node at which the next search begins
-    failed:    see ReplayScheduler; uids: EventApplier.keys, as far as these pods are there
+    failed, victims: see ReplayScheduler; uids: EventApplier.keys, as far as these pods are there
     ports:     host ports in use, by node
     draws:     of a random tie-break
     alarms:    of plugins; seconds since 1970
@@ -121,6 +121,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     outages: OutageState
     memories: Memories
     failed: set[str]
+    victims: set[str]
     uids: dict[str, str]
     ports: dict[str, set[HostPort]]
     draws: DrawState | None
@@ -161,6 +162,7 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         autoscaler=None if replay.autoscaler is None else replay.autoscaler.state,
         memories=cluster.memories(),
         failed=replay.scheduler.failed,
+        victims=replay.scheduler.victims,
         uids=replay.applier.uids(),
         ports=cluster.ports(),
         draws=tie_break.state if isinstance(tie_break, RandomChoice) else None,
@@ -226,6 +228,7 @@ def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
     if replay.biller is not None and checkpoint.bills is not None:
         replay.biller.bills = checkpoint.bills
     replay.scheduler.failed |= checkpoint.failed
+    replay.scheduler.victims |= checkpoint.victims
     replay.applier.keys = checkpoint.uids
     replay.applier.warnings = dict.fromkeys(checkpoint.warnings)
     state, pods = checkpoint.objects.restored()

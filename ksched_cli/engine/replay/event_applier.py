@@ -85,6 +85,7 @@ class EventApplier:
     spared: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self.scheduler.arrive = self.arrive
         self.outages = NodeOutages(self.cluster, self.scheduler, self.change, self.arrive)
 
     def apply(self, event: TimelineEvent) -> None:

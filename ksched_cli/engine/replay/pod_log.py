@@ -87,7 +87,7 @@ class PodLog:
         if outcome is PodOutcome.ENDED:
             self.counts.ended += 1
             if record.placed is not None:
-                self.completions.append(at - record.queued)
+                self.completions.append(at - record.arrived)
         elif outcome is PodOutcome.DELETED:
             self.counts.deleted += 1
         del self.live[record.pod]

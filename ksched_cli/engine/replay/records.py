@@ -27,6 +27,15 @@ class PodOutcome(StrEnum):
     GATED = "gated"
 
 
+class Recreation(StrEnum):
+    """What becomes of a pod that preemption evicts: it comes again or not, and runs from the
+    beginning or for the rest."""
+
+    GONE = "gone"
+    RESTARTS = "restarts"
+    RESUMES = "resumes"
+
+
 class PodRecord(Struct, array_like=True):
     """A pod's times; None where it has not come to that.
 
@@ -35,6 +44,7 @@ class PodRecord(Struct, array_like=True):
     attempts: how often it was tried
     message:  of the last attempt without a node
     runs_for: from its placement to its end; None: it stays
+    first_queued: of a pod that was evicted and came again: when it came first
     """
 
     pod: str
@@ -52,6 +62,12 @@ class PodRecord(Struct, array_like=True):
     outcome: PodOutcome = PodOutcome.PENDING
     was_bound: bool = False
     runs_for: Moment | None = None
+    first_queued: Moment | None = None
+
+    @property
+    def arrived(self) -> int:
+        """When it came first."""
+        return self.queued if self.first_queued is None else self.first_queued
 
 
 class ReplayAttempt(Struct, frozen=True, array_like=True):

@@ -27,7 +27,7 @@ from ksched_cli.engine.replay.node_bills import NodeBiller
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.pod_log import OnRecord, PodLog
 from ksched_cli.engine.replay.queued_pod import Place
-from ksched_cli.engine.replay.records import PodOutcome
+from ksched_cli.engine.replay.records import PodOutcome, Recreation
 from ksched_cli.engine.replay.replay_scheduler import ReplayClock, ReplayScheduler
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.framework.cluster_events import EVERYTHING
@@ -51,6 +51,7 @@ class ReplayOptions:
     makes_pods: changes make the pods that workloads lack
     evicts_at_once: as Scheduler.makes_room_at_once
     autoscaler: None: the cluster has the nodes that the state and the timeline give it
+    recreation: of pods that preemption evicts
     run_times: of pods of the state, by key: microseconds until they end, from the start where they
                run already, else from their placement
     prices: of nodes; those of node groups come after them
@@ -64,6 +65,7 @@ class ReplayOptions:
     on_record: OnRecord | None = None
     on_instant: OnInstant | None = None
     autoscaler: AutoscalerSettings | None = None
+    recreation: Recreation = Recreation.GONE
     run_times: Mapping[str, int] = field(default_factory=dict)
     prices: Prices = NO_PRICES
 
@@ -132,6 +134,7 @@ class Replay:
             self.clock,
             makes_room_at_once=self.options.evicts_at_once,
         )
+        self.scheduler.recreation = self.options.recreation
         self.applier = EventApplier(
             self.cluster, self.queue, self.scheduler, self.log, self.options.makes_pods
         )

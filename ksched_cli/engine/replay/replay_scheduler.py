@@ -6,7 +6,7 @@ Upstream: pkg/scheduler/schedule_one.go (podGroupInfoForPod) and eventhandlers.g
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -23,7 +23,12 @@ from ksched_cli.engine.replay.equivalence_class import EquivalenceClass
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.pod_log import PodLog
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
-from ksched_cli.engine.replay.records import PodOutcome, ReplayAttempt
+from ksched_cli.engine.replay.records import (
+    PodOutcome,
+    PodRecord,
+    Recreation,
+    ReplayAttempt,
+)
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.engine.scheduler import Scheduler
 from ksched_cli.engine.scheduling_cycle import NO_NODES
@@ -36,6 +41,7 @@ from ksched_cli.framework.cluster_events import (
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.status import Code, Status
 from ksched_cli.kube.time import SECOND
+from ksched_cli.scenario.pods import pending_pod
 
 _DEFAULT_GRACE = 30
 
@@ -86,6 +92,10 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         self.clock = clock
         # Nodes that have failed: no pod on them comes to its end.
         self.down_nodes: Container[str] = ()
+        # Keys of victims of preemption that come again once they are gone.
+        self.victims: set[str] = set()
+        self.recreation = Recreation.GONE
+        self.arrive: Callable[[Pod, int | None], None] | None = None
 
     def try_next(self) -> bool:
         """Whether there was a pod to try."""
@@ -244,6 +254,8 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
     def _delete(self, victim: PodInfo, node: str, preemptor: PodInfo) -> None:
         period = victim.spec.termination_grace_period_seconds
         grace = (_DEFAULT_GRACE if period is None else period) * SECOND
+        if self.recreation is not Recreation.GONE:
+            self.victims.add(victim.key)
         self.evict(victim, 0 if self.makes_room_at_once else grace)
 
     # -- pods that leave --------------------------------------------------------------------------
@@ -278,8 +290,23 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         if self.engine.pod_groups is not None:
             self.engine.pod_groups.forget(pod)
         self.ends.cancel(pod.uid)
-        self.log.leave(self.log.record_of(pod, 0), outcome, self.clock.now)
+        record = self.log.record_of(pod, 0)
+        self.log.leave(record, outcome, self.clock.now)
         self.queue.move(ASSIGNED_POD_DELETE, pod, None)
+        if pod.key in self.victims:
+            self.victims.discard(pod.key)
+            if outcome is PodOutcome.EVICTED:
+                self._recreate(pod, record)
+
+    def _recreate(self, pod: PodInfo, record: PodRecord) -> None:
+        """A victim of preemption comes again."""
+        left = record.runs_for
+        if left is not None and self.recreation is Recreation.RESUMES:
+            placed = record.queued if record.placed is None else record.placed
+            left = max(0, left - (self.clock.now - placed))
+        assert self.arrive is not None, "set before any pod is tried"
+        self.arrive(pending_pod(pod.pod), left)
+        self.log.live[pod.key].first_queued = record.arrived
 
     def _trace(self, outcome: Outcome, result: str) -> None:
         if not self.log.traces:

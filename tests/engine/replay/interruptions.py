@@ -13,7 +13,7 @@ from ksched_cli.analysis.replay_result import replay_result
 from ksched_cli.answers import document_of
 from ksched_cli.engine.engine import Options
 from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
-from ksched_cli.engine.replay.records import PodRecord
+from ksched_cli.engine.replay.records import PodRecord, Recreation
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
 from ksched_cli.report.replay import csv_text
@@ -165,6 +165,7 @@ class Bench:
         draws: bool = False,
         at_once: bool = False,
         until: int = 700,
+        evicted: str = "gone",
         **cluster: Any,
     ) -> None:
         self.draws, self.at_once, self.cluster = draws, at_once, cluster
@@ -172,6 +173,7 @@ class Bench:
         self.autoscaler = None if scaling is None else autoscaler_of(folder, self.state, scaling)
         self.path = folder / "timeline.json"
         header = {"apiVersion": "ksched/v1", "kind": "Timeline", "until": until}
+        self.recreation = Recreation(evicted)
         self.path.write_text(json.dumps({**header, "events": list(events)}))
 
     def start(self, records: list[PodRecord], stop_after: int = -1) -> Replay:
@@ -185,6 +187,7 @@ class Bench:
         options = ReplayOptions(
             timeline.start, timeline.until, traces=True, on_record=records.append,
             on_instant=on_instant, autoscaler=self.autoscaler, evicts_at_once=self.at_once,
+            recreation=self.recreation,
         )  # fmt: skip
         tie_break = RandomChoice(7) if self.draws else first_by_name
         cluster = cluster_of(self.state, options=Options(tie_break=tie_break), **self.cluster)
