@@ -35,8 +35,8 @@ class LeastAttained(QueueSortPlugin, PostFilterPlugin, PostBindPlugin):
         return self.attained.get(pod.uid, 0.0) + running
 
     def less(self, first: QueuedPod, second: QueuedPod) -> bool:
-        one, other = ((self.service(each.pod) >= SHARE, *each[1:]) for each in (first, second))
-        return one < other
+        left, right = ((self.service(each.pod) >= SHARE, *each[1:]) for each in (first, second))
+        return left < right
 
     def post_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         self.placed[pod.uid] = now = self.handle.clock.now
