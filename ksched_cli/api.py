@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
+    from ksched_cli.analysis.shrink import ShrinkResult
     from ksched_cli.library.steps import OpenRun
     from ksched_cli.sweep.answers import SweepResult
 
@@ -143,6 +144,7 @@ __all__ = [
     "Scope",
     "ScorePlugin",
     "Scores",
+    "ShrinkResult",
     "SignPlugin",
     "Snapshot",
     "Status",
@@ -172,6 +174,7 @@ _ANSWERS = {
     "ReplayComparison": "ksched_cli.analysis.compare_replays",
     "ReplayResult": "ksched_cli.analysis.replay_result",
     "ScheduleResult": "ksched_cli.analysis.schedule",
+    "ShrinkResult": "ksched_cli.analysis.shrink",
     "SweepResult": "ksched_cli.sweep.answers",
 }
 

@@ -25,9 +25,11 @@ from ksched_cli.analysis.usage import CONTROL_PLANE, node_usages, quantity
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.resources import node_allocatable
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.selectors import Selector
-from ksched_cli.scenario.drainability import goes_with_node, node_stays
-from ksched_cli.scenario.pod_passes import select_on_nodes
+from ksched_cli.kube.time import unix_seconds
+from ksched_cli.scenario.drainability import PodRules, goes_with_node, node_stays
+from ksched_cli.scenario.pod_passes import newest_timestamp, select_on_nodes
 
 # Larger sets are tried one by one where they are not more than this.
 MAX_SETS = 300
@@ -81,6 +83,7 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "shrink"
+    ROWS: ClassVar = "nodes"
 
     kind: Literal["ShrinkResult"] = "ShrinkResult"
     nodes: tuple[NodeToDrain, ...]
@@ -238,6 +241,13 @@ class Shrinking:
             if not larger.failed:
                 return larger
         return None
+
+
+def rules_of(state: ClusterState, force: bool, loses_local_storage: bool) -> PodRules:
+    """By the clock of the state; see PodRules."""
+    read_at = state.taken or newest_timestamp(state.pods)
+    now = unix_seconds(read_at) if read_at else 0.0
+    return PodRules(now, force, loses_local_storage)
 
 
 def shrink(

@@ -14,8 +14,6 @@ from ksched_cli.report.forms import Form, Report
 if TYPE_CHECKING:
     from ksched_cli.analysis.shrink import ShrinkResult
     from ksched_cli.analysis.upgrade import UpgradePlan
-    from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.scenario.drainability import PodRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,8 @@ def shrink(options: ShrinkOptions) -> ExitCode:
         raise UsageError(f"no node has the labels of -l {options.selector}")
     runs.warn_of_missing_budgets(simulation.state)
     simulation.run()
-    base = DrainedCluster.after_run(simulation, _rules(simulation.state, options))
+    rules = analysis.rules_of(simulation.state, options.force, options.delete_emptydir)
+    base = DrainedCluster.after_run(simulation, rules)
     answer: ShrinkResult | UpgradePlan
     with progress.of_runs("nodes drained") as on_progress:
         if options.upgrade:
@@ -110,13 +109,3 @@ def _check(options: ShrinkOptions) -> None:
         raise UsageError("--upgrade replaces all nodes of -l: it takes no --max")
     if options.surge != 1 and not options.upgrade:
         raise UsageError("--surge requires --upgrade")
-
-
-def _rules(state: ClusterState, options: ShrinkOptions) -> PodRules:
-    from ksched_cli.kube.time import unix_seconds
-    from ksched_cli.scenario.drainability import PodRules
-    from ksched_cli.scenario.pod_passes import newest_timestamp
-
-    read_at = state.taken or newest_timestamp(state.pods)
-    now = unix_seconds(read_at) if read_at else 0.0
-    return PodRules(now, options.force, options.delete_emptydir)

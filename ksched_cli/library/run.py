@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
+    from ksched_cli.analysis.shrink import ShrinkResult
     from ksched_cli.library.steps import OpenRun
 
 MAX_COPIES = 10_000
@@ -192,6 +193,37 @@ class Run:
         (run,) = question.runs
         simulation = question.simulation(run)
         return question.answer(nodes_needed_by(question.opener, run, simulation, like), simulation)
+
+    def shrink(
+        self,
+        *,
+        selector: str = "",
+        keep: str = "",
+        maximum: int | None = None,
+        force: bool = False,
+        delete_emptydir_data: bool = False,
+        progress: Progress | None = None,
+    ) -> ShrinkResult:
+        """Which nodes could go, and which pods hold the others; arguments as the options of `ksched
+        shrink`. progress: called with how many nodes were drained, and of how many"""
+        from ksched_cli.analysis import shrink as analysis
+        from ksched_cli.analysis.drained_cluster import DrainedCluster
+        from ksched_cli.analysis.named_objects import label_selector_of
+        from ksched_cli.cluster.loading.completeness import budget_warnings
+        from ksched_cli.library.question import Question
+
+        limits = analysis.ShrinkLimits(
+            keep=label_selector_of(keep) if keep else None,
+            among=label_selector_of(selector) if selector else None,
+            maximum=maximum,
+        )
+        question = Question([self])
+        simulation = question.simulation(question.runs[0])
+        question.warn(*budget_warnings(simulation.state))
+        simulation.run()
+        rules = analysis.rules_of(simulation.state, force, delete_emptydir_data)
+        base = DrainedCluster.after_run(simulation, rules)
+        return question.answer(analysis.shrink(base, limits, progress, draws_map=True), simulation)
 
     def drift(self, *, progress: Progress | None = None) -> DriftResult:
         """Every running pod: where it is, and where it would go today. progress: called with how

@@ -62,6 +62,7 @@ CASES: dict[str, tuple[Sequence[str], Callable[[], Answer]]] = {
         ["capacity", "--pending", "--like", "apple", "--like", "birch", "--state", FIRST],
         lambda: RUN.nodes_needed("apple", "birch"),
     ),
+    "shrink": (["shrink", "--state", FIRST, "--force"], lambda: RUN.shrink(force=True)),
     "drift": (["drift", "--state", FIRST], RUN.drift),
     "replay": (
         ["replay", DAY, "--state", str(REPLAY / "cluster.yaml"), "--trace"],

@@ -1,0 +1,61 @@
+"""docs/notebook.ipynb runs as it stands, shows what it says, and its code is typed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
+
+
+@pytest.fixture(scope="module")
+def outputs() -> list[dict[str, Any]]:
+    """Of each cell of code, what it shows by kind."""
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    # The kernel takes its environment from here, where the tests' variables are.
+    client = NotebookClient(
+        notebook, timeout=None, resources={"metadata": {"path": NOTEBOOK.parent}}
+    )
+    client.execute()
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [len(cell.outputs) for cell in cells] == [1] * len(cells)
+    return [cell.outputs[0]["data"] for cell in cells]
+
+
+def test_it_goes_from_a_dump_to_a_plot(outputs: list[dict[str, Any]]) -> None:
+    assert len(outputs) == 8
+    first, nodes, cause, comparison, runs, waits, bars, day = outputs
+    assert "1 of 4 pods stays pending" in first["text/html"]
+    assert "1 of 4 pods stays pending" in first["text/markdown"]
+    assert "birch" in nodes["text/plain"]
+    assert "it requests 12 of cpu" in cause["text/plain"]
+    assert "default/web-1" in comparison["text/plain"]
+    assert "Fullest" in comparison["text/plain"]
+    assert runs["text/plain"].count("[Fullest]") == 3
+    assert waits["text/plain"].splitlines()[3].split() == ["ml/training-1", "190.0"]
+    assert "linear-gradient" in bars["text/html"]
+    assert "8 pods placed in 1d 1h of simulated time" in day["text/markdown"]
+    assert "&lt;polyline" in day["text/html"]
+
+
+def test_it_is_stored_without_what_it_showed() -> None:
+    cells = nbformat.read(NOTEBOOK, as_version=4).cells
+    assert not any(cell.outputs for cell in cells if cell.cell_type == "code")
+
+
+def test_its_code_is_typed(tmp_path: Path) -> None:
+    cells = nbformat.read(NOTEBOOK, as_version=4).cells
+    script = tmp_path / "notebook.py"
+    script.write_text("\n\n".join(cell.source for cell in cells if cell.cell_type == "code"))
+    check = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml")]  # strict
+    answer = subprocess.run(
+        [*check, str(script)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
