@@ -135,6 +135,7 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar = "fix"
+    ROWS: ClassVar = "remedies"
 
     kind: Literal["Remedies"] = "Remedies"
     pod: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import UNSET, structs
 
@@ -43,6 +43,15 @@ class Describes(Protocol):
 WHOLE = 1_000  # a replay, which is done in thousandths
 
 
+class Subject(NamedTuple):
+    """What a question about a pod or a workload is asked of. name, namespace: to look it up by"""
+
+    run: Run
+    simulation: Simulation
+    name: str
+    namespace: str
+
+
 class Question:
     """Opens the Runs of one question. Nothing is shared with other questions, so that threads may
     ask at once.
@@ -54,8 +63,8 @@ class Question:
     def __init__(self, runs: Iterable[Describes]) -> None:
         runs = tuple(runs)
         self.inputs = Inputs(keeps_states=len({id(run.state) for run in runs}) > 1)
-        given = Given(self.inputs)
-        self.runs = [run.described(given) for run in runs]
+        self.given = Given(self.inputs)
+        self.runs = [run.described(self.given) for run in runs]
         self.warnings: dict[str, None] = {}
         self.opener = Opener(self.runs, self.inputs, warn=self.warn)
         self.release: Release | None = None
@@ -97,16 +106,19 @@ class Question:
     def of_pod(self, pod: str | Manifest) -> tuple[Simulation, PodInfo]:
         """A simulation of the first Run and the pod that is asked about: one of the state, or of a
         manifest, which is applied last. Raises KschedError."""
+        subject = self.subject(pod)
+        return subject.simulation, find_pod(subject.simulation, subject.name, subject.namespace)
+
+    def subject(self, pod: str | Manifest) -> Subject:
+        """The same, of a pod or of all of a workload."""
         (run,) = self.runs
         if isinstance(pod, str):
-            simulation = self.simulation(run)
-            return simulation, find_pod(simulation, pod, run.namespace)
+            return Subject(run, self.simulation(run), pod, run.namespace)
         run = structs.replace(run, changes=(*run.changes, ChangeSource(apply=dict(pod))))
         *_, apply = self.inputs.changes(run)
         assert isinstance(apply, Apply)
         target = applied_target(apply)
-        simulation = self.simulation(run)
-        return simulation, find_pod(simulation, target.text, target.namespace)
+        return Subject(run, self.simulation(run), target.text, target.namespace)
 
     def conclude(self, *engines: Engine, evicts: bool = False) -> None:
         """After all of these ran. evicts: whether a replay evicted pods"""

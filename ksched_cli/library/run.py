@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import structs
 
 from ksched_cli.library.given import (
     Change,
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
     from ksched_cli.analysis.drift import DriftResult
     from ksched_cli.analysis.explain import Explanation
+    from ksched_cli.analysis.fix import Remedies
     from ksched_cli.analysis.pending import PendingReport
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.replay_result import ReplayResult
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
 MAX_COPIES = 10_000
 # Fields of both kinds of Runs that are not the same in both.
-_CONVERTED = ("changes", "patches", "plugins", "timeline", "autoscaler", "tie_break")
+_CONVERTED = ("changes", "patches", "plugins", "timeline", "autoscaler", "prices", "tie_break")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,7 @@ class Run:
     plugins:  classes, paths or MODULE:NAME; without a configuration they join the default profile
     timeline: a path, bytes, a mapping, or a list of events; with one the Run is a replay
     autoscaler: a path, bytes or a mapping
+    prices:   paths or values as --price takes them
     seed:     draws among equally good nodes; None takes the first by name, unless tie_break says
               otherwise
 
@@ -65,6 +69,7 @@ class Run:
     min_compatibility_version: str = ""
     timeline: Timeline | None = None
     autoscaler: Path | bytes | Manifest | None = None
+    prices: Sequence[str] = ()
     until: str = ""
     evict_at_once: bool = False
     tie_break: Literal["name", "random"] | None = None
@@ -95,6 +100,7 @@ class Run:
             states=given.states(self.state),
             changes=tuple(map(change_of, self.changes)),
             configuration="" if self.config is None else given.configuration(self.config),
+            prices=tuple(self.prices),
             patches=tuple(described.Patch(path, value) for path, value in self.patches.items()),
             plugins=tuple(map(given.plugin, self.plugins)),
             timeline="" if timeline is None else given.file("Timeline", timeline),
@@ -136,15 +142,25 @@ class Run:
         alone: bool = False,
     ) -> Explanation:
         """Why a pod goes where it goes, or nowhere. pod: NAME, NAMESPACE/NAME, KIND/NAME, or a
-        manifest. nodes, top, alone: as the options of `ksched explain`"""
+        manifest. nodes, top, alone: as the options of `ksched explain`. A Run at one instant with
+        an autoscaler says which node group would get more nodes for a pod that has none"""
         from ksched_cli.analysis import explain as analysis
-        from ksched_cli.analysis.named_objects import check_nodes
+        from ksched_cli.analysis.named_objects import check_nodes, find_pod
+        from ksched_cli.analysis.scale_up import scale_up_of
         from ksched_cli.library.question import Question
 
-        question = Question([self])
-        simulation, info = question.of_pod(pod)
+        over_time = self.timeline is not None
+        question = Question([self if over_time else self.with_(autoscaler=None, prices=())])
+        subject = question.subject(pod)
+        simulation = subject.simulation
+        info = find_pod(simulation, subject.name, subject.namespace)
         check_nodes(simulation, nodes)
         answer = analysis.explain(simulation, info, alone=alone)
+        if self.autoscaler is not None and not (answer.node or answer.ignored):
+            path = question.given.file("Autoscaler", self.autoscaler)
+            opener, run = question.opener, subject.run
+            replay = opener.replay(run) if over_time else opener.until_scan(run, path, self.prices)
+            answer = structs.replace(answer, scale_up=scale_up_of(replay, info.key, path))
         if nodes or top:
             answer = analysis.select(answer, nodes, top)
         return question.answer(answer, simulation)
@@ -171,6 +187,47 @@ class Run:
         answer = analysis.preempt(simulation, info, everything=all_candidates, alone=alone)
         budgets = budget_warnings(simulation.state) if answer.victims else ()
         return question.answer(answer, simulation, *budgets)
+
+    def fix(
+        self,
+        pod: str | Manifest,
+        *,
+        prefer: Iterable[str] = (),
+        never: Iterable[str] = (),
+        top: int = 5,
+        max_runs: int = 60,
+        max_seconds: float = 60,
+        progress: Progress | None = None,
+    ) -> Remedies:
+        """The smallest changes that give a pod, or all pods of a workload, a node.
+
+        pod: as `explain` takes it; the other arguments as the options of `ksched fix`. progress:
+        called after each run, with how many there were, and how many there may be
+        """
+        from ksched_cli.analysis import fix as analysis
+        from ksched_cli.analysis.named_objects import pods_of
+        from ksched_cli.library.question import Question
+
+        search = analysis.Search(
+            prefer=frozenset(prefer),
+            never=frozenset(never),
+            max_runs=max_runs,
+            max_seconds=max_seconds,
+            most=top,
+            on_run=progress,
+        )
+        search.check()
+        question = Question([self])
+        run, simulation, name, namespace = question.subject(pod)
+        fixer = analysis.Fixer(
+            lambda state: question.opener.simulation(run, state=state),
+            simulation.state,
+            search,
+            workloads=run.workloads,
+        )
+        answer = analysis.fix(fixer, name, pods_of(simulation, name, namespace))
+        simulation.caller.defects.update(fixer.defects)
+        return question.answer(answer, simulation)
 
     def capacity(
         self, pod: str, *, maximum: int = MAX_COPIES, alone: bool = False

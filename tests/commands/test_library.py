@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -62,6 +63,7 @@ CASES: dict[str, tuple[Sequence[str], Callable[[], Answer]]] = {
         ["capacity", "--pending", "--like", "apple", "--like", "birch", "--state", FIRST],
         lambda: RUN.nodes_needed("apple", "birch"),
     ),
+    "fix": (["fix", "too-big", "--state", FIRST], lambda: RUN.fix("too-big")),
     "shrink": (["shrink", "--state", FIRST, "--force"], lambda: RUN.shrink(force=True)),
     "drift": (["drift", "--state", FIRST], RUN.drift),
     "replay": (
@@ -104,3 +106,21 @@ def test_draws_give_the_same_figures_but_for_the_time_they_took(ksched: Ksched) 
     answer = compare(RUN, RUN.with_(retries=False), seeds=2)
     assert "within the noise" in out, err
     assert [side.name for side in answer.sides] == ["with retries", "without retries"]
+
+
+def test_which_group_would_get_nodes_is_the_command_lines_answer_too(
+    ksched: Ksched, tmp_path: Path
+) -> None:
+    group = {"name": "large", "like": "birch", "maxSize": 4}
+    file = tmp_path / "autoscaler.json"
+    text = json.dumps({"apiVersion": "ksched/v1", "kind": "Autoscaler", "nodeGroups": [group]})
+    file.write_text(text)
+    arguments = ["explain", "too-big", "--state", FIRST, "--autoscaler", str(file)]
+    _, out, _ = ksched(*arguments, "-o", "json")
+    answer = RUN.with_(autoscaler=str(file)).explain("too-big")
+    assert "scaleUp" in out
+    assert f"{answer.to_json()}\n" == out
+    given = RUN.with_(autoscaler={"nodeGroups": [group]}).explain("too-big")
+    assert given.scale_up
+    assert answer.scale_up
+    assert given.scale_up.groups == answer.scale_up.groups

@@ -25,6 +25,7 @@ from ksched_cli.api import (
     replay,
     sweep,
 )
+from ksched_cli.run import run as described
 from ksched_cli.testing import node, pod
 
 NODES = [node("a", cpu=2), node("b", cpu=4)]
@@ -127,6 +128,13 @@ def test_a_pod_that_is_asked_about_may_be_a_manifest() -> None:
     run = Run(state=STATE)
     assert run.explain(pod("new", cpu=3)).node == "b"
     assert run.preempt(pod("new", cpu=9)).candidates == ()
+
+
+def test_a_run_has_every_axis_of_the_command_line() -> None:
+    """But for live clusters, which `ksched snapshot` saves, and binding by extenders."""
+    renamed = {"states": "state", "configuration": "config"}
+    fields = {renamed.get(name, name) for name in described.Run.__struct_fields__}
+    assert fields - {"live", "extender_bind"} == set(Run.__dataclass_fields__)
 
 
 # -- several Runs ---------------------------------------------------------------------------------
