@@ -8,14 +8,13 @@ why; where the two states do not hold what it takes to judge, the reason says wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from math import inf
 from typing import ClassVar, Literal
 
 from msgspec import field
 
+from ksched_cli.analysis.audit_doubts import Doubts
 from ksched_cli.analysis.causes import node_views
 from ksched_cli.analysis.decision_log import DecisionLog, LastRefusal, Unexplained
 from ksched_cli.analysis.decision_order import (
@@ -38,30 +37,10 @@ from ksched_cli.analysis.replayed_cluster import ReplayedCluster
 from ksched_cli.analysis.scheduler_log import LogEvent
 from ksched_cli.answers import Answer, Count, Part
 from ksched_cli.cluster.loading.gc_control import gc_rare
-from ksched_cli.cluster.objects import Pod
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.plugins.volumes.pod_claims import claim_uses
 
 REFUSED = "refused"
-
-# The scheduler writes nominations to pods while it goes on, and goes by what comes back.
-LACKS_NOTICES = (
-    "nominations have changed, and the log does not tell when the scheduler noticed: at -v=4"
-    " it does"
-)
-
-# kube-scheduler counts a claim's volume once the claim is bound, in PreBind, side by side with the
-# cycles of the next pods.
-VOLUME_LIMITS = "NodeVolumeLimits"
-VOLUMES_COME = (
-    "{} has as many volumes as it may, but those of {} may have been in the process of being bound"
-)
-
-NODES_CAME = (
-    "nodes came, changed or left less than {:.0f} seconds before it was bound, and it may have been"
-    " decided before that: {}"
-)
 
 # Why so many decisions that differ may all expect one node.
 LEAST_GROUPED = 3
@@ -73,9 +52,6 @@ HELD_ROOM = (
     "pods went to {} too: likely something that neither state shows held its room, such as pods"
     " that came and went"
 )
-
-# How many names a reason lists.
-MAX_LISTED = 3
 
 
 class Difference(Part, frozen=True):
@@ -233,16 +209,10 @@ class _Auditor:
             chosen_volumes=decision_log.chosen_volumes,
         )
         self.grades: Counter[str] = Counter()
-        # When nodes came, changed or went for the last time, as a recording tells.
-        self.changed_at: dict[str, float] = {}
         self.differences: list[Difference] = []
         self.unexplained: list[Unexplained] = []
-        self.departed = dict(decision_log.departed)
-        self.pods = {pod.key: pod for pod in simulation.state.pods}
-        self.unseen = {pod.key: pod for pod in decision_log.unseen}
-        # Of these, those that are on their nodes by now: all that the log does not tell of.
-        followed = {each.pod.key for each in decisions if isinstance(each, LoggedChange)}
-        self.present = self.unseen.keys() - followed
+        self.doubts = Doubts(decision_log, self.cluster, decisions)
+        self.unseen = {pod.key for pod in decision_log.unseen}
 
     @property
     def simulation(self) -> Simulation:
@@ -298,14 +268,14 @@ class _Auditor:
         after = {node.name: node for node in self.simulation.state.nodes}
         for name in {**before, **after}:
             if before.get(name) != after.get(name):
-                self.changed_at[name] = change.time
+                self.doubts.changed_at[name] = change.time
 
     def _follow_unseen(self, decision: Departure | LoggedChange) -> None:
         """The log tells when it was on its node."""
         if isinstance(decision, Departure):
-            self.present.discard(decision.pod.key)
+            self.doubts.present.discard(decision.pod.key)
         else:
-            self.present.add(decision.pod.key)
+            self.doubts.present.add(decision.pod.key)
 
     def _is_beyond_limit(self) -> bool:
         return self.limit is not None and self.failures >= self.limit
@@ -386,7 +356,7 @@ class _Auditor:
         return True
 
     def _explain(self, placement: Placement, verdict: DecisionVerdict) -> None:
-        reason = self._why_unexplained(placement, verdict)
+        reason = self.doubts.about(placement, verdict)
         if reason:
             self.unexplained.append(Unexplained(placement.pod.key, reason))
         else:
@@ -397,7 +367,7 @@ class _Auditor:
         left in between, they leave now. No event tells of it."""
         if verdict.expected or verdict.evaluation.error:
             return False
-        if placement.node not in self.departed.values():
+        if placement.node not in self.doubts.departed.values():
             return False
         decision = PreemptionDecision(placement.pod, placement.node, (), placement.time)
         verdict = self.cluster.judge_preemption(decision)
@@ -405,10 +375,10 @@ class _Auditor:
             return False
         victims = verdict.preemption.candidates[placement.node].pods
         keys = tuple(sorted(pod.key for pod in victims))
-        if any(self.departed.get(key) != placement.node for key in keys):
+        if any(self.doubts.departed.get(key) != placement.node for key in keys):
             return False
         for key in keys:
-            del self.departed[key]
+            del self.doubts.departed[key]
         self._agree(verdict)
         self.cluster.make_room(
             PreemptionDecision(placement.pod, placement.node, keys, placement.time)
@@ -426,9 +396,7 @@ class _Auditor:
             if earlier is not None:
                 self._agree(earlier)
                 return
-            reason = self._why_unknown(decision, verdict)
-            if self._lacks_notices():
-                reason = LACKS_NOTICES
+            reason = self.doubts.about_preemption(decision, verdict)
             if self._is_reordered(decision, lambda: self.cluster.judge_preemption(decision)):
                 reason = ""
             elif reason:
@@ -442,106 +410,6 @@ class _Auditor:
             self.cluster.make_room(decision)
 
     # -- what is otherwise ------------------------------------------------------------------------
-
-    def _why_unexplained(self, placement: Placement, verdict: DecisionVerdict) -> str:
-        """Why the difference may be due to what the two states do not tell, or ""."""
-        if self._lacks_notices():
-            return LACKS_NOTICES
-        if placement.pod.key in self.decision_log.double_allocations:
-            return self.decision_log.double_allocations[placement.pod.key]
-        reason = (
-            self._why_unknown(placement, verdict)
-            or self._why_volumes_come(placement)
-            or self._why_nodes_came(placement)
-        )
-        if reason:
-            return reason
-        changed = self.decision_log.changed_nodes
-        for name in (placement.node, *verdict.expected):
-            if name in changed:
-                return f"the node {name} changed in between: {changed[name]}"
-        new = [name for name, change in changed.items() if name not in self.simulation.snapshot.row]
-        if new:
-            return f"nodes came in between: {_listed(new)}"
-        departed = [self.pods[key] for key in self.departed if key in self.pods]
-        if departed:
-            with self._without(departed) as absent:
-                if absent and self.cluster.judge(placement).grade is not None:
-                    return f"it would be as here once these pods had left: {_listed(absent)}"
-        if self.decision_log.order is OrderSource.QUEUE:
-            return "the order in which the pods of one second were bound is not known"
-        return ""
-
-    def _why_unknown(
-        self, decision: Placement | PreemptionDecision, verdict: DecisionVerdict
-    ) -> str:
-        """Which pods that neither state has were on one of the nodes in question, or ""."""
-        nodes = {decision.node, *verdict.expected}
-        latest = decision.time + MAX_SHIFT_SECONDS
-        if self.decision_log.order is OrderSource.LOG:
-            latest = inf
-        keys = sorted(
-            pod.key
-            for pod in self.unseen.values()
-            if pod.node in nodes and pod.key in self.present and pod.since <= latest
-        )
-        if not keys:
-            return ""
-        return (
-            f"what {_listed(keys)} held is not known: created, placed and gone between the two"
-            f" states, on {_listed(sorted({self.unseen[key].node for key in keys}))}"
-        )
-
-    def _why_nodes_came(self, placement: Placement) -> str:
-        """Which nodes a recording tells of that came, changed or went just before, or ""."""
-        times = self.changed_at.items()
-        recent = [name for name, time in times if placement.time - time <= MAX_SHIFT_SECONDS]
-        return NODES_CAME.format(MAX_SHIFT_SECONDS, _listed(recent)) if recent else ""
-
-    def _why_volumes_come(self, placement: Placement) -> str:
-        """Where the real node has too many volumes for the pod, but those of pods placed just
-        before may not have been bound yet, which kube-scheduler waits for aside, or ""."""
-        views = node_views(self.simulation, self.cluster.info(placement.pod), (placement.node,))
-        view = (views or {}).get(placement.node)
-        if view is None or view.rejection is None or view.rejection.plugin != VOLUME_LIMITS:
-            return ""
-        chosen = self.decision_log.chosen_volumes
-        pods = [
-            each.pod.key
-            for each in self.decisions
-            if isinstance(each, Placement)
-            and each.node == placement.node
-            and each.pod.uid in self.cluster.bound
-            and abs(each.time - placement.time) <= MAX_SHIFT_SECONDS
-            and any((each.pod.namespace, use.claim) in chosen for use in claim_uses(each.pod))
-        ]
-        return VOLUMES_COME.format(placement.node, _listed(pods)) if pods else ""
-
-    def _lacks_notices(self) -> bool:
-        """Whether the scheduler may have gone by other nominations, for all that the log tells."""
-        is_log = self.decision_log.order is OrderSource.LOG
-        return (
-            is_log and not self.cluster.follows_statuses and self.cluster.nominations.have_changed
-        )
-
-    @contextmanager
-    def _without(self, pods: Iterable[Pod]) -> Iterator[list[str]]:
-        """The cluster without these pods meanwhile; the keys of those that were there."""
-        snapshot = self.simulation.snapshot
-        keys = {pod.key for pod in pods}
-        removed = [
-            (pod, row)
-            for row, on_node in enumerate(snapshot.pods)
-            for pod in on_node
-            if pod.key in keys
-        ]
-        for pod, row in removed:
-            snapshot.remove(pod, row)
-        try:
-            yield [pod.key for pod, _ in removed]
-        finally:
-            for pod, row in removed:
-                snapshot.add(pod, row)
 
     def _differ(self, decision: Decision, verdict: DecisionVerdict) -> None:
         key, node, expected = decision.pod.key, decision.node, verdict.expected
@@ -591,9 +459,3 @@ class _Auditor:
 
 def _is_notice(decision: Decision) -> bool:
     return isinstance(decision, LoggedChange) and decision.event is LogEvent.NOTICE
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:MAX_LISTED])
-    more = len(names) - MAX_LISTED
-    return f"{shown} and {more} more" if more > 0 else shown

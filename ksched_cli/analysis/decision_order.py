@@ -138,7 +138,7 @@ def refined_orders(
     seen = {tuple(map(id, decisions))}
     yield Refinement.NONE, tuple(decisions)
     timed = any(isinstance(each, Departure | ObjectChange) for each in decisions)
-    runs = list(_runs_of_placements(decisions)) if timed else [decisions]
+    runs = list(runs_of_placements(decisions)) if timed else [decisions]
     for refinement in (Refinement.NAME, Refinement.CREATION, Refinement.PRIORITY):
         order = tuple(each for run in runs for each in refined(run, refinement))
         key = tuple(map(id, order))
@@ -147,7 +147,7 @@ def refined_orders(
             yield refinement, order
 
 
-def _runs_of_placements(decisions: Sequence[Decision]) -> Iterator[list[Decision]]:
+def runs_of_placements(decisions: Sequence[Decision]) -> Iterator[list[Decision]]:
     """Those that follow each other; everything else alone."""
     for is_placement, run in groupby(decisions, lambda each: isinstance(each, Placement)):
         if is_placement:

@@ -7,7 +7,7 @@ what was written in between.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from msgspec import structs
@@ -22,13 +22,17 @@ from ksched_cli.analysis.decision_order import (
     Placement,
     PodUpdate,
     PreemptionDecision,
+    runs_of_placements,
 )
 from ksched_cli.analysis.double_allocations import double_allocations
-from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.analysis.log_order import in_order_of_notices
+from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
+from ksched_cli.cluster.loading.kinds import KINDS, Kind
 from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, ResourceClaim
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.kube.time import SECOND
+from ksched_cli.plugins.volumes.pod_claims import claim_uses
 from ksched_cli.scenario.objects import load_objects
 from ksched_cli.scenario.timeline import (
     Arrival,
@@ -49,28 +53,113 @@ RELISTED = (
 
 
 def read_recording(
-    state: ClusterState, events: Iterable[TimelineEvent], start: int, names: Container[str]
+    state: ClusterState,
+    events: Iterable[TimelineEvent],
+    start: int,
+    names: Container[str],
+    log: Sequence[LogLine] = (),
 ) -> DecisionLog:
     """state: to begin with. start: of the timeline, in seconds since 1970. names: of the profiles
-    that are judged"""
-    reader = _Reader(state, names)
+    that are judged. log: the scheduler's, which has the order of decisions that nothing recorded
+    comes between"""
     events = list(events)
-    for event in events:
-        if isinstance(event.action, RecordedDecision) and event.action.evicted_for:
-            reader.preemptors[event.action.pod, event.action.uid] = event.action.evicted_for
-    for event in events:
-        reader.read(event.action, start + event.at / SECOND)
-    return reader.decision_log()
+    signs = _Signs(state)
+    for index, event in enumerate(events):
+        signs.read(index, event.action)
+    reader = _Reader(state, names, signs.preemptors, signs.victims)
+    for index, event in enumerate(events):
+        time = start + event.at / SECOND
+        for binding in signs.bindings.get(index, ()):
+            reader.place(binding, time)
+        reader.read(event.action, time)
+    decision_log = reader.decision_log()
+    if not log:
+        return decision_log
+    attempts = {line.pod: place for place, line in enumerate(log) if line.event is LogEvent.ATTEMPT}
+    decisions = (
+        decision
+        for run in runs_of_placements(decision_log.decisions)
+        for decision in sorted(run, key=lambda each: attempts.get(each.pod.key, 0))
+    )
+    state = in_order_of_notices(state, log)
+    return replace(decision_log, state=state, decisions=tuple(decisions))
+
+
+class _Signs:
+    """A first look at a recording.
+
+    preemptors: key and UID of a victim → the UID of the pod that it is evicted for
+    victims: keys of pods that were evicted, for whom is not recorded
+    bindings: index of the first event that follows from a decision → the bindings decided on. While
+    volumes and devices are bound, the pod's status (from 1.35 on) and its claims tell of it
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        self.preemptors: dict[tuple[str, str], str] = {}
+        self.victims: set[str] = set()
+        self.bindings: dict[int, list[RecordedDecision]] = {}
+        self._state = state
+        self._users: dict[tuple[str, str, str], set[str]] = {}
+        # Pod → the first sign since its last attempt without a node, and the node and the message
+        # that its status has.
+        self._first: dict[str, tuple[int, str, str]] = {}
+        for pod in state.pods:
+            self._note_claims(pod)
+
+    def read(self, index: int, action: object) -> None:
+        if isinstance(action, Arrival):
+            self._first.pop(action.pod.key, None)
+            self._note_claims(action.pod)
+        elif isinstance(action, Replacement) and action.kind is _POD:
+            for pod in load_objects(self._state, [action.manifest], _SOURCE).pods:
+                self._note_claims(pod)
+        elif isinstance(action, Replacement) and action.decided and isinstance(action.kind, Kind):
+            metadata = action.manifest["metadata"]
+            key = (action.kind.name, metadata.get("namespace", ""), metadata["name"])
+            for user in self._users.get(key, ()):
+                self._first.setdefault(user, (index, "", ""))
+        elif isinstance(action, Removal) and action.preempted:
+            self.victims.add(f"{action.namespace}/{action.name}")
+        elif isinstance(action, RecordedDecision):
+            self._read_decision(index, action)
+
+    def _read_decision(self, index: int, decision: RecordedDecision) -> None:
+        if decision.evicted_for:
+            self.preemptors[decision.pod, decision.uid] = decision.evicted_for
+            self.victims.discard(decision.pod)
+        elif decision.node:
+            first, node, message = self._first.pop(decision.pod, (index, "", ""))
+            # What a pod is nominated to by preemption comes before the decision.
+            preempts = message and (self.victims or decision.uid in self.preemptors.values())
+            if node not in ("", decision.node) or preempts:
+                first = index
+            self.bindings.setdefault(first, []).append(decision)
+        elif decision.nominated_node:
+            sign = (index, decision.nominated_node, decision.message)
+            self._first.setdefault(decision.pod, sign)
+        else:
+            self._first.pop(decision.pod, None)
+
+    def _note_claims(self, pod: Pod) -> None:
+        for use in claim_uses(pod):
+            key = ("PersistentVolumeClaim", pod.namespace, use.claim)
+            self._users.setdefault(key, set()).add(pod.key)
+        statuses = pod.status.resource_claim_statuses
+        claims = [each.resource_claim_name for each in pod.spec.resource_claims]
+        for name in (*claims, *(each.resource_claim_name for each in statuses)):
+            if name:
+                key = ("ResourceClaim", pod.namespace, name)
+                self._users.setdefault(key, set()).add(pod.key)
 
 
 @dataclass(slots=True)
 class _Reader:
-    """pods: as they are now, by key. preemptors: key and UID of a victim → the UID of the pod that
-    it is evicted for. nodes: that there are now"""
+    """pods: as they are now, by key. preemptors, victims: see _Signs. nodes: that there are now"""
 
     state: ClusterState
     names: Container[str]
-    preemptors: dict[tuple[str, str], str] = field(default_factory=dict)
+    preemptors: dict[tuple[str, str], str]
+    victims: set[str]
     pods: dict[str, Pod] = field(default_factory=dict)
     nodes: set[str] = field(default_factory=set)
     decisions: list[Decision] = field(default_factory=list)
@@ -162,20 +251,26 @@ class _Reader:
 
     # -- decisions --------------------------------------------------------------------------------
 
-    def _decide(self, decision: RecordedDecision, time: float) -> None:
+    def place(self, decision: RecordedDecision, time: float) -> None:
+        """When a binding was decided on, as near as it is told."""
         pod = self.pods.get(decision.pod)
-        if decision.evicted_for or pod is None or (decision.uid and decision.uid != pod.uid):
+        if pod is None or (decision.uid and decision.uid != pod.uid):
             return
-        if decision.node:
-            self._flush()
-            self.pods[pod.key] = structs.replace(pod, node_name=decision.node)
-            self._making_room.pop(pod.uid, None)
-            judged = not why_ignored(pod, self.names)
-            self._place(Placement(pod, decision.node, time, judged))
+        self._flush()
+        self.pods[pod.key] = structs.replace(pod, node_name=decision.node)
+        self._making_room.pop(pod.uid, None)
+        self._place(Placement(pod, decision.node, time, not why_ignored(pod, self.names)))
+
+    def _decide(self, decision: RecordedDecision, time: float) -> None:
+        """An attempt without a node. Where nothing is evicted, a nomination tells of a binding that
+        is under way."""
+        pod = self.pods.get(decision.pod)
+        if decision.evicted_for or decision.node or pod is None or pod.node_name:
             return
         self._refusals[pod.uid] = time, decision.message
         if decision.nominated_node:
-            self._make_room(pod.uid, decision.nominated_node, time)
+            if self._has_victims(pod.uid, decision.nominated_node):
+                self._make_room(pod.uid, decision.nominated_node, time)
         else:
             self._making_room.pop(pod.uid, None)
             self.decisions.append(FailedAttempt(pod, "", time, decision.message))
@@ -186,6 +281,10 @@ class _Reader:
         elif placement.judged:
             reason = f"{placement.node} is not among the nodes by then"
             self.unexplained.append(Unexplained(placement.pod.key, reason))
+
+    def _has_victims(self, uid: str, node: str) -> bool:
+        on_node = (pod.key for pod in self.pods.values() if pod.node_name == node)
+        return uid in self.preemptors.values() or any(key in self.victims for key in on_node)
 
     def _make_room(self, uid: str, node: str, time: float) -> None:
         """The first sign of an eviction, or of the nomination that it is for."""

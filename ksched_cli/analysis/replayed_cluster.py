@@ -309,12 +309,11 @@ class ReplayedCluster:
         snapshot = self.simulation.snapshot
         row = snapshot.row.get(update.node)
         present = () if row is None else tuple(snapshot.pods[row])
-        self._infos.pop(update.pod.uid, None)
+        info = self._infos[update.pod.uid] = self.simulation.catalog.info(update.pod)
         for pod in present:
             if row is not None and pod.uid == update.pod.uid:
                 snapshot.remove(pod, row)
-                snapshot.add(self.info(update.pod), row)
-        self.placed.clear()
+                snapshot.add(info, row)
 
     def change(self, change: ObjectChange) -> None:
         """The cluster has other nodes or objects: the simulation is made anew, of these."""

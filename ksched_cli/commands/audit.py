@@ -92,9 +92,11 @@ def audit(
     from ksched_cli.report.forms import Report
 
     if timeline:
-        if after or scheduler_log:
-            raise UsageError("--timeline cannot be combined with --after or --scheduler-log")
-        open_simulation, decision_log = _open_recording(options, before or [], timeline)
+        if after:
+            raise UsageError("--timeline cannot be combined with --after")
+        open_simulation, decision_log = _open_recording(
+            options, before or [], timeline, scheduler_log or []
+        )
     elif not before or not after:
         raise UsageError(
             "audit needs two states, --before PATH and --after PATH, or a recording,"
@@ -172,7 +174,7 @@ def _open(
 
 
 def _open_recording(
-    options: AuditOptions, before: list[str], path: str
+    options: AuditOptions, before: list[str], path: str, logs: list[str]
 ) -> tuple[Callable[[], Simulation], DecisionLog]:
     """Raises KschedError."""
     from ksched_cli.analysis.recorded_decisions import read_recording
@@ -187,7 +189,8 @@ def _open_recording(
     if timeline.start is None:
         raise UsageError(f"{path} has no start, as ksched record writes it")
     names = {profile.scheduler_name for profile in opener.configuration(run).profiles}
-    decision_log = read_recording(state, timeline.events(), timeline.start, names)
+    log = _log(logs) if logs else []
+    decision_log = read_recording(state, timeline.events(), timeline.start, names, log)
     return lambda: opener.simulation(run, state=decision_log.state), decision_log
 
 

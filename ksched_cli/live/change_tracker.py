@@ -22,6 +22,7 @@ Plain = dict[str, Any]
 Key = tuple[str, str, str]
 _POD = "Pod"
 DEFAULT_GRACE_SECONDS = 30
+_TOPOLOGY = "topology.kubernetes.io/"
 # What a kubelet or the scheduler writes of a pod, which is told in events of other kinds.
 _POD_STATUS = (
     "resourceClaimStatuses", "resources", "allocatedResources", "containerStatuses",
@@ -128,7 +129,7 @@ class ChangeTracker:
         manifest = _pod_manifest(obj)
         finished = _status(obj).get("phase") in FINISHED_PHASES
         if pod is None:
-            pod = self._pods[key] = _Pod(metadata.get("uid", ""), _digest(manifest), node)
+            pod = self._pods[key] = _Pod(metadata.get("uid", ""), _pod_digest(manifest), node)
             pod.finished, pod.placed = finished, _started(obj)
             pod.nominated, pod.message = _refusal(obj)
             if not finished:
@@ -139,7 +140,7 @@ class ChangeTracker:
         yield from self._change_of(pod, obj, manifest, at)
 
     def _change_of(self, pod: _Pod, obj: Plain, manifest: Plain, at: float) -> Iterator[Plain]:
-        metadata, digest = obj["metadata"], _digest(manifest)
+        metadata, digest = obj["metadata"], _pod_digest(manifest)
         node = (obj.get("spec") or {}).get("nodeName") or ""
         about = {"namespace": metadata["namespace"], "name": metadata["name"], "uid": pod.uid}
         if digest != pod.digest and not pod.finished:
@@ -178,6 +179,15 @@ def _digest(obj: Plain) -> bytes:
     """Of all but the revision, which changes with what nobody reads."""
     metadata = {k: v for k, v in obj["metadata"].items() if k != "resourceVersion"}
     return blake2b(msgspec.json.encode({**obj, "metadata": metadata}), digest_size=8).digest()
+
+
+def _pod_digest(manifest: Plain) -> bytes:
+    """Without the labels that a binding copies from the node. Upstream: plugin/pkg/admission/
+    podtopologylabels."""
+    metadata = manifest["metadata"]
+    labels = (metadata.get("labels") or {}).items()
+    rest = {key: value for key, value in labels if not key.startswith(_TOPOLOGY)}
+    return _digest({**manifest, "metadata": {**metadata, "labels": rest}})
 
 
 def _pod_manifest(obj: Plain) -> Plain:

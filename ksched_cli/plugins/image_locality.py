@@ -53,9 +53,15 @@ class ImageLocality(ScorePlugin, SignPlugin):
         for image in images:
             if image is not None:
                 sums[image.rows] += _to_int64(image.size * (len(image.rows) / total))
-        max_threshold = MAX_THRESHOLD_PER_IMAGE * len(self._counted(pod))
-        clipped = np.clip(nodes.gather(sums), MIN_THRESHOLD, max(max_threshold, MIN_THRESHOLD))
-        return MAX_NODE_SCORE * (clipped - MIN_THRESHOLD) // (max_threshold - MIN_THRESHOLD)
+        return image_scores(nodes.gather(sums), len(self._counted(pod)))
+
+
+def image_scores(sums: Scores, count: int) -> Scores:
+    """sums: of images' sizes in bytes, each by the share of nodes that have the image; count: of
+    the pod's images"""
+    max_threshold = MAX_THRESHOLD_PER_IMAGE * count
+    clipped = np.clip(sums, MIN_THRESHOLD, max(max_threshold, MIN_THRESHOLD))
+    return MAX_NODE_SCORE * (clipped - MIN_THRESHOLD) // (max_threshold - MIN_THRESHOLD)
 
 
 def _of_containers(pod: PodInfo) -> tuple[str, ...]:

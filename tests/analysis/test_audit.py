@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 from msgspec.structs import asdict
 
-from ksched_cli.analysis.audit import HELD_ROOM, LACKS_NOTICES, NOT_TAKEN, AuditResult, audit
+from ksched_cli.analysis.audit import HELD_ROOM, NOT_TAKEN, AuditResult, audit
+from ksched_cli.analysis.audit_doubts import LACKS_NOTICES
 from ksched_cli.analysis.decision_log import read_decision_log
 from ksched_cli.analysis.decision_order import OrderSource
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine

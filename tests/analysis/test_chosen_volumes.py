@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.analysis.audit import VOLUMES_COME, AuditResult, audit
+from ksched_cli.analysis.audit import AuditResult, audit
+from ksched_cli.analysis.audit_doubts import VOLUMES_COME
 from ksched_cli.analysis.decision_log import read_decision_log
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.state import ClusterState

@@ -1,14 +1,17 @@
 """Whether decisions that were recorded are ksched's."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from ksched_cli.analysis.audit import NODES_CAME, AuditResult, audit
-from ksched_cli.analysis.decision_order import OrderSource
+from ksched_cli.analysis.audit import AuditResult, audit
+from ksched_cli.analysis.audit_doubts import IMAGE_COUNTS, IMAGE_SIZES, NODES_CAME
+from ksched_cli.analysis.decision_order import OrderSource, Refinement
 from ksched_cli.analysis.recorded_decisions import RELISTED, read_recording
+from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
 from ksched_cli.scenario.timeline import read_timeline
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.analysis.test_audit import agreeing
@@ -21,7 +24,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def recorded(folder: Path, objects: list[Any], *events: Event) -> AuditResult:
+def recorded(
+    folder: Path, objects: list[Any], *events: Event, log: Sequence[LogLine] = ()
+) -> AuditResult:
     """The audit of a recording of these events, one a minute but for those that have their time."""
     state = cluster(*objects)
     header = {"apiVersion": "ksched/v1", "kind": "Timeline", "start": "2026-01-01T00:00:00Z"}
@@ -31,7 +36,7 @@ def recorded(folder: Path, objects: list[Any], *events: Event) -> AuditResult:
     timeline = read_timeline(str(path), state)
     assert timeline.start is not None
     names = simulation(state).frameworks
-    decision_log = read_recording(state, timeline.events(), timeline.start, names)
+    decision_log = read_recording(state, timeline.events(), timeline.start, names, log)
     answer = audit(lambda: simulation(decision_log.state), decision_log)
     assert answer.order is OrderSource.RECORDING
     return answer
@@ -159,6 +164,75 @@ def test_a_changed_pod_counts_as_it_is(folder: Path) -> None:
         bind("q", "b"),
     )
     assert (answer.differ, agreeing(answer)) == ((), {"best": 1})
+
+
+@pytest.mark.parametrize("has_log", [False, True])
+def test_the_log_has_the_order_of_bindings_that_follow_each_other(
+    has_log: bool, folder: Path
+) -> None:
+    """`p` was decided on first, and bound after `q`."""
+    log = [LogLine(LogEvent.ATTEMPT, f"default/{name}") for name in "pq"]
+    answer = recorded(
+        folder,
+        [node("a", cpu=4), node("b", cpu=2)],
+        {"at": 1, "pod": pod("p", cpu=2)},
+        {"at": 1, "pod": pod("q", cpu=1)},
+        {"at": 2, **bind("q", "b")},
+        {"at": 2, **bind("p", "a")},
+        log=log if has_log else (),
+    )
+    assert (answer.differ, agreeing(answer)) == ((), {"best": 2})
+    assert (answer.refinement is Refinement.NONE) == has_log
+
+
+@pytest.mark.parametrize("is_told", [False, True])
+def test_a_nomination_without_evictions_tells_when_a_binding_was_decided_on(
+    is_told: bool, folder: Path
+) -> None:
+    """`p` is bound long after `q`, which goes to the room that `p` leaves."""
+    nominated = {"namespace": "default", "name": "p", "nominatedNode": "a", "message": ""}
+    answer = recorded(
+        folder,
+        [node("a", cpu=4), node("b", cpu=3)],
+        {"pod": pod("p", cpu=3)},
+        *([{"decision": nominated}] if is_told else []),
+        {"pod": pod("q", cpu=2)},
+        bind("q", "b"),
+        bind("p", "a"),
+    )
+    assert (len(answer.differ), agreeing(answer)["best"]) == ((0, 2) if is_told else (1, 1))
+
+
+def images(*sizes: int) -> list[Any]:
+    nodes = [node(name, cpu=cpu) for name, cpu in zip("ab", (8, 6), strict=True)]
+    for manifest, size in zip(nodes, sizes, strict=True):
+        image = {"names": ["web:1"], "sizeBytes": size * 2**20}
+        manifest["status"]["images"] = [image] if size else []
+    return nodes
+
+
+@pytest.mark.parametrize("churns", [False, True])
+def test_images_counted_before_nodes_came_may_decide(churns: bool, folder: Path) -> None:
+    """The image is on b. Of two nodes one has it; kube-scheduler may still count one of one."""
+    web = pod("p", cpu=1)
+    web["spec"]["containers"][0]["image"] = "web:1"
+    nodes = images(0, 100)
+    joins = [{"put": nodes[0]}] if churns else []
+    answer = recorded(folder, nodes[1:] if churns else nodes, *joins, {"pod": web}, bind("p", "b"))
+    reasons = [IMAGE_COUNTS.format("web:1")] if churns else []
+    assert [each.reason for each in answer.unexplained] == reasons
+    assert len(answer.differ) == (not churns)
+
+
+@pytest.mark.parametrize("size", [30, 900])
+def test_images_whose_size_is_not_sure_may_decide(size: int, folder: Path) -> None:
+    web = pod("p", cpu=1)
+    web["spec"]["containers"][0]["image"] = "web:1"
+    third = node("c", cpu=1)
+    third["status"]["images"] = [{"names": ["web:1"], "sizeBytes": size * 2**20}]
+    answer = recorded(folder, [*images(0, 30), third], {"pod": web}, bind("p", "b"))
+    reasons = [IMAGE_SIZES.format("web:1")] if size == 900 else []
+    assert [each.reason for each in answer.unexplained] == reasons
 
 
 def test_what_a_recorder_has_missed_is_not_judged(folder: Path) -> None:

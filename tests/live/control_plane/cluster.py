@@ -194,6 +194,16 @@ class ControlPlane:
         self.start("kube-scheduler", f"--config={path}", "--secure-port=0", f"-v={verbosity}")
         return path
 
+    def record(self) -> Path:
+        """Starts `ksched record`; what happens from now on will be in the timeline."""
+        path = self.folder / "recorded.jsonl"
+        for file in self.folder.glob("recorded*"):
+            file.unlink()  # of an earlier run
+        command = [sys.executable, "-m", "ksched_cli", "record", str(path)]
+        self.start("recorder", "--kubeconfig", str(self.kubeconfig), command=command)
+        wait("the recorder", path.exists)
+        return path
+
     # -- what is there ----------------------------------------------------------------------------
 
     def snapshot(self, path: Path, *options: str) -> Path:

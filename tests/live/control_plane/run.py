@@ -33,16 +33,20 @@ STALLED_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """audit: as `ksched audit -o json` prints it; seconds: of the whole scenario; stalled: keys of
-    preemptors that kube-scheduler does not try again"""
+    """audit: with the scheduler's log, as `ksched audit -o json` prints it; without_log, recorded:
+    of the same run without the log, and of its recording; seconds: of the whole scenario; stalled:
+    keys of preemptors that kube-scheduler does not try again"""
 
     audit: dict[str, Any]
+    without_log: dict[str, Any]
+    recorded: dict[str, Any]
     seconds: float
     stalled: frozenset[str] = frozenset()
 
     @property
     def agrees(self) -> bool:
-        return not self.audit["differ"] and all(
+        audits = (self.audit, self.without_log, self.recorded)
+        return not any(audit["differ"] for audit in audits) and all(
             item["reason"].startswith(RACE) or item["pod"] in self.stalled
             for item in self.audit["unexplained"]
         )
@@ -62,15 +66,23 @@ def play(scenario: Scenario, minor: str, folder: Path) -> Outcome:
         if scenario.extender:
             address = _start_extender(plane)
             config = json.loads(json.dumps(config).replace(EXTENDER, address))
-        before = plane.snapshot(folder / "before.json")
+        before, timeline = plane.snapshot(folder / "before.json"), plane.record()
         path = plane.start_scheduler(config, scenario.verbosity)
         scenario.meanwhile(plane.api)
         stalled = settle(plane)
         after = plane.snapshot(folder / "after.json", "--events")
         plane.stop("kube-scheduler")
-        audit = _audit(before, after, path, minor)
-    (folder / "audit.json").write_text(json.dumps(audit, indent=1))
-    return Outcome(audit, time.monotonic() - start, stalled)
+        plane.stop("recorder")
+        states = ("--before", str(before), "--after", str(after))
+        log = ("--scheduler-log", str(path.with_name("kube-scheduler.log")))
+        audits = {
+            "audit": _audit(path, minor, *states, *log),
+            "without_log": _audit(path, minor, *states),
+            "recorded": _audit(path, minor, "--timeline", str(timeline), *log),
+        }
+    for name, audit in audits.items():
+        (folder / f"{name}.json").write_text(json.dumps(audit, indent=1))
+    return Outcome(**audits, seconds=time.monotonic() - start, stalled=stalled)
 
 
 def _start_extender(plane: ControlPlane) -> str:
@@ -163,11 +175,9 @@ def _has_events(api: Api, pods: list[Manifest]) -> bool:
     return all(uid in written for uid, types in conditions.items() if types == ["PodScheduled"])
 
 
-def _audit(before: Path, after: Path, config: Path, minor: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "ksched_cli", "audit", "-o", "json"]
-    command += ["--before", str(before), "--after", str(after), "--config", str(config)]
-    command += ["--kubernetes-version", minor]
-    command += ["--scheduler-log", str(config.with_name("kube-scheduler.log"))]
+def _audit(config: Path, minor: str, *options: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "ksched_cli", "audit", "-o", "json", *options]
+    command += ["--config", str(config), "--kubernetes-version", minor]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode not in (0, 1):
         raise RuntimeError(f"ksched audit ended with {run.returncode}:\n{run.stderr}")
@@ -218,6 +228,17 @@ def _show(name: str, outcome: Outcome) -> None:
         f"{audit['shifted']} shifted",
         flush=True,
     )
+    for name, other in (("without the log", outcome.without_log), ("recorded", outcome.recorded)):
+        grades = ", ".join(f"{count} {grade}" for grade, count in other["summary"].items() if count)
+        print(
+            f"    {name}: {other['decisions']:,} decisions, {len(other['differ'])} differ,"
+            f" {len(other['unexplained'])} unexplained; {grades}; {other['shifted']} shifted",
+            flush=True,
+        )
+        for item in other["differ"][:5]:
+            print(f"        differs: {item['pod']} on {item['node']}: {item['because']}")
+        for item in other["unexplained"][:3]:
+            print(f"        unexplained: {item['pod']}: {item['reason']}")
     if outcome.stalled:
         print(f"    left gated by kube-scheduler: {', '.join(sorted(outcome.stalled))}", flush=True)
     for item in audit["differ"][:5]:

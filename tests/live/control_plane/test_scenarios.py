@@ -89,5 +89,13 @@ def test_a_preemptor_that_stays_gated_ends_a_scenario_and_is_counted(
 def test_what_a_stalled_preemptor_lacks_is_no_failure_of_the_audit() -> None:
     unexplained = [{"pod": "default/p", "reason": "its next attempt may not have come yet"}]
     audit = {"differ": [], "unexplained": unexplained}
-    assert Outcome(audit, 1.0, frozenset({"default/p"})).agrees
-    assert not Outcome(audit, 1.0).agrees
+    assert Outcome(audit, audit, audit, 1.0, frozenset({"default/p"})).agrees
+    assert not Outcome(audit, audit, audit, 1.0).agrees
+
+
+def test_a_difference_in_any_of_the_audits_fails() -> None:
+    agreeing: dict[str, Any] = {"differ": [], "unexplained": []}
+    differing: dict[str, Any] = {"differ": [{}], "unexplained": []}
+    assert Outcome(agreeing, agreeing, agreeing, 1.0).agrees
+    assert not Outcome(agreeing, differing, agreeing, 1.0).agrees
+    assert not Outcome(agreeing, agreeing, differing, 1.0).agrees
