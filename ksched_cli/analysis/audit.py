@@ -18,6 +18,7 @@ from ksched_cli.analysis.audit_doubts import Doubts
 from ksched_cli.analysis.causes import node_views
 from ksched_cli.analysis.decision_log import DecisionLog, LastRefusal, Unexplained
 from ksched_cli.analysis.decision_order import (
+    MAX_DELAY,
     MAX_SHIFT,
     MAX_SHIFT_SECONDS,
     Decision,
@@ -348,7 +349,7 @@ class _Auditor:
         if not self.reorders:
             return False
         place = self.places[id(decision)]
-        window = self.decisions[max(0, place - MAX_SHIFT) : place + MAX_SHIFT + 1]
+        window = self.decisions[max(0, place - MAX_DELAY) : place + MAX_DELAY + 1]
         near = [each for each in window if abs(each.time - decision.time) <= MAX_SHIFT_SECONDS]
         if not self.cluster.is_explained_by_order(decision, near, judge):
             return False

@@ -55,6 +55,14 @@ NODES_CAME = (
     "nodes came, changed or left less than {:.0f} seconds before it was bound, and it may have been"
     " decided before that: {}"
 )
+EQUAL_VICTIMS = (
+    "of equally important pods on {} those go first that the scheduler noticed last, which its log"
+    " alone tells"
+)
+NEAR_PREEMPTIONS = (
+    "room was made there for {} at about the same time, in an order that the scheduler's log alone"
+    " tells"
+)
 IMAGE_SIZES = (
     "nodes disagree on how large {} is; the first that the scheduler noticed decides, which its log"
     " alone tells"
@@ -113,6 +121,7 @@ class Doubts:
             lambda: self._changed_nodes(placement, verdict),
             lambda: self._departures(placement),
             lambda: self._volumes_wait(placement),
+            lambda: self._near_preemptions(placement, verdict),
             lambda: self._images(placement, verdict),
             self._order,
         )
@@ -120,7 +129,13 @@ class Doubts:
 
     def about_preemption(self, decision: PreemptionDecision, verdict: DecisionVerdict) -> str:
         """As `about`, of room that was made."""
-        return LACKS_NOTICES if self._lacks_notices() else self._unknown(decision, verdict)
+        if self._lacks_notices():
+            return LACKS_NOTICES
+        return (
+            self._unknown(decision, verdict)
+            or self._equal_victims(decision, verdict)
+            or self._near_preemptions(decision, verdict)
+        )
 
     # -- pods -------------------------------------------------------------------------------------
 
@@ -148,6 +163,34 @@ class Doubts:
             f"what {_listed(sorted(homes))} held is not known: created, placed and gone between the"
             f" two states, on {_listed(sorted(set(homes.values())))}"
         )
+
+    def _equal_victims(self, decision: PreemptionDecision, verdict: DecisionVerdict) -> str:
+        """Where the victims are as important as those that ksched would evict."""
+        candidates = {} if verdict.preemption is None else verdict.preemption.candidates
+        is_ordered = self.decision_log.order is OrderSource.LOG
+        if is_ordered or self.decision_log.state.noticed_nodes or decision.node not in candidates:
+            return ""
+        snapshot = self._simulation.snapshot
+        on_node = snapshot.pods[snapshot.row[decision.node]]
+        evicted = sorted(pod.priority for pod in on_node if pod.key in decision.victims)
+        expected = sorted(pod.priority for pod in candidates[decision.node].pods)
+        return EQUAL_VICTIMS.format(decision.node) if evicted == expected else ""
+
+    def _near_preemptions(
+        self, decision: Placement | PreemptionDecision, verdict: DecisionVerdict
+    ) -> str:
+        """Room that was made for other pods on a node in question, at about the same time."""
+        if self.decision_log.order is OrderSource.LOG:
+            return ""
+        keys = [
+            each.pod.key
+            for each in self.decisions
+            if isinstance(each, PreemptionDecision)
+            and each.pod.uid != decision.pod.uid
+            and each.node in (decision.node, *verdict.expected)
+            and abs(each.time - decision.time) <= MAX_SHIFT_SECONDS
+        ]
+        return NEAR_PREEMPTIONS.format(_listed(keys)) if keys else ""
 
     def _departures(self, placement: Placement) -> str:
         departed = [self._pods[key] for key in self.departed if key in self._pods]
@@ -274,22 +317,37 @@ class Doubts:
         unsure = [name for name in sizes if is_unsure and len(set(sizes[name].values())) > 1]
         if not (unsure or self.changed_at):
             return ""
-        gains = []
-        for name, view, choose in (
-            (names[0], views[names[0]], max),
-            (names[1], views[names[1]], min),
-        ):
-            total = 0
-            for by_node in sizes.values():
-                if name in by_node:
-                    size = choose(by_node.values()) if is_unsure else by_node[name]
-                    share = len(by_node) / len(self._simulation.state.nodes)
-                    total += int(size * (choose(0.0, 1.0) if self.changed_at else share))
-            score = int(image_scores(np.array([total]), len(pod.spec.containers))[0])
-            gains.append(weight * score - view.scores.get(ImageLocality.name, 0))
-        if views[names[1]].total - views[names[0]].total > gains[0] - gains[1]:
+        total = len(self._simulation.state.nodes)
+        swings = []
+        for name in names:
+            lowest, highest = (
+                weight * int(image_scores(np.array([bytes_]), len(pod.spec.containers))[0])
+                for bytes_ in _image_bytes(name, sizes, total, is_unsure, bool(self.changed_at))
+            )
+            swings.append(highest - lowest)
+        if views[names[1]].total - views[names[0]].total > sum(swings):
             return ""
         return (IMAGE_SIZES if unsure else IMAGE_COUNTS).format(_listed(unsure or sorted(images)))
+
+
+def _image_bytes(
+    node: str, sizes: Mapping[str, Mapping[str, int]], total: int, is_unsure: bool, churned: bool
+) -> tuple[int, int]:
+    """The least and the most that a node's images count for. sizes: of images by node; total: how
+    many nodes there are; is_unsure: it is not known whose size counts; churned: nor how many nodes
+    have the image"""
+    least = most = 0
+    for by_node in sizes.values():
+        if node in by_node:
+            low, high = (
+                (min(by_node.values()), max(by_node.values()))
+                if is_unsure
+                else (by_node[node], by_node[node])
+            )
+            share = len(by_node) / total
+            least += int(low * (0.0 if churned else share))
+            most += int(high * (1.0 if churned else share))
+    return least, most
 
 
 def _image_sizes(state: ClusterState, names: Container[str]) -> dict[str, dict[str, int]]:

@@ -22,6 +22,9 @@ from ksched_cli.scenario.timeline import Removal, Replacement
 # scheduler on two cores came up to 22 places off.
 MAX_SHIFT = 48
 MAX_SHIFT_SECONDS = 5.0
+# How many decisions may have been bound earlier than one made before them: where an API server took
+# half a second for a binding, up to 68 were.
+MAX_DELAY = 144
 
 
 class OrderSource(Enum):

@@ -46,6 +46,8 @@ from ksched_cli.plugins.node_volume_limits.attached_volumes import VolumeNames
 from ksched_cli.scenario.objects import removed, replaced
 from ksched_cli.scenario.timeline import Replacement
 
+# How many of the decisions next to one may have been made on the other side of it.
+_NEAREST = (0, 2, 8, 32, 72)
 # In the message of an attempt that found no node to evict others from.
 NO_CANDIDATES = "preemption: 0/"
 
@@ -127,7 +129,7 @@ class ReplayedCluster:
         """Whether it is ksched's with some of the decisions near it, on its node or on others, come
         later or earlier than they are followed. Room alone counts: what volumes, devices and
         nominations they take stays. Changes nothing."""
-        snapshot, own = self.simulation.snapshot, decision.node
+        own = decision.node
         coming = [each for each in near if isinstance(each, Placement)]
         placed = [each for each in coming if each.pod.uid in self.bound]
         coming = [each for each in coming if each.pod.uid not in self.bound]
@@ -139,28 +141,48 @@ class ReplayedCluster:
             (1, [each for each in near if self._has_left(each)]),
         )
         trials = ((0,), (1,), (0, 1), (2,), (3,), (2, 3), (0, 3), (1, 2), (4,), (1, 4), (0, 1, 4))
-        for chosen in trials:
-            changes = [
-                (sign, self.info(each.pod), snapshot.row[each.node])
-                for sign, group in (sets[index] for index in chosen)
-                for each in group
-                if each.pod.uid != decision.pod.uid and each.node in snapshot.row
+        trials_of_sets: list[list[tuple[int, Decision]]] = [
+            [(sign, each) for sign, group in (sets[index] for index in chosen) for each in group]
+            for chosen in trials
+        ]
+        nearest = [
+            [
+                *((1, each) for each in coming[:later]),
+                *((-1, each) for each in placed[len(placed) - earlier :]),
             ]
-            if not changes:
-                continue
-            before = {row: list(snapshot.pods[row]) for _, _, row in changes}
-            present = {pod.uid for pods in before.values() for pod in pods}
-            changes = [each for each in changes if each[0] > 0 or each[1].uid in present]
-            for sign, pod, row in changes:
-                (snapshot.add if sign > 0 else snapshot.remove)(pod, row)
-            explained = judge().grade is not None
-            for sign, pod, row in reversed(changes):
-                (snapshot.remove if sign > 0 else snapshot.add)(pod, row)
-            for row, pods in before.items():
-                snapshot.pods[row][:] = pods
-            if explained:
-                return True
-        return False
+            for later in _NEAREST
+            for earlier in _NEAREST
+        ]
+        return any(
+            self._is_explained_by(decision, moved, judge) for moved in trials_of_sets + nearest
+        )
+
+    def _is_explained_by(
+        self,
+        decision: Placement | PreemptionDecision,
+        moved: Sequence[tuple[int, Decision]],
+        judge: Callable[[], DecisionVerdict],
+    ) -> bool:
+        """moved: decisions that are made meanwhile (1), or taken back (-1). Changes nothing."""
+        snapshot = self.simulation.snapshot
+        changes = [
+            (sign, self.info(each.pod), snapshot.row[each.node])
+            for sign, each in moved
+            if each.pod.uid != decision.pod.uid and each.node in snapshot.row
+        ]
+        before = {row: list(snapshot.pods[row]) for _, _, row in changes}
+        present = {pod.uid for pods in before.values() for pod in pods}
+        changes = [each for each in changes if each[0] > 0 or each[1].uid in present]
+        if not changes:
+            return False
+        for sign, pod, row in changes:
+            (snapshot.add if sign > 0 else snapshot.remove)(pod, row)
+        explained = judge().grade is not None
+        for sign, pod, row in reversed(changes):
+            (snapshot.remove if sign > 0 else snapshot.add)(pod, row)
+        for row, pods in before.items():
+            snapshot.pods[row][:] = pods
+        return explained
 
     def _has_left(self, decision: Decision) -> bool:
         return isinstance(decision, Departure) and decision.pod.uid in self.departed
@@ -192,7 +214,7 @@ class ReplayedCluster:
         names_victims = bool(decision.victims or self.leaving)
         if names_victims and (missing or not set(decision.victims) <= set(keys)):
             reason = f"it would evict {', '.join(keys)}"
-            return DecisionVerdict(None, evaluation, expected, reason)
+            return DecisionVerdict(None, evaluation, expected, reason, preemption)
         return DecisionVerdict(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
 
     def judge_with_notices(self, decision: PreemptionDecision) -> DecisionVerdict | None:

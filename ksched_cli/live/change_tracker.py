@@ -20,7 +20,7 @@ from ksched_cli.plugins.volumes.pod_claims import WAIT_FOR_FIRST_CONSUMER
 
 Plain = dict[str, Any]
 Key = tuple[str, str, str]
-_POD = "Pod"
+_POD, _CLAIM = "Pod", "ResourceClaim"
 DEFAULT_GRACE_SECONDS = 30
 _TOPOLOGY = "topology.kubernetes.io/"
 # What a kubelet or the scheduler writes of a pod, which is told in events of other kinds.
@@ -107,7 +107,7 @@ class ChangeTracker:
     def _is_decided(self, obj: Plain) -> bool:
         """Whether the scheduler wrote it of late, or a controller because the scheduler asked."""
         spec, kind = obj.get("spec") or {}, obj["kind"]
-        if kind == "ResourceClaim":
+        if kind == _CLAIM:
             return bool((obj.get("status") or {}).get("allocation"))
         annotations = obj["metadata"].get("annotations") or {}
         is_bound = {
@@ -176,8 +176,10 @@ def _status(obj: Plain) -> Plain:
 
 
 def _digest(obj: Plain) -> bytes:
-    """Of all but the revision, which changes with what nobody reads."""
-    metadata = {k: v for k, v in obj["metadata"].items() if k != "resourceVersion"}
+    """Of all but the revision, which changes with what nobody reads, and the finalizer that
+    kube-scheduler gives claims before it allocates them."""
+    ignored = ("resourceVersion", "finalizers") if obj["kind"] == _CLAIM else ("resourceVersion",)
+    metadata = {k: v for k, v in obj["metadata"].items() if k not in ignored}
     return blake2b(msgspec.json.encode({**obj, "metadata": metadata}), digest_size=8).digest()
 
 

@@ -185,9 +185,9 @@ def test_the_log_has_the_order_of_bindings_that_follow_each_other(
     assert (answer.refinement is Refinement.NONE) == has_log
 
 
-@pytest.mark.parametrize("is_told", [False, True])
+@pytest.mark.parametrize("is_nominated", [False, True])
 def test_a_nomination_without_evictions_tells_when_a_binding_was_decided_on(
-    is_told: bool, folder: Path
+    is_nominated: bool, folder: Path
 ) -> None:
     """`p` is bound long after `q`, which goes to the room that `p` leaves."""
     nominated = {"namespace": "default", "name": "p", "nominatedNode": "a", "message": ""}
@@ -195,12 +195,12 @@ def test_a_nomination_without_evictions_tells_when_a_binding_was_decided_on(
         folder,
         [node("a", cpu=4), node("b", cpu=3)],
         {"pod": pod("p", cpu=3)},
-        *([{"decision": nominated}] if is_told else []),
+        *([{"decision": nominated}] if is_nominated else []),
         {"pod": pod("q", cpu=2)},
         bind("q", "b"),
         bind("p", "a"),
     )
-    assert (len(answer.differ), agreeing(answer)["best"]) == ((0, 2) if is_told else (1, 1))
+    assert (len(answer.differ), agreeing(answer)["best"]) == ((0, 2) if is_nominated else (1, 1))
 
 
 def images(*sizes: int) -> list[Any]:

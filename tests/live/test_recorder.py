@@ -249,3 +249,31 @@ def test_a_large_timeline_goes_on_in_another_part(
     assert sorted(arrivals()) == ["p0", "p1", "p2", "p3"]
     state = json.loads((tmp_path / "day.1.state.json").read_text())
     assert {item["kind"] for item in state["items"]} == {"Node", "Pod"}
+
+
+def test_a_finalizer_that_comes_before_the_devices_is_no_event(
+    server: ApiServer, record: Recording
+) -> None:
+    def claim(**fields: Any) -> Manifest:
+        metadata = {"name": "c", "namespace": "default", "uid": "c", **fields}
+        version = "resource.k8s.io/v1"
+        return {"apiVersion": version, "kind": "ResourceClaim", "metadata": metadata, "spec": {}}
+
+    server.objects.append(claim())
+
+    def publish() -> None:
+        server.publish("MODIFIED", claim(finalizers=["resource.kubernetes.io/delete-protection"]))
+        server.publish("DELETED", claim())
+
+    (event,) = record(1, publish)
+    assert event == {"delete": {"kind": "ResourceClaim", "namespace": "default", "name": "c"}}
+
+
+def test_labels_that_a_binding_copies_from_the_node_are_no_change(
+    server: ApiServer, record: Recording
+) -> None:
+    first = placed(own(pod("first")))
+    first["metadata"]["labels"] = {"topology.kubernetes.io/zone": "z"}
+    assert record(1, lambda: server.publish("MODIFIED", first)) == [
+        {"decision": about("first", node="n")}
+    ]
