@@ -136,7 +136,15 @@ class Batching:
     hint_is_tied: others were as good
     """
 
-    __slots__ = ("_batches", "_clock", "_tie_break", "attempts", "hint", "hint_is_tied")
+    __slots__ = (
+        "_batches",
+        "_clock",
+        "_tie_break",
+        "attempts",
+        "hint",
+        "hint_is_tied",
+        "shares_attempts",
+    )
 
     def __init__(
         self, batches: dict[str, Batch], tie_break: Callable[[Rows], int], clock: Clock
@@ -145,6 +153,7 @@ class Batching:
         self._clock = clock
         self._tie_break = tie_break
         self.attempts = 0
+        self.shares_attempts = False
         self.hint: int | None = None
         self.hint_is_tied = False
 
@@ -207,7 +216,7 @@ class Batching:
     def _continues(self, batch: Batch, evaluation: Evaluation, attempt: int) -> bool:
         """Upstream: batchStateCompatible, refreshHintCandidates."""
         pod = evaluation.pod
-        if batch.signature is None or not batch.left or attempt != batch.last_attempt + 1:
+        if batch.signature is None or not batch.left or not self._follows(batch, attempt):
             return False
         if batch.signer.sign(pod) != batch.signature or batch.is_too_old(self._clock.now):
             return False
@@ -218,6 +227,11 @@ class Batching:
         if status.is_success and evaluation.framework.handle.release.rules.rescores_last_node:
             return batch.rank_again(evaluation)
         return status.is_rejected
+
+    def _follows(self, batch: Batch, attempt: int) -> bool:
+        """Whether the batch's last pod came right before. A group's pods are one attempt."""
+        since = attempt - batch.last_attempt
+        return since == 1 or (since == 0 and self.shares_attempts)
 
     def store(self, evaluation: Evaluation, row: int) -> None:
         """The pod took `row`; without or against the hint, its evaluation is the new ranking."""

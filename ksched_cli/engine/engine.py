@@ -16,7 +16,8 @@ from ksched_cli.engine.batching import Batching
 from ksched_cli.engine.binding_cycle import BindingCycle
 from ksched_cli.engine.extender_runner import ExtenderOptions, ExtenderRunner
 from ksched_cli.engine.pipeline import Pipeline
-from ksched_cli.engine.pod_group_cycle import PodGroupCycle
+from ksched_cli.engine.pod_group_cycle import PermittedGroupCycle, PodGroupCycle
+from ksched_cli.engine.pod_group_entity_cycle import PodGroupEntityCycle
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import IgnoredPod
 from ksched_cli.engine.scheduling_cycle import SchedulingCycle, TieBreak, first_by_name
@@ -144,7 +145,9 @@ class Engine:
         binding = BindingCycle(self.snapshot, self.nominator, self.waiting, self.extenders)
         self.cycle = SchedulingCycle(self.pipeline, binding, self.options.tie_break)
         if self.pod_groups is not None:
-            self.group_cycle = PodGroupCycle(
+            entities = self.pod_groups.are_entities
+            cycle_of = PodGroupEntityCycle if entities else PermittedGroupCycle
+            self.group_cycle = cycle_of(
                 self.pipeline,
                 binding,
                 self.cycle,
@@ -152,6 +155,12 @@ class Engine:
                 self.pod_groups,
                 self.look_at,
             )
+
+    @property
+    def queued_groups(self) -> PodGroups | None:
+        """The groups that are entities of the queue; None in minors whose queue has none."""
+        groups = self.pod_groups
+        return groups if groups is not None and groups.are_entities else None
 
     def _running_pods(self) -> Snapshot:
         """The nodes, with the pods that run on them."""

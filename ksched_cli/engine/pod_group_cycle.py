@@ -3,11 +3,16 @@
 First a trial: one pod after the other is evaluated and assumed, so that the next one sees it. Then
 all are taken back, and either those that found a node are bound, or none is.
 
+PodGroupCycle has what all minors have in common, PermittedGroupCycle the rules of those whose queue
+has no groups: Permit is asked in a trial, and each pod asks PostFilter. The others' rules are in
+pod_group_entity_cycle.py.
+
 Upstream: pkg/scheduler/schedule_one_podgroup.go.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -54,22 +59,17 @@ TWO_SCHEDULERS = (
 
 class GroupResult(Struct, frozen=True):
     """outcomes: by pod, in their order; waits: for victims to leave, so that it is tried again;
-    victims: of the whole group, most important first"""
+    victims: of the whole group, most important first; afterwards: what plugins want done besides
+    status: of the attempt, where groups are entities of the queue"""
 
     outcomes: tuple[tuple[PodInfo, Outcome], ...]
     waits: bool = False
     victims: tuple[PlacedPod, ...] = ()
+    afterwards: tuple[Callable[[], None], ...] = ()
+    status: Status | None = None
 
 
-class _Verdict(Struct, frozen=True):
-    """Of a trial. message: why the group is not scheduled; "" where it is. waits: for victims"""
-
-    message: str = ""
-    error: str = ""
-    waits: bool = False
-
-
-class PodGroupCycle:
+class PodGroupCycle(ABC):
     """Runs attempts of groups, one after the other.
 
     frameworks: by scheduler name
@@ -97,15 +97,49 @@ class PodGroupCycle:
         self._groups = groups
         self._look_at = look_at
 
+    @abstractmethod
     def attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
         """pods: of the group, those without a node; the first ones first."""
+
+    @contextmanager
+    def _within(self, placement: Placement) -> Iterator[None]:
+        """The nodes of a placement are the only ones that pods are tried on."""
+        if len(placement.rows) < len(self._binding.snapshot):
+            self._pipeline.placement = placement.rows
+        try:
+            yield
+        finally:
+            self._pipeline.placement = None
+
+    def _bind(self, framework: Framework, pod: PodInfo, trial: Trial, row: int) -> Outcome:
+        """The pod goes to the node of its trial."""
+        record = replace(trial.outcome.attempt, permit=None)
+        bound = self._binding.assume(framework, trial.state, pod, row, record)
+        status = bound.attempt.reserve or bound.attempt.permit
+        if bound.row is not None or status is None:
+            return bound
+        return replace(bound, attempt=refused(bound.attempt, status).attempt)
+
+
+class _Verdict(Struct, frozen=True):
+    """Of a trial. message: why the group is not scheduled; "" where it is. waits: for victims"""
+
+    message: str = ""
+    error: str = ""
+    waits: bool = False
+
+
+class PermittedGroupCycle(PodGroupCycle):
+    """In minors whose queue has no groups."""
+
+    def attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
         if self._pipeline.batching is not None:
             # Each pod counts as one, all before the first is tried.
             self._pipeline.batching.attempts += len(pods)
         first, *others = dict.fromkeys(pod.spec.scheduler_name for pod in pods)
         if others:
             message = TWO_SCHEDULERS.format(first, others[0])
-            return GroupResult(tuple((pod, _errored(blank_attempt(pod), message)) for pod in pods))
+            return GroupResult(tuple((pod, errored(blank_attempt(pod), message)) for pod in pods))
         framework = self._frameworks[first]
         listing = TrialListing.of(pods, self._binding.snapshot)
         trials, verdict = self._try_placements(framework, pods, listing)
@@ -117,9 +151,9 @@ class PodGroupCycle:
         for pod in pods[len(trials) :]:
             self._look_at(pod)
             if verdict.error:
-                outcomes.append((pod, _errored(blank_attempt(pod), verdict.error)))
+                outcomes.append((pod, errored(blank_attempt(pod), verdict.error)))
             else:
-                outcomes.append((pod, Outcome(_left(blank_attempt(pod), verdict.message))))
+                outcomes.append((pod, Outcome(left(blank_attempt(pod), verdict.message))))
         return GroupResult(tuple(outcomes), verdict.waits, victims)
 
     def _preempt(
@@ -130,7 +164,7 @@ class PodGroupCycle:
         verdict: _Verdict,
     ) -> tuple[_Verdict, tuple[PlacedPod, ...]]:
         """Upstream: runWorkloadAwarePreemption."""
-        plugin = self._plugins[framework.profile.scheduler_name].post_filter
+        plugin = self._plugins[framework.profile.scheduler_name].preemption
         group = self._groups.get(pods[0])
         if plugin is None:
             return _with_reason(verdict, NO_PLUGIN), ()
@@ -147,7 +181,7 @@ class PodGroupCycle:
                 return Status.error(result.error)
             return Status.unschedulable(result.message) if result.message else SUCCESS
 
-        status, victims = framework.caller.post_filter_group(plugin, group, pods, try_group)
+        status, victims = framework.caller.preempt_for_group(plugin, group, pods, try_group)
         if status.is_success:
             return replace(verdict, waits=True), victims
         if status.is_rejected:
@@ -191,22 +225,12 @@ class PodGroupCycle:
             return tried[0][1], _Verdict(message)
         if len(fitting) == 1:
             return fitting[0][1:]
-        candidates = [(place, _placed(pods, trials)) for place, trials, _ in fitting]
+        candidates = [(place, placed_pods(pods, trials)) for place, trials, _ in fitting]
         try:
             best = plugins.best(key, candidates)
         except PluginError as error:
             return [], _Verdict(str(error), str(error))
         return fitting[best][1:]
-
-    @contextmanager
-    def _within(self, placement: Placement) -> Iterator[None]:
-        """The nodes of a placement are the only ones that pods are tried on."""
-        if len(placement.rows) < len(self._binding.snapshot):
-            self._pipeline.placement = placement.rows
-        try:
-            yield
-        finally:
-            self._pipeline.placement = None
 
     def _try_all(
         self,
@@ -258,27 +282,22 @@ class PodGroupCycle:
         """Upstream: submitPodGroupAlgorithmResult."""
         outcome, record = trial.outcome, trial.outcome.attempt
         if verdict.error:
-            return _errored(record, trial.error or verdict.error)
+            return errored(record, trial.error or verdict.error)
         if trial.row is None:
             return outcome
         if not verdict.message:
-            record = replace(record, permit=None)
-            bound = self._binding.assume(framework, trial.state, pod, trial.row, record)
-            status = bound.attempt.reserve or bound.attempt.permit
-            if bound.row is not None or status is None:
-                return bound
-            return replace(bound, attempt=refused(bound.attempt, status).attempt)
+            return self._bind(framework, pod, trial, trial.row)
         if not verdict.waits:
             message = f"{UNSCHEDULABLE}, {trial.permit.message}"
             return Outcome(
-                _left(record, message),
+                left(record, message),
                 preemption=outcome.preemption,
                 nomination="",
                 afterwards=outcome.afterwards,
             )
         if trial.needs_room:
             return outcome
-        return Outcome(_left(record, verdict.message), nomination=record.node)
+        return Outcome(left(record, verdict.message), nomination=record.node)
 
 
 def _verdict(trials: Sequence[Trial]) -> _Verdict:
@@ -298,15 +317,15 @@ def _with_reason(verdict: _Verdict, reason: str) -> _Verdict:
     return replace(verdict, message=f"{verdict.message}, {reason}")
 
 
-def _placed(pods: Sequence[PodInfo], trials: Sequence[Trial]) -> list[PodInfo]:
+def placed_pods(pods: Sequence[PodInfo], trials: Sequence[Trial]) -> list[PodInfo]:
     """The pods that have a node in a trial."""
     return [pod for pod, trial in zip(pods, trials, strict=False) if trial.row is not None]
 
 
-def _errored(record: Attempt, error: str) -> Outcome:
+def errored(record: Attempt, error: str) -> Outcome:
     return Outcome(replace(record, node="", message="", error=error), nomination="")
 
 
-def _left(record: Attempt, message: str) -> Attempt:
+def left(record: Attempt, message: str) -> Attempt:
     """Of a pod whose node is not used."""
     return replace(record, node="", message=message)

@@ -51,11 +51,12 @@ class TrialBinding(BindingCycle):
     """Assumes pods until they are taken back.
 
     assumed: with the nodes that they were nominated to
-    permit:  of the pod assumed last
+    permit:  of the pod assumed last; asks_permit: see PermittedGroupCycle
     """
 
     assumed: list[tuple[Assumed, str]] = field(default_factory=list)
     permit: Status = SUCCESS
+    asks_permit: bool = True
 
     def assume(
         self, framework: Framework, state: CycleState, pod: PodInfo, row: int, record: Attempt
@@ -69,6 +70,8 @@ class TrialBinding(BindingCycle):
         if not status.is_success:
             self._take_back_last()
             return refused(replace(record, reserve=status), status)
+        if not self.asks_permit:
+            return Outcome(record, row)
         self.permit = framework.permit(state, pod, node).status
         if self.permit.is_success:
             return Outcome(record, row)
@@ -102,6 +105,7 @@ class TrialCycle(SchedulingCycle):
         pipeline = self.pipeline
         if pipeline.batching is not None:
             pipeline.batching.hint = None
+        self.state = CycleState()
         placement = pipeline.placement
         node_count = len(pipeline.snapshot if placement is None else placement)
         if not node_count:
@@ -117,7 +121,7 @@ class TrialCycle(SchedulingCycle):
             return self._failed(evaluation)
         if len(evaluation.feasible):
             return self._choose(evaluation)
-        return self._no_fit(evaluation) if self.preempts else Outcome(blank_attempt(evaluation.pod))
+        return self._no_fit(evaluation) if self.preempts else self._rejected(evaluation)
 
 
 def refused(record: Attempt, status: Status) -> Outcome:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.interface import QueuedPod
+from ksched_cli.framework.pod_groups import GroupKey, PodGroups, group_key
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.kube.time import unix_seconds
@@ -24,6 +25,11 @@ MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 
 # Whether the first pod goes before the second.
 Less = Callable[[QueuedPod, QueuedPod], bool]
+
+
+# The first text is kube-scheduler's plugin's; it has none of its own where a group is held back.
+NO_OBJECT = 'waiting for pods\'s pod group "{}" to appear in scheduling queue'
+HELD_WITH_GROUP = "pod {} of the pod group is held back: {}"
 
 
 class Queue(Struct, frozen=True):
@@ -49,13 +55,24 @@ class Queue(Struct, frozen=True):
         return Queue(queued, self.gated, self.held)
 
 
-def fill(pods: Iterable[PodInfo], frameworks: Mapping[str, Framework]) -> Queue:
-    """pods: pending, each of a profile in `frameworks`, in the order of the state."""
+def fill(
+    pods: Iterable[PodInfo],
+    frameworks: Mapping[str, Framework],
+    groups: PodGroups | None = None,
+) -> Queue:
+    """pods: pending, each of a profile in `frameworks`, in the order of the state. groups: those
+    that are entities of the queue"""
     gated: dict[str, Status] = {}
     queued: list[QueuedPod] = []
     held: list[QueuedPod] = []
+    if groups is not None:
+        pods = sorted(pods, key=_created)
+    since: dict[GroupKey, float] = {}
     for sequence, pod in enumerate(pods):
-        created = seconds(pod.pod.metadata.creation_timestamp)
+        created, key = _created(pod), group_key(pod.pod)
+        if groups is not None and key is not None:
+            # The group is as old as its first pod.
+            created = since.setdefault(key, created)
         queued_pod = QueuedPod(pod, created, sequence)
         status = frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
         if status is SUCCESS or status.is_success:
@@ -63,9 +80,40 @@ def fill(pods: Iterable[PodInfo], frameworks: Mapping[str, Framework]) -> Queue:
         else:
             gated[pod.key] = status
             held.append(queued_pod)
+    if groups is not None:
+        gated |= held_with_group((each.pod for each in queued), gated, held, groups)
+        held += [each for each in queued if each.pod.key in gated]
+        queued = [each for each in queued if each.pod.key not in gated]
     if queued:
         queued = in_order_of_sort(queued, frameworks)
     return Queue(tuple(queued), gated, tuple(held))
+
+
+def _created(pod: PodInfo) -> float:
+    return seconds(pod.pod.metadata.creation_timestamp)
+
+
+def held_with_group(
+    pods: Iterable[PodInfo],
+    gated: Mapping[str, Status],
+    held: Iterable[QueuedPod],
+    groups: PodGroups,
+) -> dict[str, Status]:
+    """Of pods that no plugin holds back, by key, those whose group is not in the queue: it has no
+    object, or one of its pods is held back. Upstream: addPodGroupMember, runPreEnqueuePlugins."""
+    holders = {key: each.pod.key for each in held if (key := group_key(each.pod.pod)) is not None}
+    with_group: dict[str, Status] = {}
+    for pod in pods:
+        key = group_key(pod.pod)
+        if key is None:
+            continue
+        if key not in groups.groups:
+            with_group[pod.key] = Status.unresolvable(NO_OBJECT.format(key[1]))
+        elif key in holders:
+            status = gated[holders[key]]
+            message = HELD_WITH_GROUP.format(holders[key], status.message)
+            with_group[pod.key] = Status.unresolvable(message).by(status.plugin)
+    return with_group
 
 
 def why_ignored(pod: Pod, scheduler_names: Container[str]) -> str:
@@ -172,18 +220,22 @@ class Backlog:
 
     entries:     by pod key, in queue order
     gated, held: as in Queue; held by pod key
+    groups:      those that are entities of the queue
     """
 
     entries: dict[str, Entry]
     frameworks: Mapping[str, Framework]
     gated: dict[str, Status] = field(default_factory=dict)
     held: dict[str, QueuedPod] = field(default_factory=dict)
+    groups: PodGroups | None = None
 
     @classmethod
-    def of(cls, queue: Queue, frameworks: Mapping[str, Framework]) -> Backlog:
+    def of(
+        cls, queue: Queue, frameworks: Mapping[str, Framework], groups: PodGroups | None = None
+    ) -> Backlog:
         entries = {queued.pod.key: Entry(queued.pod, queued) for queued in queue.queued}
         held = {queued.pod.key: queued for queued in queue.held}
-        return cls(entries, frameworks, dict(queue.gated), held)
+        return cls(entries, frameworks, dict(queue.gated), held, groups)
 
     def __iter__(self) -> Iterator[Entry]:
         """The queue as it stands now; entries may be removed meanwhile."""
@@ -206,11 +258,19 @@ class Backlog:
             if entry.is_due(now):
                 status = self._gate(entry.pod)
                 if not status.is_success:
-                    del self.entries[key]
-                    self.gated[key] = status
-                    self.held[key] = entry.queued
+                    self._hold(key, status)
+        if self.groups is not None:
+            due = [entry.pod for entry in self if entry.is_due(now)]
+            for key, status in held_with_group(
+                due, self.gated, self.held.values(), self.groups
+            ).items():
+                self._hold(key, status)
         ordered = in_order_of_sort((entry.queued for entry in self), self.frameworks)
         self.entries = {queued.pod.key: self.entries[queued.pod.key] for queued in ordered}
+
+    def _hold(self, key: str, status: Status) -> None:
+        self.gated[key] = status
+        self.held[key] = self.entries.pop(key).queued
 
     def _gate(self, pod: PodInfo) -> Status:
         return self.frameworks[pod.spec.scheduler_name].pre_enqueue(pod)

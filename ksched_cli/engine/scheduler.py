@@ -89,16 +89,29 @@ class Scheduler(ABC, Generic[Queued]):
         result = engine.group_cycle.attempt([queued.pod for queued in members])
         outcomes = [outcome for _, outcome in result.outcomes]
         if carries_out:
+            for action in result.afterwards:
+                action()
             self._make_room_for_group(result)
         for queued, outcome in zip(members, outcomes, strict=True):
             self._conclude(queued, outcome, noted, carries_out=carries_out)
         for outcome in outcomes:
             self._activate(outcome.activated)
         self.settle()
-        if result.waits and carries_out and self.makes_room_at_once:
+        self._end_group(result)
+        if not self.makes_room_at_once:
+            return
+        # Those of a group that was scheduled without them are tried before anything else.
+        left = result.status is not None and result.status.is_success and not is_retry
+        if left:
+            members = [
+                queued
+                for queued, outcome in zip(members, outcomes, strict=True)
+                if outcome.row is None
+            ]
+        if left or (result.waits and carries_out):
             again = [taken for queued in members if (taken := self._take_again(queued)) is not None]
             if again:
-                self.schedule_group(again, is_retry=True)
+                self.schedule_group(again, is_retry=not left)
 
     def settle(self) -> None:
         """Binds or takes back the waiting pods that are decided, one after the other, and those
@@ -182,6 +195,9 @@ class Scheduler(ABC, Generic[Queued]):
 
     def _begin(self, queued: Queued) -> None:
         """An attempt begins."""
+
+    def _end_group(self, result: GroupResult) -> None:
+        """The attempt of a group has ended, and what follows for its pods is done."""
 
     @abstractmethod
     def _put_back(self, queued: Queued, outcome: Outcome) -> None:

@@ -248,6 +248,19 @@ class SchedulingCycle:
             names = tuple(self.pipeline.snapshot.names[tie] for tie in sorted(ties.tolist()))
         return self.tie_break(ties), best.item(), names, True
 
+    def _rejected(self, evaluation: Evaluation) -> Outcome:
+        """The pod fits nowhere, and nobody is asked to make room."""
+        plugins, pending_plugins = evaluation.rejecting_plugins()
+        record = Attempt(
+            evaluation.pod.key,
+            evaluation.framework.profile.scheduler_name,
+            evaluated=evaluation.statuses.own_count,
+            pre_filter=evaluation.pre_filter,
+            message=evaluation.fit_error(),
+            detail=_detail(evaluation) if self.pipeline.detailed else NO_DETAIL,
+        )
+        return Outcome(record, unschedulable_plugins=plugins, pending_plugins=pending_plugins)
+
     def _no_fit(self, evaluation: Evaluation) -> Outcome:
         """Asks the PostFilter plugins to make room."""
         pipeline, framework = self.pipeline, evaluation.framework
@@ -255,20 +268,8 @@ class SchedulingCycle:
         detail = _detail(evaluation) if pipeline.detailed else NO_DETAIL
         plugins, pending_plugins = evaluation.rejecting_plugins()
         if not framework.has_post_filters:
-            record = Attempt(
-                evaluation.pod.key,
-                framework.profile.scheduler_name,
-                evaluated=evaluated,
-                pre_filter=evaluation.pre_filter,
-                message=evaluation.fit_error(),
-                detail=detail,
-            )
-            return Outcome(
-                record,
-                nomination="" if framework.clears_nomination else None,
-                unschedulable_plugins=plugins,
-                pending_plugins=pending_plugins,
-            )
+            rejected = self._rejected(evaluation)
+            return structs.replace(rejected, nomination="" if framework.clears_nomination else None)
         result, status, preemption = pipeline.post_filter(evaluation)
         preemption = preemption or Preemption()
         record = Attempt(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from msgspec import structs
 
@@ -59,9 +60,13 @@ class Simulation(Engine):
 
     def queue(self) -> Queue:
         """Who waits for a node; the nominations that the state tells of are made."""
-        queue = fill(self.pending(), self.frameworks)
+        queue = fill(self.pending(), self.frameworks, self.queued_groups)
         self.waiting.clock.jump(max((queued.timestamp for queued in queue.queued), default=0.0))
-        for pod in queue.active:
+        nominated = queue.active
+        if self.configuration.release.rules.nominates_gated_pods and queue.held:
+            both = sorted((*queue.queued, *queue.held), key=attrgetter("sequence"))
+            nominated = tuple(queued.pod for queued in both)
+        for pod in nominated:
             if pod.pod.status.nominated_node_name:
                 self.nominator.nominate(pod, pod.pod.status.nominated_node_name)
         return queue
@@ -85,7 +90,7 @@ class Simulation(Engine):
             active = queue.active
             for framework in self.frameworks.values():
                 framework.answer_cache.expect(active)
-        self.scheduler.backlog = Backlog.of(queue, self.frameworks)
+        self.scheduler.backlog = Backlog.of(queue, self.frameworks, self.queued_groups)
         return self.scheduler.steps(MAX_PASSES if self.options.retries else 1)
 
     def record(self) -> RunRecord:

@@ -39,6 +39,8 @@ from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
     ChecksRows,
     ComparesResources,
+    GroupPreemptionPlugin,
+    PlacementFeasiblePlugin,
     PlacementGeneratePlugin,
     PlacementScorePlugin,
     PodGroupPostFilterPlugin,
@@ -71,7 +73,14 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.framework.pod_groups import GroupKey, PlacedPod, Placement, PodGroup
+from ksched_cli.framework.pod_groups import (
+    GroupKey,
+    GroupRoom,
+    PlacedPod,
+    Placement,
+    PodGroup,
+    RejectedGroup,
+)
 from ksched_cli.framework.read_only import ReadOnlyCalls
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.results import Scores, Verdicts
@@ -467,18 +476,37 @@ class PluginCaller:
                 f'running PlacementScore plugins: plugin "{plugin.name}" failed with: {message}'
             ) from error
 
-    def post_filter_group(
+    def preempt_for_group(
         self,
-        plugin: PodGroupPostFilterPlugin,
+        plugin: GroupPreemptionPlugin,
         group: PodGroup,
         pods: Sequence[PodInfo],
         try_group: Callable[[], Status],
     ) -> tuple[Status, tuple[PlacedPod, ...]]:
         """A failure is a status with code Error."""
         try:
-            return plugin.post_filter_group(group, pods, try_group)
+            return plugin.preempt_for_group(group, pods, try_group)
         except FAILURES as error:
             return Status.error(self.log.message(plugin.name, "postFilter", error, *pods)), ()
+
+    def pod_group_post_filter(
+        self, plugin: PodGroupPostFilterPlugin, rejected: RejectedGroup
+    ) -> tuple[Status, GroupRoom]:
+        """A failure is a status with code Error."""
+        try:
+            return plugin.pod_group_post_filter(rejected)
+        except FAILURES as error:
+            message = self.log.message(plugin.name, "podGroupPostFilter", error, *rejected.pods)
+            return Status.error(message), GroupRoom()
+
+    def placement_feasible(
+        self, plugin: PlacementFeasiblePlugin, group: PodGroup, scheduled: int, remaining: int
+    ) -> Status:
+        """A failure is a status with code Error."""
+        try:
+            return plugin.placement_feasible(group, scheduled, remaining)
+        except FAILURES as error:
+            return Status.error(self.log.message(plugin.name, "placementFeasible", error))
 
     # -- points of one shape --------------------------------------------------------------------
 

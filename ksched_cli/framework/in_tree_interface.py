@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.framework.cycle_state import CycleState
     from ksched_cli.framework.nodes import Nodes
-    from ksched_cli.framework.pod_groups import GroupKey, PlacedPod, Placement, PodGroup
+    from ksched_cli.framework.pod_groups import (
+        GroupKey,
+        GroupRoom,
+        PlacedPod,
+        Placement,
+        PodGroup,
+        RejectedGroup,
+    )
     from ksched_cli.framework.results import Verdicts
     from ksched_cli.framework.status import Status
 
@@ -80,6 +87,14 @@ class PlacementGeneratePlugin(Plugin):
         """In order of name; none where the status is no success. parent: the nodes to divide"""
 
 
+class PlacementFeasiblePlugin(Plugin):
+    """Says whether enough pods of a group have a node."""
+
+    @abstractmethod
+    def placement_feasible(self, group: PodGroup, scheduled: int, remaining: int) -> Status:
+        """Wait, while the remaining pods may yet make it so; Unschedulable, where they cannot."""
+
+
 class PlacementScorePlugin(Plugin):
     """Ranks the placements that a group fits in."""
 
@@ -92,12 +107,22 @@ class PlacementScorePlugin(Plugin):
         return scores
 
 
-class PodGroupPostFilterPlugin(Plugin):
-    """Makes room for a group that does not fit. Upstream: PodGroupPostFilterPlugin."""
+class GroupPreemptionPlugin(Plugin):
+    """Makes room for a group that does not fit, in minors whose queue has no groups. Upstream:
+    PodGroupPostFilterPlugin of 1.36."""
 
     @abstractmethod
-    def post_filter_group(
+    def preempt_for_group(
         self, group: PodGroup, pods: Sequence[PodInfo], try_group: Callable[[], Status]
     ) -> tuple[Status, tuple[PlacedPod, ...]]:
         """Whom to evict, where the status is success. try_group: whether the group fits on the
         nodes as they are now; the plugin leaves them as it found them"""
+
+
+class PodGroupPostFilterPlugin(Plugin):
+    """Makes room for a group that does not fit. Upstream: PodGroupPostFilterPlugin."""
+
+    @abstractmethod
+    def pod_group_post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
+        """Whom to evict, where the status is success. The plugin leaves the nodes as it found
+        them."""

@@ -65,6 +65,10 @@ class FilterOperations(Protocol):
         the nodes request. used: see ComparesResources"""
         ...
 
+    def run_on_node_with_nominated_pods(self, state: CycleState, pod: PodInfo, row: int) -> Status:
+        """One node as it stands now, as `run_with_nominated_pods` has it."""
+        ...
+
     def has_extensions(self, state: CycleState) -> bool:
         """Whether any plugin has AddPod and RemovePod called."""
         ...
@@ -91,6 +95,14 @@ class PluginsRunner(Protocol):
 
     @property
     def filtering(self) -> FilterOperations: ...
+
+    def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """The pod is assumed on the node."""
+        ...
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
+        """It is not any more."""
+        ...
 
     def dry_runs(self, pod: PodInfo, factory: Callable[[], R]) -> R | None:
         """Results of dry runs for pods that look the same, of nodes that have not changed since:

@@ -1,12 +1,13 @@
 """Groups of pods that are scheduled together: the PodGroups of a state, and their pods in a run.
 
-Upstream: k8s.io/api/scheduling/v1alpha2 (PodGroup), pkg/scheduler/backend/cache/podgroupstate.go.
+Upstream: k8s.io/api/scheduling/v1alpha2 and v1beta1 (PodGroup),
+pkg/scheduler/backend/cache/podgroupstate.go.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -17,11 +18,14 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import UsageError
-from ksched_cli.framework.status import PluginError
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.status import PluginError, Status
 from ksched_cli.kube.versions import Release
 
 KIND = "PodGroup.scheduling.k8s.io"
-API_VERSION = "scheduling.k8s.io/v1alpha2"
+# Those that a scheduler whose queue has groups reads, and those of the one before it.
+API_VERSIONS = ("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3")
+FORMER_API_VERSIONS = ("scheduling.k8s.io/v1alpha2",)
 
 GroupKey: TypeAlias = tuple[str, str]
 """Namespace and name."""
@@ -43,12 +47,19 @@ class _Constraints(msgspec.Struct, frozen=True):
     topology: tuple[_Topology, ...] = ()
 
 
+class _DisruptionMode(msgspec.Struct, frozen=True):
+    all: dict[str, Any] | None = None
+
+
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    """disruption_mode: a word in the former API"""
+
     scheduling_policy: _Policy = _Policy()
     scheduling_constraints: _Constraints | None = None
-    disruption_mode: str | None = None
+    disruption_mode: str | _DisruptionMode | None = None
     priority: int | None = None
     priority_class_name: str = ""
+    preemption_policy: str = ""
 
 
 class PodGroup(msgspec.Struct, frozen=True):
@@ -58,6 +69,7 @@ class PodGroup(msgspec.Struct, frozen=True):
     priority:  of all its pods together, when they are victims or preempt
     is_indivisible: its pods are evicted together, or not at all
     is_constrained: it has scheduling constraints; topology_key: of the first, or ""
+    preemption_policy: whether it may evict others; "" where it says nothing of that
     """
 
     namespace: str
@@ -67,6 +79,11 @@ class PodGroup(msgspec.Struct, frozen=True):
     is_indivisible: bool = False
     is_constrained: bool = False
     topology_key: str = ""
+    preemption_policy: str = ""
+
+    @property
+    def key(self) -> GroupKey:
+        return self.namespace, self.name
 
 
 # A pod, and the row of the node that it is on.
@@ -78,6 +95,41 @@ class Placement(msgspec.Struct, frozen=True, eq=False):
 
     name: str
     rows: Rows
+
+
+class Assignment(msgspec.Struct, frozen=True, eq=False):
+    """A pod of a group, and the node that it was given in a trial. state: of its attempt there"""
+
+    pod: PodInfo
+    row: int
+    state: CycleState
+
+
+class RejectedGroup(msgspec.Struct, frozen=True, eq=False):
+    """A group that does not fit.
+
+    pods:   those without a node, in the order in which they are tried
+    states: by uid, of those that were tried, of their last attempts
+    try_group: whether the group fits on the nodes as they are now, and where
+    """
+
+    group: PodGroup
+    pods: Sequence[PodInfo]
+    states: Mapping[str, CycleState]
+    try_group: Callable[[], tuple[Status, Sequence[Assignment]]]
+
+
+class GroupRoom(msgspec.Struct, frozen=True):
+    """What makes room for a group.
+
+    victims:     of all its pods, the most important first
+    nominations: by uid, the node of a pod
+    afterwards:  what else is done, whether there is room or not
+    """
+
+    victims: tuple[PlacedPod, ...] = ()
+    nominations: Mapping[str, str] = msgspec.field(default_factory=dict)
+    afterwards: tuple[Callable[[], None], ...] = ()
 
 
 class TrialListing(msgspec.Struct, frozen=True):
@@ -146,6 +198,8 @@ class PodGroups:
     trial:  of the trial under way, or None
     preempts: a group may evict others to fit
     places:   a group may be limited to nodes of one topology domain
+    are_entities: see Rules.queues_groups
+    have_policies: a group says whether it may evict others; else its pods do
     """
 
     def __init__(
@@ -157,11 +211,13 @@ class PodGroups:
     ) -> None:
         """scheduler_names: of the profiles; pods without a node of others are no members. Raises
         UsageError for a PodGroup of another shape."""
-        self.preempts = release.enabled("WorkloadAwarePreemption")
+        self.preempts = release.rules.queues_groups or release.enabled("WorkloadAwarePreemption")
         self.places = release.enabled("TopologyAwareWorkloadScheduling")
+        self.are_entities = release.rules.queues_groups
+        self.have_policies = release.enabled("PodGroupPreemptionPolicy")
         self._snapshot = snapshot
         self._scheduler_names = scheduler_names
-        self.groups = _read_groups(state, self.preempts)
+        self.groups = _read_groups(state, release, self.preempts)
         self.trial: TrialListing | None = None
         self.list_members(state.pods)
         snapshot.subscribe(self)
@@ -170,6 +226,16 @@ class PodGroups:
         """The object of the pod's group, or None."""
         key = group_key(pod.pod)
         return None if key is None else self.groups.get(key)
+
+    def priority_of(self, pod: PodInfo) -> int:
+        """Of the pod as a victim: its group's, where there is one. Upstream: GetPodPriority."""
+        group = self.get(pod)
+        return pod.priority if group is None else group.priority
+
+    @property
+    def have_victims(self) -> bool:
+        """Whether pods of groups are on nodes, and count there as their groups say."""
+        return self.are_entities and any(self._scheduled.values())
 
     def list_members(self, pods: Iterable[Pod]) -> None:
         """These are all pods now; those on nodes are in the snapshot."""
@@ -206,6 +272,16 @@ class PodGroups:
         """The group's pods that are on a node, bound or assumed."""
         return self._scheduled[key] + len(self._elsewhere[key])
 
+    def scheduled_specs(self, key: GroupKey) -> list[PodSpec]:
+        """Of the group's pods that are on a node."""
+        if not self.scheduled_count(key):
+            return []
+        specs = [pod.spec for pod in self._elsewhere[key].values()]
+        members = self._members[key]
+        return specs + [
+            pod.spec for pods in self._snapshot.pods for pod in pods if pod.uid in members
+        ]
+
     def placed_pods(self, key: GroupKey) -> list[PlacedPod]:
         """The group's pods that are on a node. Raises PluginError where one is on a node that is
         not there."""
@@ -240,18 +316,21 @@ class PodGroups:
             self._scheduled[key] += number
 
 
-def _read_groups(state: ClusterState, admits: bool) -> dict[GroupKey, PodGroup]:
+def _read_groups(state: ClusterState, release: Release, admits: bool) -> dict[GroupKey, PodGroup]:
     """admits: priorities are set as the API server sets them, by class"""
     admission = PriorityAdmission(state.priority_classes) if admits else None
+    versions = API_VERSIONS if release.rules.queues_groups else FORMER_API_VERSIONS
     groups = (
-        _read(plain, admission)
+        _read(plain, admission, has_policy=release.enabled("PodGroupPreemptionPolicy"))
         for plain in state.others.get(KIND, ())
-        if plain.get("apiVersion") == API_VERSION
+        if plain.get("apiVersion") in versions
     )
-    return {(group.namespace, group.name): group for group in groups}
+    return {group.key: group for group in groups}
 
 
-def _read(plain: Mapping[str, Any], admission: PriorityAdmission | None) -> PodGroup:
+def _read(
+    plain: Mapping[str, Any], admission: PriorityAdmission | None, *, has_policy: bool
+) -> PodGroup:
     meta = plain.get("metadata") or {}
     namespace, name = meta.get("namespace") or "default", meta.get("name", "")
     try:
@@ -259,19 +338,24 @@ def _read(plain: Mapping[str, Any], admission: PriorityAdmission | None) -> PodG
     except msgspec.ValidationError as error:
         raise UsageError(f"PodGroup {namespace}/{name}: spec: {error}") from None
     gang, constraints = spec.scheduling_policy.gang, spec.scheduling_constraints
-    priority = spec.priority
-    if admission is not None and priority is None:
+    own = PodSpec(
+        priority=spec.priority,
+        priority_class_name=spec.priority_class_name,
+        preemption_policy=spec.preemption_policy,
+    )
+    if admission is not None and (has_policy or spec.priority is None):
         try:
-            pod_spec = PodSpec(priority_class_name=spec.priority_class_name)
-            priority = admission.admit(pod_spec).priority
+            own = admission.admit(own)
         except UnknownPriorityClassError as error:
             raise UsageError(f"PodGroup {namespace}/{name}: {error}") from None
+    mode = spec.disruption_mode
     return PodGroup(
         namespace,
         name,
         None if gang is None else gang.min_count,
-        priority or 0,
-        spec.disruption_mode == "PodGroup",
+        own.priority or 0,
+        mode == "PodGroup" or (isinstance(mode, _DisruptionMode) and mode.all is not None),
         constraints is not None,
         constraints.topology[0].key if constraints is not None and constraints.topology else "",
+        own.preemption_policy if has_policy else "",
     )

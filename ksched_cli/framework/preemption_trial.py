@@ -88,7 +88,8 @@ class PreemptionTrial:
 def ineligible(handle: Handle, pod: PodInfo, filtered: NodeStatuses) -> str:
     """Why the pod may not preempt, or "". Upstream: PodEligibleToPreemptOthers."""
     groups = handle.pod_groups
-    if groups is not None and pod.spec.scheduling_group is not None:
+    are_entities = groups is not None and groups.are_entities
+    if groups is not None and pod.spec.scheduling_group is not None and not are_entities:
         group = groups.get(pod)
         if groups.places and group is None:
             return NO_GROUP
@@ -102,14 +103,19 @@ def ineligible(handle: Handle, pod: PodInfo, filtered: NodeStatuses) -> str:
     row = handle.snapshot.row.get(nominated)
     if row is None or filtered.at(row).code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return ""
+    priority_of = groups.priority_of if groups is not None and are_entities else _priority
     terminating = (
-        other.priority < pod.priority and _is_terminating_by_preemption(other)
+        priority_of(other) < pod.priority and is_terminating_by_preemption(other)
         for other in handle.snapshot.pods[row]
     )
     return TERMINATING if any(terminating) else ""
 
 
-def _is_terminating_by_preemption(pod: PodInfo) -> bool:
+def _priority(pod: PodInfo) -> int:
+    return pod.priority
+
+
+def is_terminating_by_preemption(pod: PodInfo) -> bool:
     """Upstream: podTerminatingByPreemption. The first condition of the type decides."""
     if not pod.pod.deleting:
         return False

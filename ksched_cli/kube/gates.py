@@ -45,7 +45,7 @@ INVISIBLE: frozenset[str] = frozenset(
     }
 )
 
-# By minor: alpha gates of which both sides are implemented in this minor only.
+# By minor: gates that are off by default of which both sides are implemented in this minor only.
 FOLLOWED_IN: Mapping[str, frozenset[str]] = {
     "1.36": frozenset(
         {
@@ -55,7 +55,14 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
             "WorkloadAwarePreemption",
         }
     ),
-    "1.37": frozenset({"DRAFractionalCapacityRange"}),
+    "1.37": frozenset(
+        {
+            "DRAFractionalCapacityRange",
+            "GenericWorkload",
+            "PodGroupPreemptionPolicy",
+            "TopologyAwareWorkloadScheduling",
+        }
+    ),
 }
 
 # Pods are scheduled in groups, of which these objects tell.

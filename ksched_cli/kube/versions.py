@@ -107,6 +107,9 @@ class Rules:
     skips_compatibility_groups: slices whose devices name compatibility groups are passed over
     remembers_distinct_values: distinctAttribute compares with every device; else with the last of
         each request
+    nominates_gated_pods: the nomination of a pod counts that a plugin holds back from the start
+    queues_groups: pod groups are entities of the queue, have plugins of their own that make room,
+        and the API v1beta1; else their pods are queued one by one
     sums_whole_pods: a pod's requests while it is resized are the most of three sums over its
         containers; else the sum of each container's most
     """
@@ -161,6 +164,8 @@ class Rules:
     counts_devices_per_request: bool = True
     skips_compatibility_groups: bool = True
     remembers_distinct_values: bool = True
+    nominates_gated_pods: bool = True
+    queues_groups: bool = True
     sums_whole_pods: bool = True
 
 
@@ -191,6 +196,8 @@ _RULES_1_36 = replace(
     counts_devices_per_request=False,
     skips_compatibility_groups=False,
     remembers_distinct_values=False,
+    nominates_gated_pods=False,
+    queues_groups=False,
     sums_whole_pods=False,
 )
 _RULES_1_35 = replace(

@@ -50,7 +50,10 @@ def _gated(name: str, module: str, points: str, weight: int | None = None) -> Pl
         keys = entry.points
         if name == "GangScheduling" and release.rules.reserves_gangs:
             keys |= {"reserve"}
-        is_enabled = release.enabled(_GATES.get(name, name))
+        gate = _GATES.get(name, name)
+        if name == "GangScheduling" and release.rules.queues_groups:
+            gate = POD_GROUP_GATE
+        is_enabled = release.enabled(gate)
         return replace(entry, points=keys, enabled_by_default=is_enabled)
 
     return replace(_file(name, module, points, weight), variant=variant)

@@ -1,7 +1,8 @@
 """Holds the pods of a gang back until all that it needs are there, and again until all have a node.
 
 Pods of a group are tried together (engine/pod_group_cycle.py); Permit tells there whether enough of
-them fit. Without the feature gates of pod groups, pods belong to no group.
+them fit, or PlacementFeasible, where groups are entities of the queue. Without the feature gates of
+pod groups, pods belong to no group.
 
 Upstream: plugins/gangscheduling/gangscheduling.go.
 """
@@ -15,9 +16,10 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cluster_events import POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.in_tree_interface import PlacementFeasiblePlugin
 from ksched_cli.framework.interface import PermitPlugin, PreEnqueuePlugin, ReservePlugin
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.framework.pod_groups import group_key
+from ksched_cli.framework.pod_groups import PodGroup, group_key
 from ksched_cli.framework.status import SUCCESS, Code, Status
 
 PERMIT_SECONDS = 300.0
@@ -25,10 +27,12 @@ NO_GROUP = 'waiting for pods\'s pod group "{}" to appear in scheduling queue'
 PODS_MISSING = Status.unresolvable(
     "waiting for minCount pods from a gang to appear in scheduling queue"
 )
+NOT_YET = "minCount ({}) is not yet satisfied: {} scheduled, {} remaining"
+NEVER = "minCount ({}) cannot be satisfied: {} scheduled, {} remaining"
 NODES_MISSING = Status(Code.WAIT, ("waiting for minCount pods from a gang to be scheduled",))
 
 
-class GangScheduling(PreEnqueuePlugin, ReservePlugin, PermitPlugin):
+class GangScheduling(PreEnqueuePlugin, ReservePlugin, PermitPlugin, PlacementFeasiblePlugin):
     name = "GangScheduling"
 
     def __init__(self, args: Any, handle: Handle) -> None:
@@ -49,6 +53,13 @@ class GangScheduling(PreEnqueuePlugin, ReservePlugin, PermitPlugin):
         if group.min_count is not None and self._groups.pod_count(key) < group.min_count:
             return PODS_MISSING
         return SUCCESS
+
+    def placement_feasible(self, group: PodGroup, scheduled: int, remaining: int) -> Status:
+        least = 1 if group.min_count is None else group.min_count
+        counts = least, scheduled, remaining
+        if scheduled + remaining < least:
+            return Status.unschedulable(NEVER.format(*counts))
+        return Status(Code.WAIT, (NOT_YET.format(*counts),)) if scheduled < least else SUCCESS
 
     def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         return SUCCESS

@@ -15,7 +15,10 @@ class PrioritySort(SortsByKey):
     name = "PrioritySort"
 
     def __init__(self, args: Any, handle: Handle) -> None:
-        pass
+        groups = handle.pod_groups
+        self._groups = groups if groups is not None and groups.are_entities else None
 
     def key(self, queued: QueuedPod) -> tuple[float, ...]:
-        return (-queued.pod.priority, queued.timestamp)
+        pod = queued.pod
+        priority = pod.priority if self._groups is None else self._groups.priority_of(pod)
+        return (-priority, queued.timestamp)

@@ -85,7 +85,7 @@ func newClusterByHand(ctx context.Context, cfg *config.KubeSchedulerConfiguratio
 	c.reactToClaims()
 	factory := informers.NewSharedInformerFactory(c.client, 0)
 	c.still = map[reflect.Type]*still{}
-	for _, kind := range append([]runtime.Object{&v1.Pod{}, &v1.Node{}}, kinds...) {
+	for _, kind := range slices.Concat([]runtime.Object{&v1.Pod{}, &v1.Node{}}, groupKinds, kinds) {
 		c.still[reflect.TypeOf(kind)] = byHand(factory, kind)
 	}
 	c.podLister = c.still[reflect.TypeFor[*v1.Pod]()].GetIndexer()

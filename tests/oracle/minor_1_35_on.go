@@ -51,7 +51,7 @@ type countedQueue struct {
 	out *outcome
 }
 
-func (q *countedQueue) SchedulingCycle() int64 { return int64(len(q.out.Attempts)) }
+func (q *countedQueue) SchedulingCycle() int64 { return int64(len(q.out.Attempts) - q.out.shared) }
 
 func (r *run) countCycles() {
 	r.sched.SchedulingQueue = &countedQueue{r.sched.SchedulingQueue, r.out}

@@ -39,3 +39,13 @@ func (s *steady) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, 
 
 // orderRescored does nothing: these minors score no node again in a batch.
 func orderRescored(framework.Framework) {}
+
+type queuedEntity = *framework.QueuedPodInfo
+
+// entityOf is what the queue has of a pod.
+func entityOf(c *cluster, pod *v1.Pod) (queuedEntity, bool) {
+	return queued(c.sched.SchedulingQueue, pod)
+}
+
+// inOrderOfArrival leaves pods in their order.
+func inOrderOfArrival(pods []*v1.Pod) []*v1.Pod { return pods }

@@ -1,14 +1,21 @@
-//go:build !from136 || from137
+//go:build !from136
 
 package main
 
 import (
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // These minors have no pod groups, or others that are not followed.
+
+// queuesGroups says whether groups are entities of the queue.
+const queuesGroups = false
+
+// groupKinds are fed to the scheduler by hand.
+var groupKinds []runtime.Object
 
 var groupVersions []schema.GroupVersion
 

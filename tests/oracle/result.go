@@ -12,6 +12,8 @@ type outcome struct {
 	Pending    []string          `json:"pending,omitempty"`
 	Gated      []string          `json:"gated,omitempty"`
 	Evicted    []string          `json:"evicted,omitempty"`
+
+	shared int // attempts that are no cycles of their own
 }
 
 type attempt struct {

@@ -7,7 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	componentversion "k8s.io/component-base/version"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 // version is that of the scheduler, which the build sets.
@@ -69,24 +68,25 @@ func (r *run) enqueue(pods []*v1.Pod, firstProfile string) {
 			joinGroup(r.cluster, pod)
 		}
 	}
-	for _, pod := range pods {
+	var added []*v1.Pod
+	for _, pod := range inOrderOfArrival(pods) {
 		known := r.sched.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName)
 		if pod.Spec.NodeName != "" || finished(pod) || pod.DeletionTimestamp != nil || !known {
 			continue
 		}
 		r.clock.SetTime(pod.CreationTimestamp.Time)
 		addQueued(r.cluster, pod)
-		if info, ok := queued(r.sched.SchedulingQueue, pod); ok && info.Gated() {
+		added = append(added, pod)
+	}
+	less := r.sched.Profiles[firstProfile].QueueSortFunc()
+	infos := map[string]queuedEntity{}
+	for _, pod := range added {
+		if info, ok := entityOf(r.cluster, pod); !ok || info.Gated() {
 			r.out.Gated = append(r.out.Gated, key(pod))
 		} else {
 			r.queue = append(r.queue, key(pod))
+			infos[key(pod)] = info
 		}
-	}
-	less := r.sched.Profiles[firstProfile].QueueSortFunc()
-	infos := map[string]*framework.QueuedPodInfo{}
-	for _, name := range r.queue {
-		pod := r.pod(name)
-		infos[name], _ = queued(r.sched.SchedulingQueue, pod)
 	}
 	slices.SortStableFunc(r.queue, func(a, b string) int {
 		switch {
@@ -152,12 +152,26 @@ func (r *run) gateGroups(pass int, seen map[string]int) {
 	r.queue = slices.DeleteFunc(r.queue, func(name string) bool {
 		pod := r.pod(name)
 		_, placed := r.placed[name]
-		if placed || groupOf(pod) == "" || seen[name] == r.changes || preEnqueued(r.cluster, pod) {
+		if placed || groupOf(pod) == "" || seen[name] == r.changes || r.enters(pod) {
 			return false
 		}
 		r.out.Gated = append(r.out.Gated, name)
 		return true
 	})
+}
+
+// enters says whether the PreEnqueue plugins let a pod of a group into the queue now, or, where the queue has
+// groups, all pods of the group.
+func (r *run) enters(pod *v1.Pod) bool {
+	if !queuesGroups {
+		return preEnqueued(r.cluster, pod)
+	}
+	for _, name := range r.members(key(pod), groupOf(pod)) {
+		if !preEnqueued(r.cluster, r.pod(name)) {
+			return false
+		}
+	}
+	return true
 }
 
 // schedule tries a pod or a group, and once more when preemption made room for it.

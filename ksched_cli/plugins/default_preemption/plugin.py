@@ -20,7 +20,10 @@ from ksched_cli.framework.disruption_budgets import budgets_of
 from ksched_cli.framework.extender import ExtenderError, PreemptionExtender
 from ksched_cli.framework.fit_error import counts_message
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.in_tree_interface import PodGroupPostFilterPlugin
+from ksched_cli.framework.in_tree_interface import (
+    GroupPreemptionPlugin,
+    PodGroupPostFilterPlugin,
+)
 from ksched_cli.framework.interface import (
     PostFilterPlugin,
     PostFilterResult,
@@ -29,7 +32,13 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.plugins_runner import PluginsRunner
-from ksched_cli.framework.pod_groups import PlacedPod, PodGroup
+from ksched_cli.framework.pod_groups import (
+    GroupRoom,
+    PlacedPod,
+    PodGroup,
+    PodGroups,
+    RejectedGroup,
+)
 from ksched_cli.framework.preemption import (
     REQUEST_KEY,
     STATE_KEY,
@@ -52,6 +61,10 @@ from ksched_cli.plugins.default_preemption.choice import (
 from ksched_cli.plugins.default_preemption.column_dry_run import ColumnDryRun
 from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions
 from ksched_cli.plugins.default_preemption.dry_run_columns import DryRunColumns
+from ksched_cli.plugins.default_preemption.group_victims import (
+    EntityDryRun,
+    EntityPreemption,
+)
 from ksched_cli.plugins.default_preemption.lower_pods import pod_columns
 from ksched_cli.plugins.default_preemption.pod_groups import GroupPreemption
 from ksched_cli.plugins.default_preemption.victims import DryRun
@@ -86,7 +99,9 @@ NO_CANDIDATE = "no candidate node for preemption"
 NOT_HELPFUL = Status.unresolvable("Preemption is not helpful for scheduling")
 
 
-class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPlugin):
+class DefaultPreemption(
+    PreEnqueuePlugin, PostFilterPlugin, GroupPreemptionPlugin, PodGroupPostFilterPlugin
+):
     name = "DefaultPreemption"
 
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
@@ -119,12 +134,27 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
             status = Status(status.code, (f"preemption: {status.message}",))
         return result, status
 
-    def post_filter_group(
+    def preempt_for_group(
         self, group: PodGroup, pods: Sequence[PodInfo], try_group: Callable[[], Status]
     ) -> tuple[Status, tuple[PlacedPod, ...]]:
         groups = self._handle.pod_groups
         assert groups is not None, "there are groups"
         return GroupPreemption(self._snapshot, groups, self._budgets).find(group, pods, try_group)
+
+    def pod_group_post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
+        groups = self._handle.pod_groups
+        assert groups is not None, "there are groups"
+        preemption = EntityPreemption(
+            self._snapshot,
+            groups,
+            self._handle.nominator,
+            Disruptions(self._budgets, stops=self._stops),
+            self._framework,
+        )
+        status, room = preemption.find(rejected)
+        if status.message:
+            status = Status(status.code, (f"pod group preemption: {status.message}",))
+        return status, room
 
     def _preempt(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
@@ -184,6 +214,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
         request: PreemptionRequest = state.data.get(REQUEST_KEY, PreemptionRequest())
         share = len(potential) * self._percentage // 100
         num_candidates = min(max(share, self._absolute), len(potential))
+        groups = self._handle.pod_groups
+        if groups is not None and groups.have_victims:
+            return self._search_entities(state, pod, potential, groups, request, num_candidates)
         columns = None if request.detailed else self._cached_results(state, pod)
         search = CandidateSearch(
             columns or self._results(), len(potential) if request.everything else num_candidates
@@ -194,6 +227,32 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
             potential = with_victims
         if len(potential):
             search.run(potential, self._dry_run(state, pod, search.columns, request.detailed))
+        return search
+
+    def _search_entities(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        potential: Rows,
+        groups: PodGroups,
+        request: PreemptionRequest,
+        num_candidates: int,
+    ) -> CandidateSearch:
+        """Where pods of groups are on nodes: some are evicted together, on several nodes."""
+        search = CandidateSearch(
+            self._results(), len(potential) if request.everything else num_candidates
+        )
+        dry_run = EntityDryRun(
+            self._framework.filtering,
+            self._snapshot,
+            groups,
+            state,
+            pod,
+            Disruptions(self._budgets, stops=self._stops),
+            partial(self._explain, pod) if request.detailed else None,
+        )
+        if len(potential):
+            search.run(potential, lambda rows: self._add_each(dry_run, rows, search.columns))
         return search
 
     def _dry_run(
@@ -221,7 +280,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
 
         return run
 
-    def _add_each(self, dry_run: DryRun, rows: Rows, results: DryRunColumns) -> None:
+    def _add_each(self, dry_run: DryRun | EntityDryRun, rows: Rows, results: DryRunColumns) -> None:
         """Where more than resources decides: with the pods really taken off a copy of the nodes."""
         if not len(rows):
             return

@@ -3,6 +3,8 @@
 All pods and groups of lower priority leave; where the group fits then, they come back one by one,
 the most important first, and stay where it still fits.
 
+These are the rules of minors whose queue has no groups; group_victims.py has the others.
+
 Upstream: pkg/scheduler/framework/preemption (podgrouppreemption.go, types.go).
 """
 
@@ -53,13 +55,14 @@ class GroupPreemption(Struct, frozen=True):
     def find(
         self, group: PodGroup, pods: Iterable[PodInfo], try_group: Callable[[], Status]
     ) -> tuple[Status, tuple[PlacedPod, ...]]:
-        """See PodGroupPostFilterPlugin. Upstream: selectVictimsOnDomain."""
+        """See GroupPreemptionPlugin. Upstream: selectVictimsOnDomain."""
         if any(pod.spec.preemption_policy == "Never" for pod in pods):
             return NEVER, ()
         lower = [victim for victim in self._victims() if victim.priority < group.priority]
         if not lower:
             return NO_VICTIMS, ()
-        with self._restored(lower):
+        placed = [pair for victim in lower for pair in victim.pods]
+        with restored(self.snapshot, placed, lambda pod: self.groups.count(pod, -1)):
             for victim in lower:
                 self._remove(victim)
             status = try_group()
@@ -120,23 +123,27 @@ class GroupPreemption(Struct, frozen=True):
         pairs = list(zip(victims, violating, strict=True))
         return [v for v, breaks in pairs if breaks] + [v for v, breaks in pairs if not breaks]
 
-    @contextmanager
-    def _restored(self, victims: Iterable[_Victim]) -> Iterator[None]:
-        """All of them are on their nodes again afterwards, in the order in which they were. A port
-        that two of them have counts as in use as it did before."""
-        placed = [pair for victim in victims for pair in victim.pods]
-        before = {row: list(self.snapshot.pods[row]) for _, row in placed}
-        ports = {row: set(self.snapshot.ports.get(row, ())) for row in before}
-        try:
-            yield
-        finally:
-            for pod, row in placed:
-                if all(other.uid != pod.uid for other in self.snapshot.pods[row]):
-                    self.snapshot.add(pod, row)
-                    self.groups.count(pod, -1)
-            for row, pods in before.items():
-                self.snapshot.pods[row][:] = pods
-                if ports[row]:
-                    self.snapshot.ports[row] = ports[row]
-                else:
-                    self.snapshot.ports.pop(row, None)
+
+@contextmanager
+def restored(
+    snapshot: Snapshot, placed: Sequence[PlacedPod], back: Callable[[PodInfo], None] | None = None
+) -> Iterator[None]:
+    """All of these pods are on their nodes again afterwards, in the order in which they were. A
+    port that two of them have counts as in use as it did before. back: called with each that is
+    put back"""
+    before = {row: list(snapshot.pods[row]) for _, row in placed}
+    ports = {row: set(snapshot.ports.get(row, ())) for row in before}
+    try:
+        yield
+    finally:
+        for pod, row in placed:
+            if all(other.uid != pod.uid for other in snapshot.pods[row]):
+                snapshot.add(pod, row)
+                if back is not None:
+                    back(pod)
+        for row, pods in before.items():
+            snapshot.pods[row][:] = pods
+            if ports[row]:
+                snapshot.ports[row] = ports[row]
+            else:
+                snapshot.ports.pop(row, None)

@@ -13,8 +13,7 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.deferred_actions import defer
 from ksched_cli.framework.device_classes import BackingClasses
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import PostFilterResult, PreFilterResult, Scope
-from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.interface import PreFilterResult, Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
 from ksched_cli.plugins.dynamic_resources.args import DynamicResourcesArgs
@@ -55,15 +54,12 @@ class ExtendedDynamicResources(ScoringDynamicResources):
         claims_state.claims = [*claims_state.claims, claim]
         return None, SUCCESS
 
-    def post_filter(
-        self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
-    ) -> tuple[PostFilterResult | None, Status]:
-        result, status = super().post_filter(state, pod, filtered)
-        extended = read_state(state).extended if STATE_KEY in state.data else None
+    def _give_back(self, state: CycleState, pod: PodInfo) -> Status:
+        status, extended = super()._give_back(state, pod), read_state(state).extended
         if extended is None or not extended.is_stale or status is not self._still_not_schedulable:
-            return result, status
+            return status
         defer(state, partial(self._store.delete, extended.claim))
-        return None, Status.unschedulable("deletion of ResourceClaim completed")
+        return Status.unschedulable("deletion of ResourceClaim completed")
 
     def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         claims_state = read_state(state)

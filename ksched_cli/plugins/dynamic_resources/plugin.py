@@ -28,8 +28,9 @@ from ksched_cli.framework.cluster_events import (
     Registration,
 )
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.deferred_actions import defer
+from ksched_cli.framework.deferred_actions import defer, deferred
 from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.in_tree_interface import PodGroupPostFilterPlugin
 from ksched_cli.framework.interface import (
     Explains,
     FilterPlugin,
@@ -45,6 +46,7 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.pod_groups import GroupRoom, RejectedGroup
 from ksched_cli.framework.resource_claims import ClaimError, ClaimStore
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
 STATE_KEY = "DynamicResources"
 CLAIM_UNREACHABLE = Status.unresolvable("resourceclaim not available on the node")
 SILENT = Status.unschedulable()
+GAVE_CLAIMS_BACK = Status.unschedulable("deallocation and deletion of ResourceClaims completed")
 NOTHING_TO_DEALLOCATE = Status.unschedulable("no new claims to deallocate")
 STILL_NOT_SCHEDULABLE = Status.unschedulable("still not schedulable")
 NANOSECONDS = 1e9
@@ -104,6 +107,7 @@ class DynamicResources(
     PreFilterPlugin,
     FilterPlugin,
     PostFilterPlugin,
+    PodGroupPostFilterPlugin,
     ReservePlugin,
     PreBindPlugin,
     SignPlugin,
@@ -234,17 +238,37 @@ class DynamicResources(
         if STATE_KEY not in state.data:
             # Another plugin's PreFilter ended the attempt before this plugin's ran.
             return None, Status.error("not found")
+        return None, self._give_back(state, pod)
+
+    def pod_group_post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
+        """Every pod gives a claim back that it cannot use."""
+        groups = self._handle.pod_groups
+        if groups is not None and groups.places and rejected.group.is_constrained:
+            return SILENT, GroupRoom()
+        afterwards: list[Callable[[], None]] = []
+        states = ((pod, rejected.states.get(pod.uid)) for pod in rejected.pods)
+        asked = [(pod, state) for pod, state in states if state and STATE_KEY in state.data]
+        if not asked:
+            # No pod came as far as this plugin's PreFilter.
+            return Status.error("not found"), GroupRoom()
+        for pod, state in asked:
+            self._give_back(state, pod)
+            afterwards += deferred(state)
+        return GAVE_CLAIMS_BACK, GroupRoom(afterwards=tuple(afterwards))
+
+    def _give_back(self, state: CycleState, pod: PodInfo) -> Status:
+        """Upstream: deallocateOrDeletePodClaims."""
         claims_state = read_state(state)
         if not claims_state.claims:
-            return None, self._nothing_to_deallocate
+            return self._nothing_to_deallocate
         # Upstream iterates over a map here, in random order.
         for index in sorted(claims_state.unavailable):
             claim = claims_state.claims[index]
             users = claim.status.reserved_for
             if not users or (len(users) == 1 and users[0].uid == pod.uid):
                 defer(state, partial(self._store.write, deallocated(claim)))
-                return None, Status.unschedulable("deallocation of ResourceClaim completed")
-        return None, self._still_not_schedulable
+                return Status.unschedulable("deallocation of ResourceClaim completed")
+        return self._still_not_schedulable
 
     # -- Reserve, PreBind -------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from generate import (
     spread,
     taints,
     volumes,
+    workloads,
 )
 from generate.world import Draft, Draw, Object
 
@@ -56,6 +57,7 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "gated": gated.generate,
     "gates": gates.generate,
     "podgroups": podgroups.generate,
+    "workloads": workloads.generate,
     "replay": replay.generate,
     "replay_groups": replay.generate_groups,
     "replay_extenders": extenders.generate_replay,

@@ -92,7 +92,7 @@ def generate(draw: Draw) -> Draft:
         preempt.add_budgets(world)
     preempt.add_solo(world)
     features = [amounts, sometimes(0.7, member)]
-    features += [feature for probability, feature in _FEATURES if draw.maybe(probability)]
+    features += [feature for probability, feature in FEATURES if draw.maybe(probability)]
     if draw.maybe(0.2):
         features += [sometimes(0.3, draw.pick(AFFINITY)) for _ in range(3)]
     world.add_pods(draw.randint(0, 8), draw.randint(2, 12), *features)
@@ -105,7 +105,7 @@ def generate(draw: Draw) -> Draft:
 
 
 # How many clusters have them, and what they add to their pods.
-_FEATURES: tuple[tuple[float, Feature], ...] = (
+FEATURES: tuple[tuple[float, Feature], ...] = (
     (0.5, priority),
     (0.3, sometimes(0.3, preempt.host_port)),
     (0.3, sometimes(0.3, preempt.spread)),

@@ -1,0 +1,262 @@
+"""Victims in minors where pod groups are entities of the queue: a pod, or the pods of a group that
+are evicted together, on whatever nodes they are.
+
+EntityPreemption makes room for a group anywhere in the cluster: all victims leave, the group is
+tried, and they come back one by one where its pods still fit on the nodes that they were given.
+EntityDryRun makes room for a pod on one node.
+
+Upstream: pkg/scheduler/framework/preemption (podgrouppreemption.go, types.go, util.go),
+plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+
+from msgspec import Struct
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.plugins_runner import FilterOperations, PluginsRunner
+from ksched_cli.framework.pod_groups import (
+    Assignment,
+    GroupKey,
+    GroupRoom,
+    PlacedPod,
+    PodGroups,
+    RejectedGroup,
+    group_key,
+)
+from ksched_cli.framework.preemption import Victims
+from ksched_cli.framework.preemption_trial import is_terminating_by_preemption
+from ksched_cli.framework.status import SUCCESS, Code, PluginError, Rejection, Status
+from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions
+from ksched_cli.plugins.default_preemption.importance import start_time
+from ksched_cli.plugins.default_preemption.pod_groups import NEVER, NO_VICTIMS, restored
+from ksched_cli.plugins.default_preemption.victims import NO_VICTIMS as NO_VICTIMS_ON_NODE
+from ksched_cli.plugins.default_preemption.victims import no_victim
+
+ONGOING = Status(Code.SUCCESS, ("ongoing preemption on nominated nodes",))
+SUCCEEDED = "found a placement for podgroup, preempting {} victims"
+
+
+class Entity(Struct, frozen=True, eq=False):
+    """What is evicted together. is_grouped: it is a group, or a pod of one"""
+
+    pods: tuple[PlacedPod, ...]
+    priority: int
+    is_grouped: bool
+
+    @property
+    def importance(self) -> tuple[int, bool, int, str]:
+        """To sort by: the most important first. Upstream: MoreImportantVictim."""
+        earliest = min(start_time(pod) for pod, _ in self.pods)
+        return -self.priority, not self.is_grouped, -len(self.pods), earliest
+
+
+def entities_on(groups: PodGroups, snapshot: Snapshot, rows: Iterable[int]) -> list[Entity]:
+    """Of the pods of some nodes, in their order there. Raises PluginError where a pod of a group
+    that is evicted together is on a node that is not there. Upstream: getCrossNodesVictims."""
+    entities: list[Entity] = []
+    listed: set[GroupKey] = set()
+    for row in rows:
+        for pod in snapshot.pods[row]:
+            group, key = groups.get(pod), group_key(pod.pod)
+            if group is None or not group.is_indivisible:
+                entities.append(Entity(((pod, row),), groups.priority_of(pod), key is not None))
+            elif group.key not in listed:
+                listed.add(group.key)
+                pods = tuple(groups.placed_pods(group.key))
+                entities.append(Entity(pods, group.priority, True))
+    return entities
+
+
+def in_order_of_budgets(
+    entities: Sequence[Entity], disruptions: Disruptions
+) -> tuple[list[Entity], dict[int, int]]:
+    """Those first whose eviction violates disruption budgets; and, by identity, how many pods of
+    each do. Upstream: FilterVictimsWithPDBViolation."""
+    violating = disruptions.pdb_violated_by([pod for each in entities for pod, _ in each.pods])
+    counts = {id(each): sum(pod.uid in violating for pod, _ in each.pods) for each in entities}
+    ordered = sorted(entities, key=lambda each: not counts[id(each)])
+    return ordered, counts
+
+
+class EntityPreemption(Struct, frozen=True):
+    """Finds the victims of a group."""
+
+    snapshot: Snapshot
+    groups: PodGroups
+    nominator: Nominator
+    disruptions: Disruptions
+    framework: PluginsRunner
+
+    def find(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
+        """Upstream: Preempt, selectVictimsOnDomain."""
+        priority = rejected.group.priority
+        if self._never_preempts(rejected):
+            return NEVER, GroupRoom()
+        nominations = {pod.uid: self.nominator.node_of(pod) for pod in rejected.pods}
+        if self._is_ongoing(set(nominations.values()), priority):
+            return ONGOING, GroupRoom(nominations=nominations)
+        everything = entities_on(self.groups, self.snapshot, self.snapshot.order.tolist())
+        lower = [entity for entity in everything if entity.priority < priority]
+        if not lower:
+            return NO_VICTIMS, GroupRoom()
+        with restored(self.snapshot, [placed for entity in lower for placed in entity.pods]):
+            for entity in lower:
+                self._remove(entity, ())
+            status, assignments = rejected.try_group()
+            if not status.is_success:
+                return status, GroupRoom()
+            lower.sort(key=lambda entity: entity.importance)
+            ordered, _ = in_order_of_budgets(lower, self.disruptions)
+            evicted = [entity for entity in ordered if not self._fits(entity, assignments)]
+        evicted.sort(key=lambda entity: entity.importance)
+        victims = tuple(placed for entity in evicted for placed in entity.pods)
+        names = self.snapshot.names
+        nominations = {each.pod.uid: names[each.row] for each in assignments}
+        message = SUCCEEDED.format(len(victims))
+        return Status(Code.SUCCESS, (message,)), GroupRoom(victims, nominations)
+
+    def _never_preempts(self, rejected: RejectedGroup) -> bool:
+        """Upstream: resolvePreemptionPolicy."""
+        if self.groups.have_policies:
+            return rejected.group.preemption_policy == "Never"
+        return any(pod.spec.preemption_policy == "Never" for pod in rejected.pods)
+
+    def _is_ongoing(self, nodes: set[str], priority: int) -> bool:
+        """Whether victims are leaving a node that a pod of the group is nominated to."""
+        rows = [row for name in nodes if (row := self.snapshot.row.get(name)) is not None]
+        return any(
+            self.groups.priority_of(pod) < priority and is_terminating_by_preemption(pod)
+            for row in rows
+            for pod in self.snapshot.pods[row]
+        )
+
+    def _fits(self, entity: Entity, assignments: Sequence[Assignment]) -> bool:
+        """Whether the group's pods fit where they are with the entity there; it stays then. The
+        pods come one after the other, as in the trial that their states are of."""
+        filtering = self.framework.filtering
+        for pod, row in entity.pods:
+            self.snapshot.add(pod, row)
+            for each in assignments:
+                node = NodeInfo(self.snapshot, row)
+                _check(filtering.run_add_pod(each.state, each.pod, pod, node))
+        with ExitStack() as assumed:
+            for each in assignments:
+                fits = filtering.run_on_node_with_nominated_pods(each.state, each.pod, each.row)
+                if not fits.is_success:
+                    self._remove(entity, assignments)
+                    return False
+                node = NodeInfo(self.snapshot, each.row)
+                self.snapshot.add(each.pod, each.row)
+                self.framework.reserve(each.state, each.pod, node)
+                assumed.callback(self.snapshot.remove, each.pod, each.row)
+                assumed.callback(self.framework.unreserve, each.state, each.pod, node)
+        return True
+
+    def _remove(self, entity: Entity, assignments: Sequence[Assignment]) -> None:
+        for pod, row in entity.pods:
+            self.snapshot.remove(pod, row)
+            for each in assignments:
+                node = NodeInfo(self.snapshot, row)
+                _check(self.framework.filtering.run_remove_pod(each.state, each.pod, pod, node))
+
+
+class EntityDryRun(Struct, frozen=True):
+    """Selects one pod's victims on nodes. explain: see DryRun"""
+
+    filtering: FilterOperations
+    snapshot: Snapshot
+    groups: PodGroups
+    state: CycleState
+    pod: PodInfo
+    disruptions: Disruptions
+    explain: Callable[[str, CycleState, NodeInfo], tuple[str, ...]] | None = None
+
+    def victims_on(self, rows: Rows) -> list[Victims | Rejection]:
+        """Per row, the victims, or why there are none."""
+        return [self._select(row) for row in rows.tolist()]
+
+    def _select(self, row: int) -> Victims | Rejection:
+        try:
+            entities = entities_on(self.groups, self.snapshot, [row])
+            lower = [entity for entity in entities if entity.priority < self.pod.priority]
+            return _NodeSelection(self, row).select(lower) if lower else NO_VICTIMS_ON_NODE
+        except PluginError as error:
+            return Rejection(Status.error(str(error)))
+
+
+class _NodeSelection:
+    """The selection on one node. Upstream: SelectVictimsOnNode.
+
+    reasons: by uid, why a victim may not stay
+    """
+
+    def __init__(self, run: EntityDryRun, row: int) -> None:
+        self.run = run
+        self.row = row
+        self.fork = run.snapshot.fork([row])
+        self.state = run.state.clone()
+        self.node = NodeInfo(self.fork, row)
+        self.reasons: dict[str, Rejection] = {}
+
+    def select(self, lower: list[Entity]) -> Victims | Rejection:
+        for entity in lower:
+            self._move(entity, is_back=False)
+        rejection = self._rejection()
+        if rejection is not None:
+            return rejection
+        lower.sort(key=lambda entity: entity.importance)
+        ordered, violations = in_order_of_budgets(lower, self.run.disruptions)
+        spared = [entity for entity in ordered if self._fits(entity)]
+        evicted = [entity for entity in ordered if entity not in spared]
+        if not evicted:
+            return no_victim(self.node.name)
+        if any(violations.values()) and not all(violations.values()):
+            evicted.sort(key=lambda entity: entity.importance)
+        victims = tuple(pod for entity in evicted for pod, _ in entity.pods)
+        count = sum(violations[id(entity)] for entity in evicted)
+        if self.run.explain is None:
+            return Victims(victims, count)
+        kept = tuple(pod for entity in spared for pod, _ in entity.pods)
+        return Victims(victims, count, kept, self.reasons)
+
+    def _fits(self, entity: Entity) -> bool:
+        """Whether the pod fits with the entity there; it stays then."""
+        self._move(entity, is_back=True)
+        rejection = self._rejection()
+        if rejection is None:
+            return True
+        self._move(entity, is_back=False)
+        self.reasons |= {pod.uid: rejection for pod, _ in entity.pods}
+        return False
+
+    def _move(self, entity: Entity, *, is_back: bool) -> None:
+        """Only this node changes; plugins hear of the pods on the others."""
+        filtering, fork = self.run.filtering, self.fork
+        for pod, row in entity.pods:
+            at = self.node if row == self.row else NodeInfo(self.run.snapshot, row)
+            if row == self.row:
+                (fork.add if is_back else fork.remove)(pod, row)
+            extension = filtering.run_add_pod if is_back else filtering.run_remove_pod
+            _check(extension(self.state, self.run.pod, pod, at))
+
+    def _rejection(self) -> Rejection | None:
+        run, nodes = self.run, Nodes.of(self.node)
+        verdicts = run.filtering.run_with_nominated_pods(self.state, run.pod, nodes)
+        status = verdicts.statuses[verdicts.ids[0]]
+        if status.is_success:
+            return None
+        details = run.explain(status.plugin, self.state, self.node) if run.explain else ()
+        return Rejection(status, details)
+
+
+def _check(status: Status) -> None:
+    if status is not SUCCESS and not status.is_success:
+        raise PluginError(status.message)

@@ -1,0 +1,85 @@
+"""Pods of groups that are entities of the queue: PodGroups of scheduling.k8s.io/v1beta1."""
+
+from generate import podgroups, preempt
+from generate.world import (
+    HOST,
+    ZONE,
+    Draft,
+    Draw,
+    Feature,
+    Object,
+    World,
+    configuration,
+    sometimes,
+)
+
+GATES = "GenericWorkload=true"
+PLACEMENT = "TopologyAwareWorkloadScheduling=true"
+POLICY = "PodGroupPreemptionPolicy=true"
+
+
+def add_groups(world: World) -> None:
+    draw = world.draw
+    for name in podgroups.NAMES:
+        if draw.maybe(0.1):
+            continue  # its pods wait for it
+        policy: Object = {"basic": {}}
+        if draw.maybe(0.75):
+            policy = {"gang": {"minCount": draw.pick((1, 2, 2, 3, 3, 4))}}
+        group: Object = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup"}
+        group["metadata"] = {"name": name, "namespace": "default", "uid": f"group-{name}"}
+        group["spec"] = {"schedulingPolicy": policy, "priority": draw.pick((-1, 0, 3, 10, 10))}
+        if draw.maybe(0.5):
+            group["spec"]["disruptionMode"] = {draw.pick(("single", "all", "all")): {}}
+        if draw.maybe(0.1):
+            group["spec"]["preemptionPolicy"] = draw.pick(("Never", "PreemptLowerPriority"))
+        if draw.maybe(0.4):
+            keys = [draw.pick((ZONE, ZONE, HOST, "rack"))] if draw.maybe(0.9) else []
+            group["spec"]["schedulingConstraints"] = {"topology": [{"key": key} for key in keys]}
+        world.others.append(group)
+
+
+def member(world: World, pod: Object) -> None:
+    """Of the group's priority, as the scheduler wants it."""
+    name = world.draw.pick(podgroups.NAMES)
+    pod["spec"]["schedulingGroup"] = {"podGroupName": name}
+    groups = (each for each in world.others if each["kind"] == "PodGroup")
+    for group in groups:
+        if group["metadata"]["name"] == name and world.draw.maybe(0.98):
+            pod["spec"]["priority"] = group["spec"]["priority"]
+            policy = group["spec"].get("preemptionPolicy")
+            if policy is not None:
+                pod["spec"]["preemptionPolicy"] = policy
+
+
+def generate(draw: Draw) -> Draft:
+    world = World(draw)
+    preempt.add_classes(world)
+    world.add_nodes(1, 6)
+    preempt.full_nodes(world)
+    add_groups(world)
+    if draw.maybe(0.3):
+        preempt.add_budgets(world)
+    preempt.add_solo(world)
+    features: list[Feature] = [podgroups.amounts]
+    features += [feature for probability, feature in podgroups.FEATURES if draw.maybe(probability)]
+    if draw.maybe(0.2):
+        features += [sometimes(0.3, draw.pick(podgroups.AFFINITY)) for _ in range(3)]
+    features.append(sometimes(0.7, member))
+    world.add_pods(draw.randint(0, 8), draw.randint(2, 12), *features)
+    podgroups.begin_apart(world)
+    draft = world.draft(_config(draw))
+    draft.gates = GATES
+    draft.gates += "".join(f",{gate}" for gate in (PLACEMENT, POLICY) if draw.maybe(0.4))
+    return draft
+
+
+def _config(draw: Draw) -> Object | None:
+    if draw.maybe(0.7):
+        return None
+    profile: Object = {"schedulerName": "default-scheduler"}
+    if draw.maybe(0.5):
+        profile["plugins"] = {"multiPoint": {"disabled": [{"name": "GangScheduling"}]}}
+    if draw.maybe(0.4):
+        profile["plugins"] = {"podGroupPostFilter": {"disabled": [{"name": "*"}]}}
+    return configuration(profile, percentageOfNodesToScore=draw.pick((0, 50)))
