@@ -103,13 +103,10 @@ class Scheduler(ABC, Generic[Queued]):
         # Those of a group that was scheduled without them are tried before anything else.
         left = result.status is not None and result.status.is_success and not is_retry
         if left:
-            members = [
-                queued
-                for queued, outcome in zip(members, outcomes, strict=True)
-                if outcome.row is None
-            ]
-        if left or (result.waits and carries_out):
-            again = [taken for queued in members if (taken := self._take_again(queued)) is not None]
+            pairs = zip(members, outcomes, strict=True)
+            members = [queued for queued, outcome in pairs if outcome.row is None]
+        if (left and members) or (result.waits and carries_out):
+            again = self._take_group_again(members)
             if again:
                 self.schedule_group(again, is_retry=not left)
 
@@ -221,6 +218,10 @@ class Scheduler(ABC, Generic[Queued]):
     @abstractmethod
     def _delete(self, victim: PodInfo, node: str, preemptor: PodInfo) -> None:
         """A pod on a node is a victim of preemption."""
+
+    def _take_group_again(self, members: Sequence[Queued]) -> list[Queued]:
+        """Those of them that are to be tried again at once."""
+        return [taken for queued in members if (taken := self._take_again(queued)) is not None]
 
     @abstractmethod
     def _take_again(self, queued: Queued) -> Queued | None:

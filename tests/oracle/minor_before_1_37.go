@@ -49,3 +49,6 @@ func entityOf(c *cluster, pod *v1.Pod) (queuedEntity, bool) {
 
 // inOrderOfArrival leaves pods in their order.
 func inOrderOfArrival(pods []*v1.Pod) []*v1.Pod { return pods }
+
+// incomplete are the pods of groups that have no object, where the queue has groups.
+func incomplete(internalqueue.SchedulingQueue) []string { return nil }

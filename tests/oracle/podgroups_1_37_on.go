@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
@@ -148,4 +149,9 @@ func (g *groupCycle) RunPodGroupPostFilterPlugins(ctx context.Context, state *fr
 	result, status := g.Framework.RunPodGroupPostFilterPlugins(ctx, state, group, schedule)
 	g.waiting = status.IsSuccess()
 	return result, status
+}
+
+// incomplete are the pods of groups that have no object.
+func incomplete(queue internalqueue.SchedulingQueue) []string {
+	return keys(queue.(*internalqueue.PriorityQueue).IncompletePodGroupPodsPods())
 }

@@ -229,8 +229,9 @@ func (r *replay) tellQueues() {
 	queues := &r.result.Queues
 	queues.Active, queues.Backoff = keys(queue.PodsInActiveQ()), keys(queue.PodsInBackoffQ())
 	queues.Unschedulable, queues.Gated = []string{}, []string{}
+	queues.Gated = append(queues.Gated, incomplete(queue)...)
 	for _, pod := range queue.UnschedulablePods() {
-		if info, ok := queued(queue, pod); ok && info.Gated() {
+		if info, ok := entityOf(r.cluster, pod); ok && info.Gated() {
 			queues.Gated = append(queues.Gated, key(pod))
 		} else {
 			queues.Unschedulable = append(queues.Unschedulable, key(pod))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 	_ "unsafe" // for go:linkname
@@ -34,7 +35,8 @@ func (c *orderClock) Now() time.Time {
 	callers := make([]uintptr, 1)
 	runtime.Callers(2, callers)
 	frame, _ := runtime.CallersFrames(callers).Next()
-	if !strings.HasSuffix(frame.Function, ".newQueuedPodInfo") && !strings.HasSuffix(frame.Function, addsUnschedulable) {
+	isStamp := func(method string) bool { return strings.HasSuffix(frame.Function, method) }
+	if !slices.ContainsFunc([]string{".newQueuedPodInfo", addsUnschedulable, ".AddAttemptedPodGroupIfNeeded"}, isStamp) {
 		return c.FakeClock.Now()
 	}
 	c.stamps++

@@ -205,9 +205,9 @@ func (r *replay) poppable() bool {
 		return false
 	}
 	for _, pod := range queue.PodsInBackoffQ() {
-		// Pods that came back because of an error wait in a queue of their own, to its end.
+		// Pods that came back because of an error wait in a queue of their own, to its end; so do groups.
 		info, ok := queued(queue, pod)
-		if ok && info.UnschedulablePlugins.Len()+info.PendingPlugins.Len() > 0 {
+		if ok && info.UnschedulablePlugins.Len()+info.PendingPlugins.Len() > 0 && !(queuesGroups && groupOf(pod) != "") {
 			return true
 		}
 	}

@@ -5,6 +5,8 @@ Upstream: pkg/scheduler/backend/queue/backoff_queue.go.
 
 from __future__ import annotations
 
+from math import sqrt
+
 from msgspec import Struct
 
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
@@ -30,13 +32,16 @@ class Backoff(Struct, frozen=True):
         if not self.maximum or not count:
             return NO_BACKOFF
         if queued.backoff_expiration is None:
-            queued.backoff_expiration = self.align(queued.timestamp + self._duration(count))
+            duration = self._duration(count, queued.size)
+            queued.backoff_expiration = self.align(queued.timestamp + duration)
         return queued.backoff_expiration
 
-    def _duration(self, count: int) -> int:
+    def _duration(self, count: int, size: int = 1) -> int:
+        """size: of a group, which waits longer in the end"""
         shift = min(count - 1, _MAX_SHIFT)
-        if self.initial > self.maximum >> shift:
-            return self.maximum
+        maximum = self.maximum if size == 1 else int(self.maximum * sqrt(size))
+        if self.initial > maximum >> shift:
+            return maximum
         return self.initial << shift
 
     def longest_after(self) -> int:

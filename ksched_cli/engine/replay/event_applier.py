@@ -37,6 +37,7 @@ from ksched_cli.framework.cluster_events import (
     pod_events,
 )
 from ksched_cli.framework.device_taint_rules import GATE, with_taint_rules
+from ksched_cli.kube.gates import POD_GROUP_GATE
 from ksched_cli.scenario.change import Change, apply_changes
 from ksched_cli.scenario.objects import (
     custom_objects_of,
@@ -147,7 +148,9 @@ class EventApplier:
             nominator = self.cluster.engine.nominator
             nominator.nominate(pod, pod.pod.status.nominated_node_name)
         self.queue.add(pod)
-        if self.cluster.configuration.release.enabled("GangScheduling"):
+        release = self.cluster.configuration.release
+        gate = POD_GROUP_GATE if release.rules.queues_groups else "GangScheduling"
+        if release.enabled(gate):
             self.queue.move(UNSCHEDULED_POD_ADD, None, pod)
 
     def arrive(self, pod: Pod, runs_for: int | None) -> None:

@@ -62,6 +62,11 @@ class QueuedPodInfo:
     entry: int = 0
 
     @property
+    def size(self) -> int:
+        """How many pods it stands for in the queue's sense."""
+        return 1
+
+    @property
     def gated(self) -> bool:
         return bool(self.gating_plugin)
 

@@ -125,6 +125,7 @@ class Replay:
             self.clock,
             self.log.note_rejections,
             has_groups=engine.pod_groups is not None,
+            groups=engine.queued_groups,
         )
         self.scheduler = ReplayScheduler(
             self.cluster,
@@ -265,7 +266,8 @@ class Replay:
         """What is left of the pods without a node goes into their records."""
         for queued in chain(self.queue, self.scheduler.waiting.values()):
             record = self.log.live[queued.pod.key]
-            record.outcome = PodOutcome.GATED if queued.gated else PodOutcome.PENDING
+            is_held = self.queue.is_held(queued)
+            record.outcome = PodOutcome.GATED if is_held else PodOutcome.PENDING
 
     def pending(self) -> list[str]:
         """The pods that stay pending, by name; gated ones do not count."""
@@ -288,7 +290,7 @@ class Replay:
     def is_resumable(self) -> bool:
         """Whether a checkpoint holds all of it, between two instants: no pod waits in Permit, and
         the next attempt takes no node of the last one's ranking."""
-        return not (self.scheduler.waiting or self.cluster.has_ranking)
+        return not (self.scheduler.waiting or self.cluster.has_ranking or self.queue.has_entities)
 
     def places(self) -> dict[str, list[str]]:
         """Where the pods without a node are: by place, their keys in order."""
@@ -300,6 +302,7 @@ class Replay:
         return {
             "active": keys(Place.ACTIVE),
             "backoff": keys(Place.BACKOFF, Place.ERROR_BACKOFF),
-            "unschedulable": [queued.pod.key for queued in held if not queued.gated],
-            "gated": [queued.pod.key for queued in held if queued.gated],
+            "unschedulable": [each.pod.key for each in held if not self.queue.is_held(each)],
+            "gated": [each.pod.key for each in held if self.queue.is_held(each)]
+            + self.queue.incomplete,
         }

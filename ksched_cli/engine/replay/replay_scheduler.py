@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from msgspec import structs
 
@@ -17,12 +17,14 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.base import ObjectMeta
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.binding_cycle import Outcome
+from ksched_cli.engine.pod_group_cycle import GroupResult
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.replay.ends import End, Ends
 from ksched_cli.engine.replay.equivalence_class import EquivalenceClass
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.pod_log import PodLog
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
+from ksched_cli.engine.replay.queued_pod_group import QueuedPodGroupInfo
 from ksched_cli.engine.replay.records import (
     PodOutcome,
     PodRecord,
@@ -39,7 +41,7 @@ from ksched_cli.framework.cluster_events import (
     RESOURCE_CLAIM_UPDATE,
 )
 from ksched_cli.framework.pod_groups import group_key
-from ksched_cli.framework.status import Code, Status
+from ksched_cli.framework.status import SUCCESS, Code, Status
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.pods import pending_pod
 
@@ -96,13 +98,19 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         self.victims: set[str] = set()
         self.recreation = Recreation.GONE
         self.arrive: Callable[[Pod, int | None], None] | None = None
+        # The group that is tried, where it is an entity of the queue, and what the queue has yet
+        # to hear of its pods.
+        self._group: QueuedPodGroupInfo | None = None
+        self._unheard: list[Callable[[], None]] = []
 
     def try_next(self) -> bool:
         """Whether there was a pod to try."""
         queued = self.queue.pop()
         if queued is None:
             return False
-        if self.is_grouped(queued.pod):
+        if isinstance(queued, QueuedPodGroupInfo):
+            self._try_entity(queued)
+        elif self.is_grouped(queued.pod):
             self._try_group(queued)
         elif queued.pod.pod.deleting:
             self.queue.done(queued.pod.uid)
@@ -122,15 +130,48 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
                 self.queue.done(queued.pod.uid)
         members = [queued for queued in members if not queued.pod.pod.deleting]
         members.sort(key=_group_order)
+        if members:
+            self._schedule_with_names(members)
+
+    def _schedule_with_names(self, members: Sequence[QueuedPodInfo]) -> None:
         if not self.makes_room_at_once:
             self.engine.nominator.stand_ins = {
                 queued.pod.uid: self._name_of(queued.pod)
                 for queued in members
                 if self.engine.nominator.node_of(queued.pod)
             }
-        if members:
-            self.schedule_group(members)
+        self.schedule_group(members)
         self.engine.nominator.stand_ins = {}
+
+    def _try_entity(self, group: QueuedPodGroupInfo) -> None:
+        """A group that the queue gave."""
+        members = [queued for queued in group.members if not queued.pod.pod.deleting]
+        for queued in group.members:
+            if queued.pod.pod.deleting:
+                self.queue.done(queued.pod.uid)
+        self._group = group
+        if members:
+            self._schedule_with_names(members)
+        else:
+            self.queue.end_group(group, SUCCESS)
+
+    def _end_group(self, result: GroupResult) -> None:
+        """The queue has the group back before it hears of the pods that were bound, and before the
+        API server tells of the new conditions of the others."""
+        if self._group is None or result.status is None:
+            return
+        group, self._group = self._group, None
+        self.queue.end_group(group, result.status)
+        heard, self._unheard = self._unheard, []
+        for tell in heard:
+            tell()
+
+    def _tell(self, tell: Callable[[], None]) -> None:
+        """The queue hears of it at once, or when the group under way is back."""
+        if self._group is None:
+            tell()
+        else:
+            self._unheard.append(tell)
 
     def _name_of(self, pod: PodInfo) -> PodInfo:
         """What the queue tells of a nominated pod that is not in it. Upstream:
@@ -142,6 +183,15 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
     def _begin(self, queued: QueuedPodInfo) -> None:
         self.log.try_pod(queued.pod, self.clock.now)
         self.cluster.start(queued.pod, self.clock.text)
+
+    def _take_group_again(self, members: Sequence[QueuedPodInfo]) -> list[QueuedPodInfo]:
+        group = self.queue.group_of(members[0])
+        if group is None:
+            return super()._take_group_again(members)
+        if group.gated:
+            return []
+        self._group = self.queue.pop_group(group)
+        return list(group.members)
 
     def _take_again(self, queued: QueuedPodInfo) -> QueuedPodInfo | None:
         return self.queue.pop_pod(queued.pod.key)
@@ -171,6 +221,10 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             end = End(now + record.runs_for, pod.key, PodOutcome.ENDED)
             self.ends.schedule(pod.uid, end)
         self._trace(outcome, "scheduled")
+        self._tell(partial(self._hear_of_binding, before, pod))
+
+    def _hear_of_binding(self, before: Pod, pod: PodInfo) -> None:
+        """before: without its node"""
         self._hear_of_claims()
         self.queue.done(pod.uid)
         self.queue.move(ASSIGNED_POD_ADD, None, pod)
@@ -205,7 +259,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             self.queue.set_aside(queued, message)
         self._hear_of_claims()
         if has_news:
-            self.queue.update_status(pod.key)
+            self._tell(partial(self.queue.update_status, pod.key))
 
     def _after_failure(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
         if _was_assumed(outcome) and _is_rejected(outcome):

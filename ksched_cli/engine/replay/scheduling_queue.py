@@ -20,6 +20,7 @@ from ksched_cli.engine.replay.backoff import Backoff
 from ksched_cli.engine.replay.equivalence_class import EquivalenceClass, OnRejections
 from ksched_cli.engine.replay.queue_order import Time, sort_key
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
+from ksched_cli.engine.replay.queued_pod_group import QueuedPodGroupInfo
 from ksched_cli.engine.replay.sub_queues import RETRIES, IsRejected, SubQueues
 from ksched_cli.framework.cluster_events import (
     BY_DEFAULT,
@@ -32,8 +33,9 @@ from ksched_cli.framework.cluster_events import (
     pod_events,
     registrations_of,
 )
+from ksched_cli.framework.pod_groups import GroupKey, PodGroups, group_key
 from ksched_cli.framework.runtime import Framework
-from ksched_cli.framework.status import SUCCESS
+from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.kube.time import SECOND
 
 
@@ -158,6 +160,7 @@ class SchedulingQueue:
     sequence: of the pod that came last, or came back last
     has_groups: pods of groups are tried together; such a pod that failed always backs off, as
                 events are of no group yet
+    groups: those that are entities of the queue; the rest of these attributes are about such
     """
 
     def __init__(
@@ -168,6 +171,7 @@ class SchedulingQueue:
         on_rejections: OnRejections | None = None,
         *,
         has_groups: bool = False,
+        groups: PodGroups | None = None,
     ) -> None:
         self.backoff = backoff
         self._clock = clock
@@ -175,6 +179,12 @@ class SchedulingQueue:
         self.sequence = 0
         self._in_flight = InFlight()
         self._has_groups = has_groups
+        self._groups = groups
+        self._entities: dict[GroupKey, QueuedPodGroupInfo] = {}
+        # Pods of groups that have no object; and those that came while their group was tried.
+        self._incomplete: dict[str, QueuedPodInfo] = {}
+        self._waiting_for_group: list[QueuedPodInfo] = []
+        self._group_under_way: GroupKey | None = None
         first = next(iter(frameworks.values()))
         self._places = SubQueues(first, backoff, clock, on_rejections)
         self.use(frameworks)
@@ -188,11 +198,17 @@ class SchedulingQueue:
     def renew(self, frameworks: Mapping[str, Framework], info: Callable[[Pod], PodInfo]) -> None:
         """As `use`, where the pods have other PodInfos too."""
         self.use(frameworks)
-        places = [(queued, queued.place) for queued in self]
+        everything = [*self._entities.values(), *(q for q in self if self.group_of(q) is None)]
+        places = [(queued, queued.place) for queued in everything]
         self._places.dissolve_classes()
         for queued, place in places:
             self._places.put(queued, Place.NOWHERE)
-            queued.pod = info(queued.pod.pod)
+            if isinstance(queued, QueuedPodGroupInfo):
+                for member in queued.members:
+                    member.pod = info(member.pod.pod)
+                queued.pod = queued.members[0].pod
+            else:
+                queued.pod = info(queued.pod.pod)
             self._places.put(queued, place)
 
     def __len__(self) -> int:
@@ -224,7 +240,7 @@ class SchedulingQueue:
         message = _message_of(pod.pod)
         queued = QueuedPodInfo(pod, self._clock.now, self._next(), message=message)
         self._pods[pod.key] = queued
-        self._to_active(queued)
+        self._join(queued)
         return queued
 
     def restore(self, queued: QueuedPodInfo, place: Place) -> None:
@@ -238,6 +254,8 @@ class SchedulingQueue:
     def pop(self) -> QueuedPodInfo | None:
         """The next pod to try, which is in flight then; None where there is none now."""
         queued = self._places.take(self._next_place())
+        if isinstance(queued, QueuedPodGroupInfo):
+            return self.pop_group(queued)
         return None if queued is None else self._begin(queued)
 
     def _next_place(self) -> Place:
@@ -288,9 +306,112 @@ class SchedulingQueue:
         queued.timestamp, queued.sequence = self._clock.now, self._next()
         queued.backoff_expiration = None
         self._pods[queued.pod.key] = queued
+        if self._entity_key(queued) is not None:
+            self.done(queued.pod.uid)
+            self._join(queued)
+            return
         strategy = self._strategy_in_flight(queued)
         self.done(queued.pod.uid)
         self._requeue(queued, strategy)
+
+    # -- groups that are entities ---------------------------------------------------------------
+
+    def _entity_key(self, queued: QueuedPodInfo) -> GroupKey | None:
+        """The group that the pod is queued with."""
+        return None if self._groups is None else group_key(queued.pod.pod)
+
+    def group_of(self, queued: QueuedPodInfo) -> QueuedPodGroupInfo | None:
+        """The group in the queue that the pod is in."""
+        key = self._entity_key(queued)
+        return None if key is None else self._entities.get(key)
+
+    def is_held(self, queued: QueuedPodInfo) -> bool:
+        """Whether a plugin holds the pod back, or its group."""
+        if queued.pod.key in self._incomplete:
+            return True
+        group = self.group_of(queued)
+        return queued.gated if group is None else group.gated
+
+    @property
+    def incomplete(self) -> list[str]:
+        """The keys of the pods whose group has no object."""
+        return list(self._incomplete)
+
+    @property
+    def has_entities(self) -> bool:
+        """Whether any pod of a group is there."""
+        return bool(self._entities or self._incomplete)
+
+    def _join(self, queued: QueuedPodInfo) -> None:
+        """A pod comes into the queue: to its group, where it has one. Upstream: addPod,
+        addPodGroupMember."""
+        key = self._entity_key(queued)
+        if key is None or self._groups is None:
+            self._to_active(queued)
+        elif key not in self._groups.groups:
+            queued.place = Place.NOWHERE
+            self._incomplete[queued.pod.key] = queued
+        elif (group := self._entities.get(key)) is not None:
+            self._change(group, lambda: group.add(queued))
+        elif key == self._group_under_way:
+            self._waiting_for_group.append(queued)
+        else:
+            self._entities[key] = QueuedPodGroupInfo.of(key, queued)
+            self._to_active(self._entities[key])
+
+    def _change(self, group: QueuedPodGroupInfo, change: Callable[[], None]) -> None:
+        """The group has other pods afterwards, and is where it was if it may be there."""
+        strategy = _STRATEGY_OF[group.place]
+        self._places.put(group, Place.NOWHERE)
+        change()
+        if group.members:
+            self._requeue(group, strategy)
+        else:
+            del self._entities[group.key]
+
+    def pop_group(self, group: QueuedPodGroupInfo) -> QueuedPodGroupInfo:
+        """To be tried next, wherever it is."""
+        if group.place is not Place.NOWHERE:
+            self._places.put(group, Place.NOWHERE)
+        del self._entities[group.key]
+        self._group_under_way = group.key
+        group.stand_in(Place.NOWHERE)
+        group.forget_rejection()
+        for member in group.members:
+            self._begin(member)
+        return group
+
+    def end_group(self, group: QueuedPodGroupInfo, status: Status) -> None:
+        """The attempt of the group is over: what is left of it, and what has come meanwhile, is
+        tried again. Upstream: AddAttemptedPodGroupIfNeeded."""
+        self._group_under_way = None
+        left, self._waiting_for_group = self._waiting_for_group, []
+        if not left:
+            return
+        tried = {member.pod.uid for member in group.members}
+        group.members = []
+        for member in left:
+            group.add(member)
+        is_older = status.is_success and any(member.pod.uid in tried for member in left)
+        if status.is_success:
+            group.unschedulable_count = group.consecutive_errors = 0
+        else:
+            group.backoff_expiration = None
+            if status.is_rejected:
+                group.unschedulable_count += 1
+                group.consecutive_errors = 0
+            else:
+                group.consecutive_errors += 1
+        if not is_older:
+            group.timestamp, group.sequence = self._clock.now, self._next()
+        group.flushed = 0
+        self._entities[group.key] = group
+        if not status.is_success and self.backoff.is_backing_off(group, self._clock.now):
+            self._to_backoff(group)
+        else:
+            self._to_active(group)
+
+    # -- in and out again -----------------------------------------------------------------------
 
     def set_aside(self, queued: QueuedPodInfo, message: str) -> None:
         """A failed pod that is not to be tried again: it waits, and nothing moves it."""
@@ -343,6 +464,9 @@ class SchedulingQueue:
         if queued is None:
             self.add(new)
             return
+        if self._entity_key(queued) is not None:
+            self._update_member(queued, old, new, events)
+            return
         place = self._places.place_of(queued)
         self._places.put(queued, Place.NOWHERE)
         queued.pod = new
@@ -354,14 +478,33 @@ class SchedulingQueue:
                 if queued.place in leaves:
                     break
 
+    def _update_member(
+        self, queued: QueuedPodInfo, old: PodInfo, new: PodInfo, events: Sequence[ClusterEvent]
+    ) -> None:
+        group = self.group_of(queued)
+        queued.pod = new
+        if group is None:
+            return
+        if group.members[0] is queued:
+            place = group.place
+            self._places.put(group, Place.NOWHERE)
+            group.pod = new
+            self._places.put(group, place)
+        if group.place is Place.UNSCHEDULABLE:
+            leaves = (Place.ACTIVE, *RETRIES) if self.backoff.by_window else (Place.ACTIVE,)
+            for event in events:
+                self._requeue(group, self._strategy(group, event, old, new))
+                if group.place in leaves:
+                    break
+
     def update_status(self, key: str) -> None:
         """The scheduler has written a new condition or nomination of a pod, which the API server
         tells it like any other change: a plugin that is asked about every event is asked."""
-        queued = self._pods.get(key)
-        if queued is None:
+        member = self._pods.get(key)
+        if member is None:
             return
-        pod = queued.pod
-        strategy = self._hints.strategy(queued, TARGET_POD_UPDATE, pod, pod)
+        pod, queued = member.pod, self.group_of(member) or member
+        strategy = self._strategy(queued, TARGET_POD_UPDATE, pod, pod)
         if strategy and self._places.place_of(queued) is Place.UNSCHEDULABLE:
             self._places.put(queued, Place.NOWHERE)
             self._requeue(queued, strategy)
@@ -369,15 +512,22 @@ class SchedulingQueue:
     def delete(self, key: str) -> None:
         """The pod is gone. Does nothing where it is not in the queue."""
         queued = self._pods.pop(key, None)
-        if queued is not None:
+        if queued is None:
+            return
+        group = self.group_of(queued)
+        self._incomplete.pop(key, None)
+        if group is not None:
+            self._change(group, lambda: group.remove(queued))
+        elif self._entity_key(queued) is None:
             self._places.put(queued, Place.NOWHERE)
 
     def activate(self, keys: Iterable[str]) -> None:
         """Pods to try at once, whatever rejected them. Upstream: Activate."""
         for key in keys:
-            queued = self._pods.get(key)
-            if queued is None:
+            member = self._pods.get(key)
+            if member is None:
                 continue
+            queued = self.group_of(member) or member
             place = self._places.place_of(queued)
             if place is Place.ACTIVE or place is Place.NOWHERE:
                 continue  # to be tried anyway, or never again
@@ -420,16 +570,23 @@ class SchedulingQueue:
     ) -> None:
         """alike: pods of which hints say the same."""
         first = alike[0]
-        if most_important is not None and first.pod.priority > most_important:
+        priority = min(each.pod.priority for each in _members(first))
+        if most_important is not None and priority > most_important:
             return
         is_heard = event == EVERYTHING or any(each.matches(event) for each in first.gating_events)
         if first.gated and not is_heard:
             return
-        strategy = self._hints.strategy(first, event, old, new)
+        strategy = self._strategy(first, event, old, new)
         if strategy is not Strategy.SKIP:
             for queued in alike:
                 self._places.put(queued, Place.NOWHERE)
                 self._requeue(queued, strategy)
+
+    def _strategy(
+        self, queued: QueuedPodInfo, event: ClusterEvent, old: EventObject, new: EventObject
+    ) -> Strategy:
+        """Of a group, the best that any of its pods has. Upstream: isEntityWorthRequeuing."""
+        return max(self._hints.strategy(each, event, old, new) for each in _members(queued))
 
     # -- time -----------------------------------------------------------------------------------
 
@@ -488,8 +645,9 @@ class SchedulingQueue:
         if asks_plugins:
             self._run_pre_enqueue(queued)
         if not queued.gated:
-            if queued.first_active is None:
-                queued.first_active = self._clock.now
+            for each in (queued, *_members(queued)):
+                if each.first_active is None:
+                    each.first_active = self._clock.now
             self._places.put(queued, Place.ACTIVE)
         elif queued.place is Place.NOWHERE or queued.place is Place.UNSCHEDULABLE:
             self._places.put(queued, Place.UNSCHEDULABLE)
@@ -510,6 +668,17 @@ class SchedulingQueue:
         return self._has_groups and queued.pod.spec.scheduling_group is not None
 
     def _run_pre_enqueue(self, queued: QueuedPodInfo) -> None:
+        if not isinstance(queued, QueuedPodGroupInfo):
+            self._run_pre_enqueue_of_pod(queued)
+            return
+        queued.gating_plugin = ""
+        for member in queued.members:
+            self._run_pre_enqueue_of_pod(member)
+            if member.gated:
+                queued.gating_plugin = member.gating_plugin
+                queued.gating_events = member.gating_events
+
+    def _run_pre_enqueue_of_pod(self, queued: QueuedPodInfo) -> None:
         name = queued.pod.spec.scheduler_name
         status = self._frameworks[name].pre_enqueue(queued.pod)
         if status is SUCCESS or status.is_success:
@@ -522,6 +691,20 @@ class SchedulingQueue:
     def _next(self) -> int:
         self.sequence += 1
         return self.sequence
+
+
+# Where a group whose pods change goes on.
+_STRATEGY_OF = {
+    Place.ACTIVE: Strategy.IMMEDIATELY,
+    Place.BACKOFF: Strategy.AFTER_BACKOFF,
+    Place.ERROR_BACKOFF: Strategy.AFTER_BACKOFF,
+    Place.UNSCHEDULABLE: Strategy.SKIP,
+}
+
+
+def _members(queued: QueuedPodInfo) -> Sequence[QueuedPodInfo]:
+    """The pods of a group; of a pod, itself."""
+    return queued.members if isinstance(queued, QueuedPodGroupInfo) else (queued,)
 
 
 def _message_of(pod: Pod) -> str:

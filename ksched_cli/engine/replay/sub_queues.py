@@ -16,6 +16,7 @@ from ksched_cli.engine.replay.backoff import Backoff
 from ksched_cli.engine.replay.equivalence_class import EquivalenceClass, OnRejections
 from ksched_cli.engine.replay.queue_order import Key, Time, sort_key
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
+from ksched_cli.engine.replay.queued_pod_group import QueuedPodGroupInfo
 from ksched_cli.engine.replay.unschedulable_pods import UnschedulablePods
 from ksched_cli.framework.runtime import Framework
 
@@ -116,6 +117,8 @@ class SubQueues:
             self.unschedulable.remove(queued)
         queued.entry += 1
         queued.place = place
+        if isinstance(queued, QueuedPodGroupInfo):
+            queued.stand_in(place)
         if place is Place.UNSCHEDULABLE:
             self.unschedulable.add(queued)
         elif place is not Place.NOWHERE:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ksched_cli.cluster.pod_info import has_volume_claims
 from ksched_cli.engine.replay.equivalence_class import EquivalenceClass, OnRejections
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
+from ksched_cli.engine.replay.queued_pod_group import QueuedPodGroupInfo
 
 _FLUSH_INTERVAL = 30_000_000
 _MAX_STAY = 300_000_000
@@ -87,7 +88,7 @@ class UnschedulablePods:
         group[key] = queued
         self._keys[queued] = group_key, key
         if queued.gated:
-            self.gated_count += 1
+            self.gated_count += queued.size
         if self._flushes_gated or not queued.gated:
             due = (
                 (max(queued.timestamp, queued.flushed) + _MAX_STAY)
@@ -112,7 +113,7 @@ class UnschedulablePods:
         """No member of a class."""
         group_key, key = self._keys.pop(queued)
         if group_key.gating_plugin:
-            self.gated_count -= 1
+            self.gated_count -= queued.size
         group = self._groups[group_key]
         del group[key]
         if not group:
@@ -159,5 +160,5 @@ def _group_key(queued: QueuedPodInfo) -> _GroupKey:
         queued.unschedulable_plugins,
         queued.pending_plugins,
         queued.gating_plugin,
-        pod.uid if _is_alone(queued) else "",
+        pod.uid if _is_alone(queued) or isinstance(queued, QueuedPodGroupInfo) else "",
     )

@@ -60,6 +60,7 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "workloads": workloads.generate,
     "replay": replay.generate,
     "replay_groups": replay.generate_groups,
+    "replay_workloads": replay.generate_workloads,
     "replay_extenders": extenders.generate_replay,
 }
 # Of which cases call tests/conformance/extender.py.

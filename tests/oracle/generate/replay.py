@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
-from generate import podgroups
+from generate import podgroups, workloads
 from generate.claims import add_devices, claiming
 from generate.device_events import DEVICE_EVENTS
 from generate.inter_pod import label_selector
@@ -251,6 +251,30 @@ def generate_groups(draw: Draw) -> Draft:
     until = story.at + draw.pick((0, 10, 100))
     draft.timeline = {"start": START, "until": until, "events": story.events}
     draft.gates = f"{podgroups.GANGS},SchedulerPopFromBackoffQ=false"
+    return draft
+
+
+def generate_workloads(draw: Draw) -> Draft:
+    """With pods of groups that are entities of the queue."""
+    world = World(draw)
+    world.add_nodes(1, 4)
+    full_nodes(world)
+    add_classes(world)
+    workloads.add_groups(world)
+    own = draw.some(FEATURES, 0, 5)
+    features = (amounts, *own, sometimes(0.7, workloads.member))
+    world.add_pods(draw.randint(0, 6), draw.randint(0, 6), *features)
+    podgroups.begin_apart(world)
+    nodes = {node["metadata"]["name"]: copy.deepcopy(node) for node in world.nodes}
+    story = Story(world, features, nodes)
+    for _ in range(draw.randint(5, 40)):
+        if draw.maybe(0.6):
+            story.at = round(story.at + draw.pick((0.5, 1, 1, 2.25, 5, 10, 30)), 6)
+        draw.pick(EVENTS)(story)
+    draft = world.draft(backoff(draw))
+    until = story.at + draw.pick((0, 10, 100))
+    draft.timeline = {"start": START, "until": until, "events": story.events}
+    draft.gates = workloads.GATES
     return draft
 
 

@@ -46,6 +46,8 @@ def member(world: World, pod: Object) -> None:
     groups = (each for each in world.others if each["kind"] == "PodGroup")
     for group in groups:
         if group["metadata"]["name"] == name and world.draw.maybe(0.98):
+            pod["spec"].pop("priorityClassName", None)
+            pod["spec"].pop("preemptionPolicy", None)
             pod["spec"]["priority"] = group["spec"]["priority"]
             policy = group["spec"].get("preemptionPolicy")
             if policy is not None:
