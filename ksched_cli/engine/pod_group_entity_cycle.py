@@ -34,11 +34,13 @@ from ksched_cli.framework.pod_groups import (
     Placement,
     PodGroup,
     RejectedGroup,
+    group_key,
 )
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 
 NO_PLACEMENT = "0/{} placements are available, first placement status: {}"
+NO_OBJECT = "pod group object not found for pod group {}/{}"
 NOT_EVALUATED = "failed to evaluate placement feasibility: {}"
 TWO_PRIORITIES = (
     "all pods in a single pod group should have the same priority as the pod group's priority,"
@@ -95,7 +97,9 @@ class PodGroupEntityCycle(PodGroupCycle):
             self._pipeline.batching.begin()
             self._pipeline.batching.shares_attempts = True
         group = self._groups.get(pods[0])
-        assert group is not None, "a group without its object is in no queue"
+        if group is None:
+            # It is in no queue, but may be asked about.
+            return self._broken(pods, Status.error(NO_OBJECT.format(*group_key(pods[0].pod) or ())))
         error = self._invalid(group, pods)
         if error:
             return self._broken(pods, Status.error(error))
@@ -222,8 +226,8 @@ class PodGroupEntityCycle(PodGroupCycle):
             result = self._left_out(this, trial, status)
             return replace(result, afterwards=room.afterwards, status=trial.status)
         reasons = (*trial.status.reasons, status.message)
-        told = Status(trial.status.code, reasons)
-        return self._left_out(this, trial, told, room, waits=status.is_success)
+        verdict = Status(trial.status.code, reasons)
+        return self._left_out(this, trial, verdict, room, waits=status.is_success)
 
     def _bound(self, this: _Attempt, trial: GroupTrial) -> GroupResult:
         outcomes = []
@@ -238,12 +242,12 @@ class PodGroupEntityCycle(PodGroupCycle):
         self,
         this: _Attempt,
         trial: GroupTrial,
-        told: Status,
+        status: Status,
         room: GroupRoom | None = None,
         *,
         waits: bool = False,
     ) -> GroupResult:
-        """No pod is bound. told: what the pods that have a node hear. Upstream:
+        """No pod is bound. status: what the pods that have a node hear. Upstream:
         submitPodGroupAlgorithmResult."""
         room = room or GroupRoom()
         nominations = room.nominations if waits else {}
@@ -251,9 +255,9 @@ class PodGroupEntityCycle(PodGroupCycle):
         for index, pod in enumerate(this.pods):
             each = trial.trials[index] if index < len(trial.trials) else None
             nomination = nominations.get(pod.uid)
-            if told.code == Code.ERROR:
+            if status.code == Code.ERROR:
                 record = blank_attempt(pod) if each is None else each.outcome.attempt
-                error = (each.error if each is not None else "") or told.message
+                error = (each.error if each is not None else "") or status.message
                 outcome = errored(record, error)
             elif each is None:
                 record = left(blank_attempt(pod), trial.status.message)
@@ -264,10 +268,10 @@ class PodGroupEntityCycle(PodGroupCycle):
                     each.outcome, nomination=own if nomination is None else nomination
                 )
             elif waits:
-                record = left(each.outcome.attempt, told.message)
+                record = left(each.outcome.attempt, status.message)
                 outcome = Outcome(record, nomination=nomination)
             else:
-                record = left(each.outcome.attempt, f"{UNSCHEDULABLE}, {told.message}")
+                record = left(each.outcome.attempt, f"{UNSCHEDULABLE}, {status.message}")
                 outcome = Outcome(record, nomination="")
             outcomes.append((pod, outcome))
         victims = room.victims if waits else ()

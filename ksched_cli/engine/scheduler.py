@@ -178,7 +178,20 @@ class Scheduler(ABC, Generic[Queued]):
             if other.priority < pod.priority and other.uid not in nominator.stand_ins:
                 self._nominate(other, "")
         for victim in leaving:
-            self._evict(victim, node, pod)
+            self._evict(victim, self._node_of(victim, node), pod)
+
+    def _node_of(self, victim: PodInfo, node: str) -> str:
+        """Where the victim is: on the node that room is made on, but for pods of a group that is
+        evicted as one."""
+        groups, snapshot = self.engine.queued_groups, self.engine.snapshot
+        if groups is None or victim.spec.scheduling_group is None:
+            return node
+        rows = (snapshot.row[node], *range(len(snapshot)))
+        return next(
+            snapshot.names[row]
+            for row in rows
+            if any(other.uid == victim.uid for other in snapshot.pods[row])
+        )
 
     def _evict(self, victim: PodInfo, node: str, preemptor: PodInfo) -> None:
         """A pod that only waits there is sent back to the queue."""

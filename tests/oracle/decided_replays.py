@@ -2,7 +2,8 @@
 """Writes random timelines with what kube-scheduler's queue does along them, for the tests.
 
 decided_replays.py MINOR FAMILY SEED …    tests/engine/replay/decided/SEED.json, one per seed; of
-                                          replay_groups, groups-SEED.json
+                                          replay_groups, groups-SEED.json; of replay_workloads,
+                                          workloads-SEED.json
 """
 
 import json
@@ -19,7 +20,7 @@ FOLDER = Path(__file__).parents[1] / "engine" / "replay" / "decided"
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     minor, family, *seeds = sys.argv[1:]
-    prefix = "" if family == "replay" else "groups-"
+    prefix = {"replay": "", "replay_groups": "groups-", "replay_workloads": "workloads-"}[family]
     with Oracle(minor) as oracle:
         for seed in seeds:
             drawn = case(family, int(seed))

@@ -224,8 +224,8 @@ class _NodeSelection:
         count = sum(violations[id(entity)] for entity in evicted)
         if self.run.explain is None:
             return Victims(victims, count)
-        kept = tuple(pod for entity in spared for pod, _ in entity.pods)
-        return Victims(victims, count, kept, self.reasons)
+        spared_pods = tuple(pod for entity in spared for pod, _ in entity.pods)
+        return Victims(victims, count, spared_pods, self.reasons)
 
     def _fits(self, entity: Entity) -> bool:
         """Whether the pod fits with the entity there; it stays then."""

@@ -247,11 +247,11 @@ class DynamicResources(
             return SILENT, GroupRoom()
         afterwards: list[Callable[[], None]] = []
         states = ((pod, rejected.states.get(pod.uid)) for pod in rejected.pods)
-        asked = [(pod, state) for pod, state in states if state and STATE_KEY in state.data]
-        if not asked:
+        with_states = [(pod, state) for pod, state in states if state and STATE_KEY in state.data]
+        if not with_states:
             # No pod came as far as this plugin's PreFilter.
             return Status.error("not found"), GroupRoom()
-        for pod, state in asked:
+        for pod, state in with_states:
             self._give_back(state, pod)
             afterwards += deferred(state)
         return GAVE_CLAIMS_BACK, GroupRoom(afterwards=tuple(afterwards))
