@@ -127,13 +127,13 @@ def test_a_group_makes_room_for_all_its_pods_at_once() -> None:
 def test_pods_of_a_group_that_is_disrupted_as_one_are_one_victim() -> None:
     """Of a single pod that preempts, too; their priority is the group's."""
     running = [member(f"b{i}", node=f"n{i}", priority=1) for i in range(2)]
-    whole = {"disruptionMode": {"all": {}}, "priority": 1}
+    whole: Any = {"disruptionMode": {"all": {}}, "priority": 1}
     record = run(*running, group(1, **whole), pod("x", cpu="2", priority=5))
     assert {eviction.pod for eviction in record.evicted} == {"default/b0", "default/b1"}
-    single = {"disruptionMode": {"single": {}}, "priority": 1}
+    single: Any = {"disruptionMode": {"single": {}}, "priority": 1}
     record = run(*running, group(1, **single), pod("x", cpu="2", priority=5))
     assert len(record.evicted) == 1
-    stronger = {"disruptionMode": {"all": {}}, "priority": 9}
+    stronger: Any = {"disruptionMode": {"all": {}}, "priority": 9}
     record = run(*running, group(1, **stronger), pod("x", cpu="2", priority=5))
     assert not record.evicted
 
