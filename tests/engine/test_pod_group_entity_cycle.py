@@ -119,8 +119,8 @@ def test_a_group_makes_room_for_all_its_pods_at_once() -> None:
     record = run(*running, group(2, priority=5), *pods, nodes=3)
     assert {eviction.pod for eviction in record.evicted} == {"default/b0", "default/b1"}
     assert dict(record.placements) == {"default/p": "n0", "default/q": "n1"}
-    found = "pod group preemption: found a placement for podgroup, preempting 2 victims"
-    assert found not in messages(record)["p"]  # it has a message of its own: it fits nowhere
+    success = "pod group preemption: found a placement for podgroup, preempting 2 victims"
+    assert success not in messages(record)["p"]  # it has a message of its own: it fits nowhere
     assert messages(record)["p"].startswith("0/3 nodes are available: 3 Insufficient cpu.")
 
 
