@@ -169,10 +169,19 @@ class DrainedCluster:
             cluster, rounds = placed.cluster, rounds + 1
             moves |= placed.moves
             if placed.unplaced:
-                return Drain(cluster, moves, rounds, unplaced=placed.unplaced)
+                never = [pod for pod in remaining if pod.key in refused and evictions.is_final(pod)]
+                budgets = tuple(refused[pod.key] for pod in never)
+                return Drain(cluster, moves, rounds, budgets, placed.unplaced)
             remaining = [pod for pod in remaining if pod.key in refused]
         gone = cluster.gone.union(nodes)
         return Drain(replace(cluster, gone=gone), moves, rounds)
+
+    def unplaced(self) -> int:
+        """How many pods of the state a run leaves pending."""
+        simulation = self._open(self.state)
+        run = simulation.run()
+        simulation.close()
+        return len(run.pending)
 
     def _open(self, state: ClusterState) -> Simulation:
         before = self.simulation
@@ -280,7 +289,8 @@ class Drain:
 
     def why(self, nodes: Collection[str]) -> tuple[Hold, ...]:
         """What holds the nodes, which it was a drain of."""
-        return self.budgets or self.cluster.why_nowhere(self.unplaced, nodes)
+        nowhere = self.cluster.why_nowhere(self.unplaced, nodes) if self.unplaced else ()
+        return (*nowhere, *self.budgets)
 
 
 @dataclass(frozen=True, slots=True)

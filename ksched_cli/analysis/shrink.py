@@ -17,10 +17,13 @@ from math import comb
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
+import numpy as np
+from msgspec import UNSET, UnsetType
 
 from ksched_cli.analysis.cluster_map import ClusterMap, MappedPod, grouping_labels
 from ksched_cli.analysis.drained_cluster import Drain, DrainedCluster, Hold
 from ksched_cli.analysis.pending import owner
+from ksched_cli.analysis.repack import Repack, repack
 from ksched_cli.analysis.usage import CONTROL_PLANE, node_usages, quantity
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.objects import Node
@@ -30,9 +33,13 @@ from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.scenario.drainability import PodRules, goes_with_node, node_stays
 from ksched_cli.scenario.pod_passes import newest_timestamp, select_on_nodes
+from ksched_cli.scenario.prices import NO_PRICES, Prices
 
 # Larger sets are tried one by one where they are not more than this.
 MAX_SETS = 300
+
+# Of so many nodes at most, those that stay are tried in front of those that go, too.
+MAX_IN_FRONT = 100
 
 OnProgress = Callable[[int, int], None]
 
@@ -76,6 +83,9 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     overhead: resource → quantity, of what is freed, requested by pods that go with their nodes:
               those of DaemonSets, static ones
     uncontrolled: pods that move and have no controller: somebody has to create them again
+    per_hour: what the nodes that could go cost an hour; with prices only
+    total_per_hour: what all nodes cost
+    repack: how few nodes would do, were every pod placed afresh; only with --repack
     pending: pods that stay pending anyway, and are left aside
     stopped_at: --max, where it was reached
     undecided: a plugin's failure left a pod undecided
@@ -92,6 +102,9 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     total: Mapping[str, str]
     overhead: Mapping[str, str]
     uncontrolled: tuple[str, ...] = ()
+    per_hour: float | UnsetType = UNSET
+    total_per_hour: float | UnsetType = UNSET
+    repack: Repack | UnsetType = UNSET
     pending: tuple[str, ...] = ()
     stopped_at: Rank | None = None
     undecided: Annotated[bool, HIDDEN] = False
@@ -106,11 +119,19 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
 @dataclass(frozen=True, slots=True)
 class ShrinkLimits:
     """among: the nodes to look at, by their labels. keep: those of them that stay. maximum: how
-    many may go"""
+    many may go. prices: of nodes, whose sum is to be high; without any, their number is"""
 
     among: Selector | None = None
     keep: Selector | None = None
     maximum: int | None = None
+    prices: Prices = NO_PRICES
+
+    def worth(self, nodes: Iterable[Node]) -> float:
+        """What nodes cost an hour; without prices, how many they are."""
+        if not self.prices.listed:
+            return float(sum(1 for _ in nodes))
+        prices = map(self.prices.of_node, nodes)
+        return sum(price.price.per_hour for price in prices if price is not None)
 
     def selects(self, node: Node) -> bool:
         """Whether it is one of those to look at."""
@@ -147,16 +168,20 @@ class Shrinking:
     candidates: the nodes that nothing about them or their pods keeps, in the order in which they
                 are tried
     maximum:    how many nodes may go
+    worth:      of nodes that go; the plan worth most is searched for
     """
 
     base: DrainedCluster
     candidates: Sequence[str]
     maximum: int
+    worth: Callable[[Iterable[str]], float]
     on_progress: OnProgress | None = None
 
     def run(self) -> Plan:
         """The plan that most nodes go by, of those found."""
         plan = self._extended(self._largest(self._search()))
+        if len(self.candidates) <= MAX_IN_FRONT:
+            plan = self._reordered(plan)
         while (larger := self._larger(plan)) is not None:
             plan = self._extended(larger)
         return plan
@@ -225,18 +250,32 @@ class Shrinking:
                     cluster = drain.cluster
                     more.append(node)
             larger = self._largest((*plan.nodes, *more)) if more else plan
-            if len(larger.drains) <= len(plan.drains):
+            if self.worth(larger.nodes) <= self.worth(plan.nodes):
                 return plan
             plan = larger
 
+    def _reordered(self, plan: Plan) -> Plan:
+        """With the other candidates in front of the drains, where more is gained by it: pods that
+        fit on few nodes go first then."""
+        for node in self.candidates:
+            if node not in plan.drains:
+                other = self._largest((node, *plan.nodes)[: self.maximum])
+                if self.worth(other.nodes) > self.worth(plan.nodes):
+                    plan = self._extended(other)
+        return plan
+
     def _larger(self, plan: Plan) -> Plan | None:
-        """A plan of one node more, where all sets of candidates can be tried."""
-        size = len(plan.drains) + 1
-        if size > min(self.maximum, len(self.candidates)):
+        """A plan that is worth more, where all sets of candidates that are can be tried."""
+        size, worth = len(plan.drains) + 1, self.worth(plan.nodes)
+        sizes = range(1, self.maximum + 1)
+        if self.worth(self.candidates) == len(self.candidates):
+            sizes = range(size, min(size, self.maximum) + 1)
+        if sum(comb(len(self.candidates), each) for each in sizes) > MAX_SETS:
             return None
-        if comb(len(self.candidates), size) > MAX_SETS:
-            return None
-        for nodes in combinations(self.candidates, size):
+        sets = [nodes for each in sizes for nodes in combinations(self.candidates, each)]
+        for nodes in sorted(sets, key=self.worth, reverse=True):
+            if self.worth(nodes) <= worth:
+                break
             larger = self.plan(nodes)
             if not larger.failed:
                 return larger
@@ -256,13 +295,19 @@ def shrink(
     on_progress: OnProgress | None = None,
     *,
     draws_map: bool = False,
+    repacks: bool = False,
 ) -> ShrinkResult:
-    """base: after the run that places what waits. draws_map: with the map of a page"""
+    """base: after the run that places what waits. draws_map: with the map of a page. repacks: asks
+    how few nodes would do, too"""
     nodes = {node.name: node for node in base.state.nodes if limits.selects(node)}
     held = dict(held_at_once(base, nodes.values(), limits))
-    candidates = _in_order(base, [name for name in nodes if name not in held])
-    maximum = len(candidates) if limits.maximum is None else min(limits.maximum, len(candidates))
-    search = Shrinking(base, candidates, maximum, on_progress)
+    free = [name for name in nodes if name not in held]
+    maximum = min(limits.maximum or len(free), len(free))
+
+    def worth(names: Iterable[str]) -> float:
+        return limits.worth(map(nodes.__getitem__, names))
+
+    search = Shrinking(base, _in_order(base, free, limits), maximum, worth, on_progress)
     plan = search.run()
     held |= search.holds(plan)
     going = [
@@ -281,6 +326,9 @@ def shrink(
         total=_quantities(_allocatable(base.state.nodes)),
         overhead=_quantities(_overhead(base, plan.drains)),
         uncontrolled=base.uncontrolled(plan.drains.keys()),
+        per_hour=round(worth(plan.nodes), 6) if limits.prices.listed else UNSET,
+        total_per_hour=round(worth(nodes), 6) if limits.prices.listed else UNSET,
+        repack=_repacked(base, limits) if repacks else UNSET,
         pending=base.pending,
         stopped_at=limits.maximum if limits.maximum == len(going) else None,
         undecided=bool(base.simulation.caller.defects),
@@ -324,21 +372,40 @@ def held_at_once(
             yield node.name, holds
 
 
-def _in_order(base: DrainedCluster, names: Sequence[str]) -> list[str]:
-    """Nodes with the smallest share of the cluster first, as most of these can go; of equal ones
-    those that least is requested of."""
+def _repacked(base: DrainedCluster, limits: ShrinkLimits) -> Repack:
+    """Of all nodes but those that are to stay themselves."""
+    free = [
+        node.name for node in base.state.nodes if limits.selects(node) and not limits.stays(node)
+    ]
+    return repack(base, _in_order(base, free, limits))
+
+
+def _in_order(base: DrainedCluster, names: Sequence[str], limits: ShrinkLimits) -> list[str]:
+    """Nodes with the smallest share of the cluster first, as most of these can go; with prices,
+    those that cost most for their share. Of equal ones those that least is requested of."""
+    size, used = _shares(base)
+    if not limits.prices.listed:
+        return sorted(names, key=lambda name: (size[name], used[name], name))
+    nodes = {node.name: node for node in base.state.nodes}
+    gain = {name: round(limits.worth([nodes[name]]) / (size[name] or 1), 9) for name in names}
+    return sorted(names, key=lambda name: (-gain[name], used[name], name))
+
+
+def _shares(base: DrainedCluster) -> tuple[dict[str, float], dict[str, float]]:
+    """By node, the largest of its shares of what the cluster has of the resources that pods
+    request, and of these the largest share that is requested there."""
     snapshot = base.simulation.snapshot
-    shares, used = Counter[str](), Counter[str]()
+    size, used = np.zeros(len(snapshot)), np.zeros(len(snapshot))
     for resource, allocatable in snapshot.node_columns.allocatable.items():
-        total = allocatable.sum()
         requested = snapshot.requested(resource)
-        if not total or not requested.any():
-            continue
-        for name in names:
-            row = snapshot.row[name]
-            shares[name] = max(shares[name], allocatable[row] / total)
-            used[name] = max(used[name], requested[row] / total)
-    return sorted(names, key=lambda name: (shares[name], used[name], name))
+        if allocatable.any() and requested.any():
+            np.maximum(size, allocatable / allocatable.sum(), out=size)
+            np.maximum(used, requested / allocatable.sum(), out=used)
+    names = snapshot.names
+    return (
+        dict(zip(names, size.tolist(), strict=True)),
+        dict(zip(names, used.tolist(), strict=True)),
+    )
 
 
 def _allocatable(nodes: Iterable[Node]) -> Counter[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 from ksched_cli.commands.command import ExitCode
@@ -12,7 +12,8 @@ from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form, Report
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.shrink import ShrinkResult
+    from ksched_cli.analysis.drained_cluster import DrainedCluster
+    from ksched_cli.analysis.shrink import OnProgress, ShrinkLimits, ShrinkResult
     from ksched_cli.analysis.upgrade import UpgradePlan
 
 
@@ -34,6 +35,9 @@ class ShrinkOptions(StateOptions):
     delete_emptydir: Annotated[
         bool,
         option("Move pods with emptyDir and hostPath volumes too.", name="--delete-emptydir-data"),
+    ] = False
+    repack: Annotated[
+        bool, option("Also say how few nodes would do if every pod were placed afresh.")
     ] = False
     upgrade: Annotated[
         bool, option("Plan waves in which the nodes of -l are drained and replaced.")
@@ -60,7 +64,6 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     a plugin's failure leaves it undecided.
     """
     from ksched_cli.analysis import shrink as analysis
-    from ksched_cli.analysis import upgrade
     from ksched_cli.analysis.drained_cluster import DrainedCluster
     from ksched_cli.analysis.named_objects import label_selector_of
     from ksched_cli.commands import progress, runs
@@ -68,25 +71,25 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     from ksched_cli.report import shrink as renderer
 
     _check(options)
+    # At one instant prices decide nothing but this question.
+    run = runs.run_of(options if options.timeline else replace(options, price=None))
+    opener = runs.opener(run)
     limits = analysis.ShrinkLimits(
         keep=label_selector_of(options.keep) if options.keep else None,
         among=label_selector_of(options.selector) if options.selector else None,
         maximum=options.maximum,
+        prices=opener.prices(options.price or ()),
     )
-    simulation = runs.open_simulation(runs.run_of(options))
+    simulation = opener.simulation(run)
+    runs.introduce(simulation)
     if options.selector and not any(map(limits.selects, simulation.state.nodes)):
         raise UsageError(f"no node has the labels of -l {options.selector}")
     runs.warn_of_missing_budgets(simulation.state)
     simulation.run()
     rules = analysis.rules_of(simulation.state, options.force, options.delete_emptydir)
     base = DrainedCluster.after_run(simulation, rules)
-    answer: ShrinkResult | UpgradePlan
     with progress.of_runs("nodes drained") as on_progress:
-        if options.upgrade:
-            answer = upgrade.upgrade(base, limits, options.surge, on_progress)
-        else:
-            draws_map = options.output is Form.HTML
-            answer = analysis.shrink(base, limits, on_progress, draws_map=draws_map)
+        answer = _ask(base, limits, options, on_progress)
     runs.report_defects(simulation, options.debug)
     report = Report(
         lambda: answer,
@@ -101,11 +104,28 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     return ExitCode.YES if answer.succeeds else ExitCode.NO
 
 
+def _ask(
+    base: DrainedCluster,
+    limits: ShrinkLimits,
+    options: ShrinkOptions,
+    on_progress: OnProgress | None,
+) -> ShrinkResult | UpgradePlan:
+    from ksched_cli.analysis.shrink import shrink as ask
+    from ksched_cli.analysis.upgrade import upgrade
+
+    if options.upgrade:
+        return upgrade(base, limits, options.surge, on_progress)
+    draws_map = options.output is Form.HTML
+    return ask(base, limits, on_progress, draws_map=draws_map, repacks=options.repack)
+
+
 def _check(options: ShrinkOptions) -> None:
     """Raises UsageError for options that do not go together."""
     if options.upgrade and not options.selector:
         raise UsageError("--upgrade requires -l SELECTOR, the labels of the nodes to replace")
     if options.upgrade and options.maximum is not None:
         raise UsageError("--upgrade replaces all nodes of -l: it takes no --max")
+    if options.upgrade and (options.repack or options.price):
+        raise UsageError("--upgrade takes no --repack and no --price")
     if options.surge != 1 and not options.upgrade:
         raise UsageError("--surge requires --upgrade")

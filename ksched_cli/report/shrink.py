@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from msgspec import UNSET
+
 from ksched_cli.analysis.drained_cluster import Hold
 from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult
 from ksched_cli.analysis.upgrade import UpgradePlan
@@ -100,6 +102,13 @@ def _freed(answer: ShrinkResult) -> list[str]:
         lines.append(
             f"of that, pods that go with their nodes (DaemonSets, static) request {overhead}"
         )
+    if answer.per_hour is not UNSET and answer.total_per_hour is not UNSET:
+        lines.append(f"saves {answer.per_hour:g} of {answer.total_per_hour:g} an hour")
+    if answer.repack is not UNSET:
+        repack, nodes = answer.repack, counted(answer.repack.nodes, "node")
+        misfits = f" but {counted(repack.unplaced, 'pod')}" if repack.unplaced else " pods"
+        bound = f"no placement needs fewer than {repack.at_least:,}"
+        lines.append(f"placed afresh, all{misfits} fit on {nodes} of the cluster; {bound}")
     if answer.stopped_at:
         lines.append(f"the search stopped at --max {answer.stopped_at:,}")
     return lines

@@ -224,6 +224,10 @@ class Evictions:
         more = "1 more pod is" if missing == 1 else f"{missing} more pods are"
         return WAITS, f"{names}, until {more} healthy elsewhere"
 
+    def is_final(self, pod: Pod) -> bool:
+        """Whether an eviction that is refused now is refused whenever it is tried."""
+        return self.outlook(pod)[0] == NEVER
+
     def _may_leave_unready(self, budget: PodDisruptionBudget) -> bool:
         if budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
             return True

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.analysis.drained_cluster import DrainedCluster
+from ksched_cli.analysis.repack import Repack, repack
 from ksched_cli.analysis.shrink import NodeToDrain, ShrinkLimits, ShrinkResult, shrink
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.drainability import SCALE_DOWN_DISABLED, PodRules
+from ksched_cli.scenario.prices import read_prices
 from ksched_cli.testing import Manifest, cluster, node, pod, simulate, simulation
 from tests.clusters import nodes, pods
 from tests.scenario.build import budget, changed, owned, ready
@@ -129,6 +131,46 @@ def test_many_small_nodes_go_rather_than_a_large_one() -> None:
         owned("r", cpu=1, node="y"),
     )
     assert going(answer) == ["x", "y"]
+
+
+def test_with_prices_the_dearest_nodes_go() -> None:
+    objects = [
+        node("dear", cpu=4),
+        *(node(name, cpu=2) for name in ("x", "y")),
+        owned("p", cpu=2, node="dear"),
+        owned("q", cpu=1, node="x"),
+    ]
+    assert going(shrunk(*objects)) == ["y", "x"]
+    answer = shrunk(*objects, prices=read_prices(["dear=9", "*=1"]))
+    assert (going(answer), answer.per_hour, answer.total_per_hour) == (["dear"], 9, 11)
+
+
+def test_repacking_says_how_few_nodes_would_do() -> None:
+    objects = [
+        *(node(name, cpu=4) for name in "abcd"),
+        *(owned(f"p{name}", cpu=2, node=name) for name in "abcd"),
+        node("controller", cpu=8, labels={"node-role.kubernetes.io/control-plane": ""}),
+    ]
+    run = simulation(cluster(*objects))
+    run.run()
+    base = DrainedCluster.after_run(run, RULES)
+    assert repack(base, list("abcd")) == Repack(1, 1, 0)
+    assert repack(base, list("ab")) == Repack(3, 3, 0)
+    assert shrink(base, ShrinkLimits(), repacks=True).repack == Repack(1, 1, 0)
+
+
+def test_pods_that_fit_nowhere_afresh_do_not_count_in_repacking() -> None:
+    run = simulation(
+        cluster(
+            node("a", cpu=4),
+            node("b", cpu=4, unschedulable=True),
+            owned("p", cpu=3, node="a"),
+            owned("q", cpu=3, node="b"),
+        )
+    )
+    run.run()
+    base = DrainedCluster.after_run(run, RULES)
+    assert repack(base, ["b", "a"]) == Repack(1, 1, 1)
 
 
 # -- budgets --------------------------------------------------------------------------------------

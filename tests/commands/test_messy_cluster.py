@@ -44,6 +44,7 @@ COMMANDS = {
     "more-nodes": "capacity --pending --like general-00",
     "preemption": "capacity surge",
     "shrink": "shrink",
+    "shrink-prices": "shrink --repack --price pool=memory=3 --price pool=gpu=10 --price '*=1'",
     "shrink-flags": "shrink --force --delete-emptydir-data --keep pool=spot --max 5",
     "shrink-wide": "shrink -l pool=memory -o wide",
     "upgrade": "shrink --upgrade -l pool=general --surge 3",

@@ -109,6 +109,7 @@ def test_an_upgrade_is_exit_code_0_when_every_node_can_be_replaced(
     [
         (("--upgrade",), "--upgrade requires -l SELECTOR"),
         (("--upgrade", "-l", "pool=x", "--max", "1"), "takes no --max"),
+        (("--upgrade", "-l", "pool=x", "--repack"), "takes no --repack"),
         (("--surge", "2"), "--surge requires --upgrade"),
     ],
 )
@@ -118,3 +119,12 @@ def test_options_that_do_not_go_together_are_refused(
     code, _, err = ksched("shrink", *options, "--state", write_state(node("a")))
     assert code == 2
     assert problem in err
+
+
+def test_prices_and_repacking_are_said_above_the_nodes(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    state = write_state(node("a"), node("b"), owned("p", cpu=1, node="a"))
+    _, out, _ = ksched("shrink", "--state", state, "--price", "*=2", "--repack")
+    assert "saves 2 of 4 an hour" in out
+    assert "placed afresh, all pods fit on 1 node of the cluster; no placement needs fewer" in out
