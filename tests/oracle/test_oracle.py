@@ -44,6 +44,10 @@ def test_as_many_copies_fit_as_ksched_counts_and_not_one_more() -> None:
     run("capacity.py", "--count", CASES)
 
 
+def test_remedies_place_the_pod_where_ksched_says() -> None:
+    run("remedies.py", "--count", CASES)
+
+
 def test_extenders_that_fail_have_the_same_outcome() -> None:
     run("extender_failures.py")
 
