@@ -238,8 +238,10 @@ def _sampling(explanation: Explanation, limit: Limit) -> str:
 
 
 def _next_step(explanation: Explanation, limit: Limit) -> str:
-    if not explanation.may_preempt or explanation.undecided:
+    if explanation.node or explanation.ignored or explanation.undecided or explanation.error:
         return ""
-    command = f"{program_name()} preempt {explanation.pod}"
-    text = f"{command} says whether evicting other pods would help."
-    return paragraph(text, limit)
+    name, pod = program_name(), explanation.pod
+    lines = [f"{name} fix {pod} finds the changes that would help, each verified by a run."]
+    if explanation.may_preempt:
+        lines.append(f"{name} preempt {pod} says whether evicting other pods would help.")
+    return "\n".join(paragraph(line, limit) for line in lines)
