@@ -3,9 +3,9 @@
 
     remedies.py [--count N] [--seed S]
 
-Random clusters of some families; the first pod of each that waits. The remedies' changes are made by
-ksched, and the oracle is given the state that comes of them. Exit status 0 when every pod is placed
-where ksched places it, 1 otherwise, 2 when the oracle cannot be built.
+Random clusters of some families; the first pod of each that waits. The remedies' changes are made
+by ksched, and the oracle is given the state that comes of them. Exit status 0 when every pod is
+placed where ksched places it, 1 otherwise, 2 when the oracle cannot be built.
 """
 
 import argparse
