@@ -1,7 +1,8 @@
 """ksched with its modules imported once, for thousands of short calls.
 
-    warm_ksched.py serve SOCKET STATE     decides STATE once, so that all is imported; then listens
-    warm_ksched.py call SOCKET ARGUMENT…  is `ksched ARGUMENT…` in a fork of it: same streams and exit code
+warm_ksched.py serve SOCKET STATE     decides STATE once, so that all is imported, and listens
+warm_ksched.py call SOCKET ARGUMENT…  runs `ksched ARGUMENT…` in a fork of it, with the caller's
+                                      streams and exit code
 """
 
 import json
@@ -41,7 +42,7 @@ def answer(connection: socket.socket) -> None:
         os.dup2(stream, number)
     # What the streams were tells of seeking and buffers.
     sys.stdin, sys.stdout, sys.stderr = (
-        open(number, mode, closefd=False) for number, mode in enumerate("rww")
+        os.fdopen(number, mode, closefd=False) for number, mode in enumerate("rww")
     )
     code = exit_code(json.loads(text))
     sys.stdout.flush()

@@ -1,5 +1,6 @@
 """What every test has in common."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -21,6 +22,9 @@ for profile, examples in (("ksched", 20), ("thorough", 60)):
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile("ksched")
+
+# Thousands of tests that were collected stay; as in `ksched` itself, looking through them is rare.
+gc.set_threshold(50_000, *gc.get_threshold()[1:])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -100,6 +101,8 @@ def main() -> None:
     for module in walk_packages(ksched_cli.__path__, "ksched_cli."):
         if "__main__" not in module.name and "schemas" not in module.name:
             import_module(module.name)
+    with suppress(ImportError):  # the extra tune need not be installed
+        import_module("optuna.storages")
     for line in sys.stdin:
         arguments, combinations = json.loads(line)
         print(json.dumps([answer(arguments, kinds) for kinds in combinations]), flush=True)
