@@ -8,15 +8,23 @@
     assert scores(MyPlugin, state, args={"weight": 3}) == {"large": 100, "small": 0}
 
 `node` and `pod` make manifests, plain mappings as a state file has them, and any other manifest may
-stand beside them. `cluster` reads them as a file is read, with all the API server's defaults. An
-unexpected exception in a plugin fails the test, with its traceback. The rules are those of the
-newest Kubernetes minor that ksched knows, unless `kubernetes_version` names another.
+stand beside them. `cluster` reads them as a file is read, with all the API server's defaults. A
+state may be the path of a file or a folder, or a list of manifests, too:
+
+    assert simulate("examples/first-cluster/cluster.yaml").placements["default/web-1"] == "birch"
+    assert simulate([node("n", cpu="1"), pod("web", cpu="1")]).placements == {"default/web": "n"}
+
+Defaults are the command line's: the newest kubelet of the nodes says whose rules decide, else the
+newest minor that ksched knows; the pods that workloads of a path or a list lack are made. A state
+of `cluster` is taken as it is. An unexpected exception in a plugin fails the test, with its
+traceback.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
+from os import PathLike, fspath
 from typing import Any, TypeAlias
 
 from ksched_cli.analysis import explain
@@ -36,12 +44,15 @@ from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import PluginError, Status
-from ksched_cli.kube.versions import NEWEST, release_of
+from ksched_cli.kube.versions import Release, inferred_release, release_of
 from ksched_cli.plugins import registry_of
+from ksched_cli.run.inputs import Inputs
+from ksched_cli.scenario.workloads import with_workloads
 
 Manifest: TypeAlias = dict[str, Any]
 PluginClass: TypeAlias = type[Plugin]
 Config: TypeAlias = str | Mapping[str, Any]
+State: TypeAlias = ClusterState | str | PathLike[str] | Sequence[Mapping[str, Any]]
 
 # The origin shown for plugins that a test passes in.
 ORIGIN = "the test"
@@ -203,21 +214,22 @@ def cluster(*objects: Mapping[str, Any]) -> ClusterState:
 
 
 def simulation(
-    state: ClusterState,
+    state: State,
     config: Config | None = None,
     plugins: Sequence[PluginClass] = (),
     *,
-    kubernetes_version: str = NEWEST,
+    kubernetes_version: str = "",
     feature_gates: str = "",
     min_compatibility_version: str = "",
 ) -> Simulation:
     """A simulation that records all details.
 
+    state:   of `cluster`, the path of a file or a folder, or manifests
     config:  a KubeSchedulerConfiguration, as text or as plain data, where apiVersion and kind may
              be left out
     plugins: are registered; without a configuration also enabled in the default profile, at every
              point they extend
-    kubernetes_version: the minor whose rules are followed, as "1.36"
+    kubernetes_version: the minor whose rules are followed, as "1.36"; "" is that of the kubelets
     feature_gates: as those of kube-scheduler, "A=true,B=false"
     min_compatibility_version: as that of kube-scheduler, "1.37"
 
@@ -226,18 +238,34 @@ def simulation(
     if config is None and plugins:
         config = profile_with_plugins([PluginEntry.of(plugin, ORIGIN) for plugin in plugins])
     entries = [PluginEntry.of(plugin, ORIGIN) for plugin in plugins]
-    release = release_of(kubernetes_version, feature_gates, compatibility=min_compatibility_version)
+    state = _loaded(state)
+    release = _release(state, kubernetes_version, feature_gates, min_compatibility_version)
     registry = registry_of(release, entries)
     configuration = load_configuration(_text(config), "the test's configuration", registry)
     return Simulation(state, configuration, registry, Options(detailed=True))
 
 
+def _loaded(state: State) -> ClusterState:
+    if isinstance(state, ClusterState):
+        return state
+    if isinstance(state, str | PathLike):
+        return with_workloads(Inputs().load((fspath(state),), _EveryKind()))
+    return with_workloads(cluster(*state))
+
+
+def _release(state: ClusterState, minor: str, gates: str, compatibility: str) -> Release:
+    if minor:
+        return release_of(minor, gates, compatibility=compatibility)
+    kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
+    return inferred_release(kubelets, gates, compatibility)
+
+
 def simulate(
-    state: ClusterState,
+    state: State,
     config: Config | None = None,
     plugins: Sequence[PluginClass] = (),
     *,
-    kubernetes_version: str = NEWEST,
+    kubernetes_version: str = "",
     feature_gates: str = "",
     min_compatibility_version: str = "",
 ) -> RunRecord:
@@ -256,12 +284,12 @@ def simulate(
 
 
 def run_cycle(
-    state: ClusterState,
+    state: State,
     config: Config | None = None,
     plugins: Sequence[PluginClass] = (),
     *,
     pod: str = "",
-    kubernetes_version: str = NEWEST,
+    kubernetes_version: str = "",
 ) -> Attempt:
     """One attempt for one pod. pod: name or namespace/name; "" for the only pending one."""
     run = simulation(state, config, plugins, kubernetes_version=kubernetes_version)
@@ -272,12 +300,12 @@ def run_cycle(
 
 
 def explanation(
-    state: ClusterState,
+    state: State,
     config: Config | None = None,
     plugins: Sequence[PluginClass] = (),
     *,
     pod: str = "",
-    kubernetes_version: str = NEWEST,
+    kubernetes_version: str = "",
 ) -> explain.Explanation:
     """The record of `ksched explain` for one pod; the arguments are those of `run_cycle`."""
     run = simulation(state, config, plugins, kubernetes_version=kubernetes_version)
@@ -307,11 +335,11 @@ def find(run: Simulation, pod: str = "") -> PodInfo:
 
 def verdicts(
     plugin: str | PluginClass,
-    state: ClusterState,
+    state: State,
     *,
     pod: str = "",
     args: Mapping[str, Any] | None = None,
-    kubernetes_version: str = NEWEST,
+    kubernetes_version: str = "",
 ) -> dict[str, Status]:
     """Node name → the status of the plugin's PreFilter and Filter, in a profile of its own.
 
@@ -335,12 +363,12 @@ def verdicts(
 
 def scores(
     plugin: str | PluginClass,
-    state: ClusterState,
+    state: State,
     *,
     pod: str = "",
     args: Mapping[str, Any] | None = None,
     normalized: bool = True,
-    kubernetes_version: str = NEWEST,
+    kubernetes_version: str = "",
 ) -> dict[str, int]:
     """Node name → the plugin's score, as if every node were feasible; without the plugin's weight.
 
@@ -364,7 +392,7 @@ def scores(
 
 def _alone(
     plugin: str | PluginClass,
-    state: ClusterState,
+    state: State,
     pod: str,
     args: Mapping[str, Any] | None,
     kubernetes_version: str,

@@ -1,5 +1,7 @@
 """The helper for tests of plugins."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import FilterPlugin, ScorePlugin
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
+from ksched_cli.kube.versions import NEWEST
 from ksched_cli.testing import (
     DefectError,
     cluster,
@@ -165,3 +168,33 @@ def test_a_pod_is_found_by_name_or_as_the_only_one() -> None:
         find(run, "p")
     with pytest.raises(LookupError, match="2 pods to ask about"):
         find(run)
+
+
+def test_a_state_is_a_path_or_a_list_of_manifests(tmp_path: Path) -> None:
+    manifests = [node("small", cpu=1), node("large", cpu=4), pod("p", cpu=2)]
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
+    for state in (manifests, path, str(path), cluster(*manifests)):
+        assert simulate(state).placements == {"default/p": "large"}
+
+
+def test_the_kubelets_say_whose_rules_decide() -> None:
+    old = node("n", status={"nodeInfo": {"kubeletVersion": "v1.35.2"}})
+    assert simulation([old]).configuration.release.minor == "1.35"
+    assert simulation([old], kubernetes_version="1.36").configuration.release.minor == "1.36"
+    assert simulation([node("n")]).configuration.release.minor == NEWEST
+
+
+def test_workloads_of_manifests_get_their_pods() -> None:
+    replica_set = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": pod(cpu=1)["spec"]},
+        },
+    }
+    assert len(simulate([node("n"), replica_set]).placements) == 2
+    assert simulate(cluster(node("n"), replica_set)).placements == {}
