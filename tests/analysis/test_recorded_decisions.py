@@ -8,7 +8,13 @@ import msgspec
 import pytest
 
 from ksched_cli.analysis.audit import AuditResult, audit
-from ksched_cli.analysis.audit_doubts import IMAGE_COUNTS, IMAGE_SIZES, NODES_CAME
+from ksched_cli.analysis.audit_doubts import (
+    EQUAL_VICTIMS,
+    IMAGE_COUNTS,
+    IMAGE_SIZES,
+    NEAR_PREEMPTIONS,
+    NODES_CAME,
+)
 from ksched_cli.analysis.decision_order import OrderSource, Refinement
 from ksched_cli.analysis.recorded_decisions import RELISTED, read_recording
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
@@ -137,6 +143,51 @@ def test_room_is_made_by_the_recorded_evictions(names_preemptor: bool, folder: P
     )
     assert (answer.differ, answer.unexplained) == ((), ())
     assert agreeing(answer) == {"preempts": 1, "nominated": 1}
+
+
+def test_which_of_equally_important_pods_goes_is_not_judged_without_a_log(folder: Path) -> None:
+    """ksched evicts that of the two which it has last; of the other nothing can be said."""
+    reasons = []
+    for victim in ("low-1", "low-2"):
+        eviction = {
+            "namespace": "default", "name": victim, "uid": f"default/{victim}", "node": "a",
+            "evictedFor": "default/high",
+        }  # fmt: skip
+        answer = recorded(
+            folder,
+            [
+                node("a", cpu=2),
+                *(pod(name, cpu=1, node="a") for name in ("low-1", "low-2")),
+                pod("high", cpu=1, priority=9),
+            ],
+            leaves(victim, gracePeriod=30, preempted=True),
+            {"decision": eviction},
+            leaves(victim, preempted=True),
+            bind("high", "a"),
+        )
+        assert answer.differ == ()
+        reasons += [each.reason for each in answer.unexplained]
+    assert reasons == [EQUAL_VICTIMS.format("a")]
+
+
+def test_room_that_is_made_for_two_pods_at_once_is_in_no_certain_order(folder: Path) -> None:
+    """`b` takes the node that ksched would clear for it later, once `a` has had another."""
+    nodes = [node(name, cpu=cpu) for name, cpu in (("m", 2), ("n", 2))]
+    low = [
+        pod("on-m", cpu=2, node="m", priority=1),
+        pod("on-n", cpu=2, node="n", priority=2),
+    ]
+    high = [pod(name, cpu=2, priority=9) for name in "ab"]
+    events = []
+    for name, victim, on in (("b", "on-n", "n"), ("a", "on-m", "m")):
+        uid = f"default/{victim}"
+        about = {"namespace": "default", "name": victim, "uid": uid, "node": on}
+        events.append({"at": 10, **leaves(victim, gracePeriod=30, preempted=True)})
+        events.append({"at": 10, "decision": {**about, "evictedFor": f"default/{name}"}})
+    gone = {"at": 11, **leaves("on-n", preempted=True)}
+    answer = recorded(folder, [*nodes, *low, *high], *events, gone)
+    assert answer.differ == ()
+    assert [each.reason for each in answer.unexplained] == [NEAR_PREEMPTIONS.format("default/a")]
 
 
 def test_pods_that_were_refused_are_judged_in_the_end(folder: Path) -> None:

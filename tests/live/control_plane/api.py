@@ -79,6 +79,15 @@ class Api:
         content = {"Content-Type": "application/merge-patch+json"}
         self.call("PATCH", f"api/v1/namespaces/default/pods/{name}", change, **content)
 
+    def patch_node(self, name: str, change: Manifest) -> None:
+        """A merge patch."""
+        content = {"Content-Type": "application/merge-patch+json"}
+        self.call("PATCH", f"api/v1/nodes/{name}", change, **content)
+
+    def delete_nodes(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.call("DELETE", f"api/v1/nodes/{name}")
+
     def delete_pods(self, names: Iterable[str]) -> None:
         for name in names:
             self.call("DELETE", f"api/v1/namespaces/default/pods/{name}")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.live.control_plane.api import Api
+from tests.live.control_plane.api import Api, wait
 from tests.live.control_plane.manifests import (
     GPU,
     HOST,
@@ -28,6 +28,8 @@ from tests.live.control_plane.storage import devices, volumes
 
 SEED = 7
 WAVES = 4
+# Decisions just after a node has changed may have been made before it was noticed.
+SPACED_SECONDS = 6.0
 
 
 def _nothing(_: Api) -> None:
@@ -39,7 +41,8 @@ class Scenario:
     """objects: there before the scheduler starts. config: fields of its configuration.
     meanwhile: what happens while it runs. extender: whether that of the conformance cases runs, at
     the address that takes the place of EXTENDER in the configuration. kwok: whether pods run.
-    verbosity: of the scheduler's log; at 4 it tells when nominations are noticed"""
+    verbosity: of the scheduler's log; at 4 it tells when nominations are noticed. is_followed:
+    whether the states and the log suffice to judge every decision; a recording always has to"""
 
     objects: Callable[[], list[Manifest]]
     config: dict[str, Any] = field(default_factory=dict)
@@ -48,6 +51,7 @@ class Scenario:
     extender: bool = False
     kwok: bool = False
     verbosity: int = 3
+    is_followed: bool = True
 
 
 def _mixed_pods(draw: random.Random, count: int) -> list[Manifest]:
@@ -167,6 +171,98 @@ def several_schedulers() -> list[Manifest]:
     return [*priority_classes(), *nodes(draw, 70), *pods]
 
 
+def churn(api: Api) -> None:
+    """Nodes join, change and leave while pods come."""
+    draw = random.Random(SEED + 2)
+    joining = nodes(draw, 40, plain=True)[30:]
+    pods = _plain_pods(draw, 150, "churn")
+    for wave in range(WAVES):
+        api.create(pods[wave::WAVES])
+        time.sleep(SPACED_SECONDS)
+        api.create(joining[wave::WAVES])
+        api.patch_node(f"node-{wave:03}", {"spec": {"unschedulable": True}})
+        api.patch_node(f"node-{wave + 10:03}", {"metadata": {"labels": {"disk": "new"}}})
+        api.delete_nodes([f"node-{wave + 20:03}"])
+        time.sleep(SPACED_SECONDS)
+
+
+def come_and_go(api: Api) -> None:
+    """Pods that are placed are deleted, and others come: neither state has most of them."""
+    draw = random.Random(SEED + 3)
+    for wave in range(WAVES):
+        pods = _plain_pods(draw, 60, f"short-{wave}")
+        api.create(pods)
+        wait("the pods", lambda: all(pod["spec"].get("nodeName") for pod in api.pods()))
+        api.delete_pods(pod["metadata"]["name"] for pod in pods if draw.random() < 0.7)
+
+
+def given_nodes(api: Api) -> None:
+    """Pods that were created with their node come between others."""
+    draw = random.Random(SEED + 4)
+    pods = _plain_pods(draw, 120, "given")
+    for number, manifest in enumerate(pods):
+        if number % 4 == 0:
+            manifest["spec"]["nodeName"] = f"node-{draw.randrange(30):03}"
+    api.create(pods)
+
+
+def _plain_pods(draw: random.Random, count: int, prefix: str) -> list[Manifest]:
+    apps = [f"app-{number % 5}" for number in range(count)]
+    return [
+        pod(f"{prefix}-{number:03}", amounts(draw), labels={"app": app})
+        for number, app in enumerate(apps)
+    ]
+
+
+def plain(count: int) -> list[Manifest]:
+    """Nodes whose images are the same everywhere, and some pods."""
+    draw = random.Random(SEED)
+    machines = nodes(draw, 30, plain=True)
+    for machine in machines:
+        for image in machine["status"]["images"]:
+            image["sizeBytes"] = 300 * 2**20
+    return [*priority_classes(), *machines, *_plain_pods(draw, count, "first")]
+
+
+def six_schedulers() -> list[Manifest]:
+    draw = random.Random(SEED)
+    pods = _mixed_pods(draw, 300)
+    for manifest in pods:
+        manifest["spec"]["schedulerName"] = draw.choice([*SIX])
+    return [*priority_classes(), *nodes(draw, 70), *pods]
+
+
+SIX: dict[str, dict[str, Any]] = {
+    "default-scheduler": {},
+    "packer": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]},
+    "memory": {"type": "LeastAllocated", "resources": [{"name": "memory", "weight": 2}]},
+    "ratio": {
+        "type": "RequestedToCapacityRatio",
+        "resources": [{"name": "cpu", "weight": 1}],
+        "requestedToCapacityRatio": {
+            "shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
+        },
+    },
+    "gpus": {"type": "MostAllocated", "resources": [{"name": GPU, "weight": 5}]},
+    "both": {
+        "type": "LeastAllocated",
+        "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}],
+    },
+}
+SIX_PROFILES = {
+    "profiles": [
+        {
+            "schedulerName": name,
+            "pluginConfig": [
+                {"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}
+                for strategy in [strategy]
+                if strategy
+            ],
+        }
+        for name, strategy in SIX.items()
+    ]
+}
+
 PROFILES = {
     "profiles": [
         {"schedulerName": "default-scheduler"},
@@ -230,4 +326,8 @@ SCENARIOS = {
     "profiles": Scenario(several_schedulers, PROFILES),
     "extender": Scenario(lambda: mixed(60, 150), EXTENDERS, extender=True),
     "claims": Scenario(devices, controllers=True),
+    "churn": Scenario(lambda: plain(100), meanwhile=churn, is_followed=False),
+    "come-and-go": Scenario(lambda: plain(60), meanwhile=come_and_go, is_followed=False),
+    "given-nodes": Scenario(lambda: plain(60), meanwhile=given_nodes),
+    "six-profiles": Scenario(six_schedulers, SIX_PROFILES),
 }
