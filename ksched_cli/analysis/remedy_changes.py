@@ -22,6 +22,8 @@ _API_VERSIONS = {"Pod": "v1", "ReplicationController": "v1", "Job": "batch/v1"}
 _DEFAULT_TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 # Of a pod that waits; tolerations may be added.
 _MUTABLE = {"tolerations", "schedulingGates"}
+# Most of their spec cannot be changed.
+_REPLACED = ("pod", "job", "pvc", "resourceclaim")
 _PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 
 
@@ -166,20 +168,23 @@ def kubectl_command(line: str) -> str:
     if verb == "apply" and "-f" in tokens:
         return f"echo {shlex.quote(tokens[tokens.index('-f') + 1])} | kubectl apply -f -"
     kind, _, name = target.partition("/")
-    if verb == "patch" and kind in ("pod", "job", "pvc") and not _is_mutable(kind, tokens):
+    if verb == "patch" and kind in _REPLACED and not _is_mutable(kind, tokens):
         namespace = f" -n {tokens[tokens.index('-n') + 1]}" if "-n" in tokens else ""
         patch = shlex.quote(tokens[tokens.index("-p") + 1])
+        form = " --type=json" if "--type=json" in tokens else ""
         return (
             f"kubectl get {kind} {name}{namespace} -o yaml"
-            f" | kubectl patch --local -f - -o yaml -p {patch} | kubectl replace --force -f -"
+            f" | kubectl patch --local -f - -o yaml{form} -p {patch} | kubectl replace --force -f -"
         )
     return f"kubectl {line}"
 
 
 def _is_mutable(kind: str, tokens: Sequence[str]) -> bool:
     """Whether the API server takes the patch of an object that is there."""
+    if kind != "pod":
+        return False
     patch = json.loads(tokens[tokens.index("-p") + 1])
-    return kind == "pod" and set(patch.get("spec") or {}) <= _MUTABLE
+    return set(patch.get("spec") or {}) <= _MUTABLE
 
 
 def _is_condition(tokens: Sequence[str]) -> bool:

@@ -1,6 +1,7 @@
 """What would give a pod a node: each kind of change, verified; the smallest; or why nothing."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,11 +10,14 @@ from ksched_cli.analysis.fix import Fixer, Remedies, Search, fix, fix_pending
 from ksched_cli.api import CycleState, FilterPlugin, NodeInfo, PodInfo, Proposal, Proposes, Status
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.interface import Plugin
+from ksched_cli.run.open import Opener
+from ksched_cli.run.run import Run
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import parse_change
 from ksched_cli.testing import cluster, node, pod, simulate, simulation
 
 Manifest = dict[str, Any]
+EXAMPLES = Path(__file__).parents[2] / "examples"
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -318,6 +322,18 @@ def test_a_claim_of_a_missing_class_gets_the_class_or_another() -> None:
     answer = remedies(node("a"), CLASS, claim, with_claim("data"))
     assert of_kind(answer, "object").text == "create StorageClass gone, like fast"
     assert of_kind(answer, "class").text == "create claim default/data with class fast"
+
+
+def test_fewer_devices_of_a_claim_are_requested() -> None:
+    run = Run(states=(str(EXAMPLES / "dra" / "cluster.yaml"),))
+    opener = Opener((run,))
+    search_of = Fixer(
+        lambda changed: opener.simulation(run, state=changed), opener.state(run), Search()
+    )
+    answer = fix(search_of, "default/triple", frozenset({"default/triple"}))
+    (remedy,) = answer.remedies
+    assert remedy.text == "request 1 instead of 2 devices in cards of claim default/three"
+    assert remedy.commands[0].startswith("kubectl get resourceclaim three -n default -o yaml |")
 
 
 # -- the search -----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ Upstream: plugins/dynamicresources (dynamicresources.go, claims.go).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -40,6 +41,8 @@ from ksched_cli.framework.interface import (
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
+    Proposal,
+    Proposes,
     ReservePlugin,
     Scope,
     SignPlugin,
@@ -112,6 +115,7 @@ class DynamicResources(
     PreBindPlugin,
     SignPlugin,
     Explains,
+    Proposes,
 ):
     name = "DynamicResources"
     idle_after_skip = True
@@ -327,6 +331,19 @@ class DynamicResources(
         if claims_state.search is not None:
             lines += claims_state.search.lines(node.row, self._store)
         return lines
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
+        """Fewer devices of one request of a claim; how many fewer are enough, runs tell."""
+        for claim in self._claims(pod):
+            for index, request in enumerate(claim.spec.devices.requests):
+                most = request.exactly.count if request.exactly is not None else 0
+                for count in range(most - 1, 0, -1):
+                    path = f"/spec/devices/requests/{index}/exactly/count"
+                    patch = json.dumps([{"op": "replace", "path": path, "value": count}])
+                    line = f"patch resourceclaim/{claim.name} -n {claim.namespace} --type=json"
+                    name = f"{request.name} of claim {claim.key}"
+                    text = f"request {count} instead of {most} devices in {name}"
+                    yield Proposal("claim", text, (f"{line} -p '{patch}'",), amount=most - count)
 
     def _unavailability(self, claim: ResourceClaim) -> str:
         failure = binding_failure(claim) if self._waits_for_devices else ""
