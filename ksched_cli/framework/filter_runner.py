@@ -92,32 +92,28 @@ class ExtensionsRunner:
         self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
     ) -> Status:
         """Calls AddPod of the plugins whose Filter takes part: `added` is now on `node`."""
-        for plugin in self._pre_filter_extensions:
-            if plugin.name not in state.skip_filter:
-                status = self._caller.status(
-                    plugin, "addPod", node.snapshot, plugin.add_pod, state, pod, added, node
-                )
-                if not status.is_success:
-                    return _extension_error("AddPod", plugin, status)
-        return SUCCESS
+        return self._run_extension("addPod", state, pod, added, node)
 
     def run_remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status:
         """Calls RemovePod of the plugins whose Filter takes part: `removed` has left `node`."""
+        return self._run_extension("removePod", state, pod, removed, node)
+
+    def _run_extension(
+        self, point: str, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo
+    ) -> Status:
         for plugin in self._pre_filter_extensions:
             if plugin.name not in state.skip_filter:
+                method = plugin.add_pod if point == "addPod" else plugin.remove_pod
                 status = self._caller.status(
-                    plugin, "removePod", node.snapshot, plugin.remove_pod, state, pod, removed, node
+                    plugin, point, node.snapshot, method, state, pod, other, node
                 )
                 if not status.is_success:
-                    return _extension_error("RemovePod", plugin, status)
+                    extension = point[0].upper() + point[1:]
+                    failed = f'running {extension} on PreFilter plugin "{plugin.name}"'
+                    return Status.error(f"{failed}: {status.message}")
         return SUCCESS
-
-
-def _extension_error(extension: str, plugin: PreFilterExtensions, status: Status) -> Status:
-    message = f'running {extension} on PreFilter plugin "{plugin.name}": {status.message}'
-    return Status.error(message)
 
 
 # In a dry run on many nodes at once: by row, the state that AddPod and RemovePod have changed.

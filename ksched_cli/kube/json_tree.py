@@ -146,14 +146,6 @@ def _in_object(before: str) -> bool:
     return False
 
 
-def offset_of(text: str, path: tuple[str | int, ...]) -> int | None:
-    """Offset of the key (or list item) at `path`, None where it is absent.
-
-    Raises ValueError or IndexError where the text is not JSON.
-    """
-    return Offsets(text).of(path)
-
-
 class Offsets:
     """Offsets in a text of JSON. Every object and list is scanned once, on the way to what is in
     it; the C decoder skips what it holds."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.kube.json_tree import JsonError, JsonFloat, JsonObject, Offsets, offset_of, parse
+from ksched_cli.kube.json_tree import JsonError, JsonFloat, JsonObject, Offsets, parse
 
 
 def test_an_object_keeps_the_order_and_repetition_of_its_keys() -> None:
@@ -59,14 +59,14 @@ TEXT = '{"a": {"b": 1}, "c": [0, {"d": 2}], "a": 3}'
     ],
 )
 def test_a_path_leads_to_the_key_or_the_item(path: tuple[int | str, ...], part: str) -> None:
-    offset = offset_of(TEXT, path)
+    offset = Offsets(TEXT).of(path)
     assert offset is not None
     assert TEXT[offset:].startswith(part)
 
 
 @pytest.mark.parametrize("path", [("x",), ("c", 2), ("c", "d"), (0,)])
 def test_what_is_not_there_has_no_offset(path: tuple[int | str, ...]) -> None:
-    assert offset_of(TEXT, path) is None
+    assert Offsets(TEXT).of(path) is None
 
 
 def test_offsets_scan_an_object_once() -> None:
@@ -82,7 +82,7 @@ def test_an_integer_of_any_length_is_read() -> None:
     number = parse(f'{{"a": {digits}}}')["a"]
     assert isinstance(number, JsonFloat)
     assert number.literal == digits
-    assert offset_of(f'{{"a": {digits}, "b": 1}}', ("b",)) == 5_008
+    assert Offsets(f'{{"a": {digits}, "b": 1}}').of(("b",)) == 5_008
 
 
 @pytest.mark.parametrize(
