@@ -8,6 +8,7 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog
 from ksched_cli.engine.replay.backoff import NO_BACKOFF, Backoff
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
+from ksched_cli.engine.replay.queued_pod_group import QueuedPodGroupInfo
 
 SECOND = 1_000_000
 
@@ -21,6 +22,16 @@ def queued(count: int, errors: int = 0, timestamp: int = 0) -> QueuedPodInfo:
 def test_it_doubles_up_to_its_maximum(count: int, seconds: int) -> None:
     backoff = Backoff(SECOND, 10 * SECOND, by_window=True)
     assert backoff.expiration(queued(count)) == seconds * SECOND
+
+
+@pytest.mark.parametrize(("size", "seconds"), [(1, 10), (4, 20), (9, 30)])
+def test_the_maximum_of_a_group_grows_with_the_root_of_its_size(size: int, seconds: int) -> None:
+    group = QueuedPodGroupInfo.of(("default", "red"), queued(0))
+    for _ in range(size - 1):
+        group.add(queued(0))
+    group.unschedulable_count = 80
+    backoff = Backoff(SECOND, 10 * SECOND, by_window=True)
+    assert backoff.expiration(group) == seconds * SECOND
 
 
 def test_errors_count_before_rejections() -> None:

@@ -91,3 +91,43 @@ def test_a_gang_is_interrupted_anywhere_and_goes_on(tmp_path: Path) -> None:
     ]
     result = interrupted_anywhere(Bench(tmp_path, objects, events, gates=GATES, minor="1.36"))
     assert {each["pod"] for each in result["pods"] if each["node"]} > {"default/r0", "default/b3"}
+
+
+def entity(min_count: int, **spec: Any) -> Plain:
+    policy = {"schedulingPolicy": {"gang": {"minCount": min_count}}, **spec}
+    return {**gang(min_count), "apiVersion": "scheduling.k8s.io/v1beta1", "spec": policy}
+
+
+def replayed_as_entities(folder: Path, objects: list[Plain], events: list[Plain]) -> Replay:
+    gates = "GenericWorkload=true"
+    return replay(folder, objects, events, gates=gates, minor="1.37", until=20)
+
+
+def test_a_group_backs_off_as_one_whatever_happens(tmp_path: Path) -> None:
+    """Room that is made meanwhile helps it no earlier."""
+    events = [
+        {"at": 0, "pod": member("p", "2")},
+        {"at": 0, "pod": member("q", "2")},
+        {"at": 0.5, "put": node("b", "9")},
+    ]
+    run = replayed_as_entities(tmp_path, [node("a", "3"), entity(2)], events)
+    first, later = tries(run)[:2], tries(run)[2:]
+    assert first == [(0, "p", "unschedulable"), (0, "q", "unschedulable")]
+    assert {(at, name) for at, name, _ in later} == {(2, "p"), (2, "q")}
+    assert "unschedulable" not in {where for _, _, where in later}
+
+
+def test_a_pod_that_comes_joins_its_group(tmp_path: Path) -> None:
+    events = [{"at": at, "pod": member(f"p{at}")} for at in range(3)]
+    run = replayed_as_entities(tmp_path, [node("a", "9"), entity(3)], events)
+    assert {(name, on) for at, name, on in tries(run) if at == 2} == {
+        ("p0", "a"),
+        ("p1", "a"),
+        ("p2", "a"),
+    }
+
+
+def test_pods_of_a_group_without_an_object_are_held_back(tmp_path: Path) -> None:
+    run = replayed_as_entities(tmp_path, [node("a", "9")], [{"at": 0, "pod": member("p")}])
+    assert tries(run) == []
+    assert run.places()["gated"] == ["default/p"]
