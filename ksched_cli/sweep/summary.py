@@ -23,7 +23,7 @@ DEFAULT_METRICS = (
     "utilization.cpu.stddev",
     "utilization.memory.stddev",
 )
-DEFAULT_METRICS_OF_REPLAYS = ("wait.mean", "nodeHours", "wait.p99", "pending")
+DEFAULT_METRICS_OF_REPLAYS = ("wait.mean", "nodeHours", "cost", "wait.p99", "pending")
 MAX_FAILURES = 20
 
 

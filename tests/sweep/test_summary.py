@@ -70,11 +70,11 @@ def test_more_is_better_where_the_file_says_so() -> None:
 def test_of_replays_waits_and_node_hours_are_compared() -> None:
     times = Durations(5, 1, 8, 8.5, 9, 10)
     results = [
-        result(name, 0, 4, wait=times, node_hours=hours)
+        result(name, 0, 4, wait=times, node_hours=hours, cost=hours * 2.0)
         for name, hours in (("base", 3), ("other", 2))
     ]
     summary = summarize(results, ORDER, is_over_time=True)
-    assert list(summary.metrics) == ["wait.mean", "nodeHours", "wait.p99", "pending"]
+    assert list(summary.metrics) == ["wait.mean", "nodeHours", "cost", "wait.p99", "pending"]
     base, other = summary.variants
     assert base.metrics["wait.p99"].spread.median == 9
     assert (other.metrics["nodeHours"].wins, other.metrics["wait.mean"].wins) == (1, 0)
