@@ -17,8 +17,13 @@ from ksched_cli.scenario.prices import read_prices
 from ksched_cli.testing import Manifest, cluster, node, pod, simulate, simulation
 from tests.clusters import nodes, pods
 from tests.scenario.build import budget, changed, owned, ready
+from tests.volumes import bound, claim, storage_class, volume
 
 RULES = PodRules(0.0)
+
+
+def in_zone(zone: str) -> dict[str, str]:
+    return {"topology.kubernetes.io/zone": zone}
 
 
 def shrunk(*objects: Manifest, rules: PodRules = RULES, **limits: Any) -> ShrinkResult:
@@ -171,6 +176,48 @@ def test_pods_that_fit_nowhere_afresh_do_not_count_in_repacking() -> None:
     run.run()
     base = DrainedCluster.after_run(run, RULES)
     assert repack(base, ["b", "a"]) == Repack(1, 1, 1)
+
+
+# -- volumes and devices --------------------------------------------------------------------------
+
+
+def with_claim(name: str, claim: str, **fields: Any) -> Manifest:
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+    return owned(name, "StatefulSet", spec={"volumes": volumes}, **fields)
+
+
+def test_pods_go_where_their_volumes_are() -> None:
+    zones = [
+        node(name, labels=in_zone(zone), cpu=2) for name, zone in zip("abc", "112", strict=True)
+    ]
+    answer = shrunk(
+        *zones,
+        *bound("data", "wait", zones=["1"]),
+        *bound("other", "wait", zones=["2"]),
+        with_claim("p", "data", node="a", cpu=1),
+        with_claim("q", "other", node="c", cpu=1),
+    )
+    assert going(answer) == ["b"]
+    assert [pod for pod, _ in held(answer, "a")] == ["default/p"]
+    assert "volume" in held(answer, "c")[0][1]
+
+
+def test_a_volume_that_a_pending_pod_got_is_not_given_twice() -> None:
+    objects = [
+        node("a", cpu=1),
+        node("b", cpu=2),
+        storage_class("local"),
+        volume("only"),
+        claim("first"),
+        claim("second"),
+        with_claim("p", "first", cpu=1),
+        owned("q", cpu=1, node="b"),
+        with_claim("r", "second", cpu=1),
+    ]
+    answer = shrunk(*objects)
+    assert answer.pending == ("default/r",)
+    assert answer.removable == 1
+    assert set(of(answer, going(answer)[0]).moves_to.values()) <= {"b"}
 
 
 # -- budgets --------------------------------------------------------------------------------------
