@@ -39,6 +39,7 @@ def test_a_product_has_every_combination_once(tmp_path: Path) -> None:
         "patches": {STRATEGY: "LeastAllocated", "fit": 1},
         "kubernetesVersion": "1.34",
         "autoscaler": None,
+        "prices": None,
         "seed": 0,
     }
 
