@@ -96,7 +96,7 @@ TOUCHED: dict[str, tuple[str, ...]] = {
     "explain": ("state", "change", "scenario", "configuration", "patch", "plugin", "timeline"),
     "preempt": ("state", "version", "preemption"),
     "capacity": ("state", "change", "scenario", "timeline", "until"),
-    "shrink": ("state", "change", "scenario", "configuration", "timeline", "prices"),
+    "shrink": ("state", "change", "scenario", "configuration", "until", "prices"),
     "drift": ("state", "change", "scenario", "configuration", "patch", "plugin", "timeline"),
 }
 
