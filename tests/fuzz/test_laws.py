@@ -44,6 +44,14 @@ DECIDED = ("placements", "pending", "gated", "evicted", "attempts")
 Object = dict[str, Any]
 
 
+@pytest.fixture(autouse=True)
+def release(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Configurations of `workloads` have an extension point that older minors refuse."""
+    callspec = getattr(request.node, "callspec", None)
+    if callspec is not None and callspec.params.get("family") == "workloads":
+        monkeypatch.setenv("KSCHED_KUBERNETES_VERSION", NEWEST)
+
+
 def decided(case: Case, folder: Path, files: Iterable[list[Object]], *options: str) -> Any:
     """What `schedule --trace` decides of objects in several files, without counts of the input."""
     arguments = ["schedule", "--trace", "-o", "json", *options]
@@ -281,9 +289,7 @@ def test_compare_decides_as_schedule_does(family: str, seed: int, tmp_path: Path
     arguments = ["--state", str(tmp_path / "0.json"), "-o", "json", *newest]
     if case.config is not None:
         arguments += ["--config", str(tmp_path / "config.yaml")]
-    side = call("compare", *arguments, "--vs", "--kubernetes-version", "1.35")["sides"][0][
-        "summary"
-    ]
+    side = call("compare", *arguments, "--vs", "--no-preemption")["sides"][0]["summary"]
     fields = {"placed": "placements", "pending": "pending", "gated": "gated", "evicted": "evicted"}
     assert {name: side[name] for name in fields} == {
         name: len(whole[field] or ()) for name, field in fields.items()

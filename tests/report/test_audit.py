@@ -101,7 +101,7 @@ def test_differences_of_one_likely_cause_are_a_line_and_all_of_them_on_request()
 
 def test_the_headline_alone_says_that_all_is_well() -> None:
     assert squeezed(audit.table(AGREE, EVERYTHING))[0] == "1 decision, no difference"
-    assert audit.table(NOTHING, EVERYTHING) == "no decisions between the two states"
+    assert audit.table(NOTHING, EVERYTHING) == "no decisions in between"
 
 
 def test_no_line_is_wider_than_the_terminal() -> None:
