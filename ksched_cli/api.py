@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import PodWatcher, Snapshot
 from ksched_cli.cluster.state import ClusterState
@@ -118,6 +119,7 @@ __all__ = [
     "Plugin",
     "PluginDefectError",
     "PluginError",
+    "Pod",
     "PodInfo",
     "PodWatcher",
     "PostBindPlugin",

@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
-
-nbformat: Any = pytest.importorskip("nbformat", reason="the extra dev executes notebooks")
-nbclient: Any = pytest.importorskip("nbclient", reason="the extra dev executes notebooks")
+from nbclient import NotebookClient
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
@@ -21,7 +20,7 @@ def outputs() -> list[dict[str, Any]]:
     """Of each cell of code, what it shows by kind."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     # The kernel takes its environment from here, where the tests' variables are.
-    client = nbclient.NotebookClient(
+    client = NotebookClient(
         notebook, timeout=None, resources={"metadata": {"path": NOTEBOOK.parent}}
     )
     client.execute()

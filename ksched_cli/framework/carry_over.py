@@ -4,8 +4,10 @@ when a replay is written to a file."""
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterable
 from typing import Any, Protocol, runtime_checkable
 
+from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.message_pack import pack, unpack
 from ksched_cli.errors import PluginDefectError
 from ksched_cli.framework.failures import FAILURES, described, raise_users_interrupt
@@ -18,6 +20,24 @@ class CarriesOver(Protocol):
 
     def carry_over(self, previous: Any) -> None:
         """Takes over what `previous`, its predecessor, assumed, as far as it still holds."""
+        ...
+
+
+@runtime_checkable
+class FollowsPods(Protocol):
+    """A service of plugins that looks at pods without a node, too. When it is made,
+    `handle.cluster.pods` are all pods; in `ksched replay` they come and go after that."""
+
+    def list_pods(self, pods: Iterable[Pod]) -> None:
+        """These are all pods, whatever was there before."""
+        ...
+
+    def pod_came(self, pod: Pod) -> None:
+        """The pod is there, or has changed; it may be one that was listed."""
+        ...
+
+    def pod_left(self, pod: Pod) -> None:
+        """The pod has ended, or was deleted."""
         ...
 
 

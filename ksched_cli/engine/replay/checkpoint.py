@@ -104,6 +104,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     now: Moment
     changed: Moment
     length: Count
+    rung: Count
     objects: SavedObjects
     running: tuple[Count, ...]
     bound: tuple[str, ...]
@@ -142,6 +143,7 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         now=replay.clock.now,
         changed=replay.changed,
         length=replay.length,
+        rung=replay.rung,
         running=table.places(pod.pod for pods in cluster.snapshot.pods for pod in pods),
         bound=tuple(cluster.bound),
         strays=table.places(cluster.strays.values()),
@@ -219,6 +221,7 @@ def resume(replay: Replay, checkpoint: Checkpoint, name: str) -> None:
 def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
     replay.clock.now = checkpoint.now
     replay.changed, replay.length = checkpoint.changed, checkpoint.length
+    replay.rung = checkpoint.rung
     for field in _Log.__struct_fields__:
         setattr(replay.log, field, getattr(checkpoint.log, field))
     replay.nodes = checkpoint.nodes
@@ -238,11 +241,9 @@ def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
     _check_records(checkpoint.log.live, [pods[index] for index, _ in checkpoint.queued])
     _resume_cluster(replay, checkpoint, state, pods)
     replay.scheduler.engine = replay.cluster.engine
-    groups = replay.cluster.engine.pod_groups
-    if groups is not None:
-        queued = (index for index, _ in checkpoint.queued)
-        there = (*checkpoint.running, *checkpoint.strays, *queued)
-        groups.list_members(pods[index] for index in there)
+    queued = (index for index, _ in checkpoint.queued)
+    there = (*checkpoint.running, *checkpoint.strays, *queued)
+    replay.cluster.list_pods([pods[index] for index in there])
     replay.usage.resume(checkpoint.usage, replay.cluster.snapshot)
     _resume_queue(replay, checkpoint, pods)
     for uid, end in checkpoint.ends:

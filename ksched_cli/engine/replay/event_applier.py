@@ -142,7 +142,7 @@ class EventApplier:
         """A pod without a node is there from now on. Raises UsageError."""
         self.claim_uid(pod)
         self.log.arrive(pod, self.scheduler.clock.now)
-        self.cluster.join_group(pod)
+        self.cluster.note_arrival(pod)
         self.cluster.expect(pod)
         if pod.pod.status.nominated_node_name:
             nominator = self.cluster.engine.nominator
@@ -175,7 +175,7 @@ class EventApplier:
             self.log.counts.ignored += 1
             return
         self.claim_uid(pod)
-        self.cluster.join_group(pod)
+        self.cluster.note_arrival(pod)
         if not self.cluster.add(pod):
             self.log.counts.ignored += 1
             self.queue.move(ASSIGNED_POD_ADD, None, pod)
@@ -222,6 +222,7 @@ class EventApplier:
             return
         before = self.cluster.info(pending.pod)
         info = self.cluster.info(new)
+        self.cluster.note_arrival(info)
         nominator = self.cluster.engine.nominator
         if before.pod.status.nominated_node_name or new.status.nominated_node_name:
             nominator.renew(info, new.status.nominated_node_name)
@@ -239,8 +240,7 @@ class EventApplier:
             self._delete_pending(pending)
         elif stray := self.cluster.strays.pop(key, None):
             gone = self.cluster.info(stray)
-            if self.cluster.engine.pod_groups is not None:
-                self.cluster.engine.pod_groups.forget(gone)
+            self.cluster.note_departure(gone)
             self.queue.move(ASSIGNED_POD_DELETE, gone, None)
         else:
             # Who writes a timeline cannot know which pods are evicted.
@@ -250,8 +250,7 @@ class EventApplier:
         """Upstream: deletePodFromSchedulingQueue."""
         engine = self.cluster.engine
         self.queue.delete(pod.key)
-        if engine.pod_groups is not None:
-            engine.pod_groups.forget(pod)
+        self.cluster.note_departure(pod)
         engine.nominator.clear(pod)
         waiting = engine.waiting.get(pod.uid)
         if waiting is not None:

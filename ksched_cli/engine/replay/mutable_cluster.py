@@ -3,7 +3,7 @@ change, which is rare, it is made anew, as the plugins' columns and caches are o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from ksched_cli.engine.engine import Engine, Options, carry_over
 from ksched_cli.framework.carry_over import (
     CarriesOver,
     Checkpointed,
+    FollowsPods,
     packed_memory,
     restore_memory,
 )
@@ -66,13 +67,18 @@ class MutableCluster:
     strays: dict[str, Pod] = field(init=False)
     _services: Mapping[Any, object] = field(init=False)
     _started: PodStatus = _NEW
+    _followed: int = 0
+    _following: tuple[FollowsPods, ...] = ()
 
     def __post_init__(self) -> None:
         self.engine = Engine(self.state, self.configuration, self.registry, self.options)
-        self._services = self._handle.services
+        self._take_services()
         self._list_bound()
         named = (pod for pod in self.state.pods if pod.node_name and not pod.finished)
         self.strays = {pod.key: pod for pod in named if self._is_stray(pod)}
+
+    def _take_services(self) -> None:
+        self._services, self._followed = self._handle.services, 0
 
     def _list_bound(self) -> None:
         self.bound = {pod.key: pod for pods in self.snapshot.pods for pod in pods}
@@ -96,10 +102,37 @@ class MutableCluster:
 
     # -- pods -----------------------------------------------------------------------------------
 
-    def join_group(self, pod: PodInfo) -> None:
-        """The pod is there from now on."""
+    @property
+    def _followers(self) -> tuple[FollowsPods, ...]:
+        """The services that follow pods; looked for again when there are more services."""
+        services = self._services
+        if self._followed != len(services):
+            self._followed = len(services)
+            self._following = tuple(
+                each for each in services.values() if isinstance(each, FollowsPods)
+            )
+        return self._following
+
+    def note_arrival(self, pod: PodInfo) -> None:
+        """The pod is there from now on, or has changed."""
         if self.engine.pod_groups is not None:
             self.engine.pod_groups.join(pod.pod)
+        for service in self._followers:
+            service.pod_came(pod.pod)
+
+    def note_departure(self, pod: PodInfo) -> None:
+        """The pod is no more."""
+        if self.engine.pod_groups is not None:
+            self.engine.pod_groups.forget(pod)
+        for service in self._followers:
+            service.pod_left(pod.pod)
+
+    def list_pods(self, pods: Sequence[Pod]) -> None:
+        """These are all pods."""
+        if self.engine.pod_groups is not None:
+            self.engine.pod_groups.list_members(pods)
+        for service in self._followers:
+            service.list_pods(pods)
 
     def start(self, pod: PodInfo, at: str) -> None:
         """Before an attempt: the pod starts at that time, RFC 3339, if it is bound."""
@@ -218,7 +251,7 @@ class MutableCluster:
         """Becomes the cluster that had these, whatever was in this one: it was made of the state,
         and its pods came and went since. running: in the order that they had on their nodes"""
         self._remake(replace(state, pod_makers=self.state.pod_makers)).close()
-        self._services = self._handle.services
+        self._take_services()
         self._list_bound()
         for key in tuple(self.bound):
             self.remove(key)
@@ -248,7 +281,7 @@ class MutableCluster:
         _keep_ports(before.snapshot, after.snapshot)
         after.pipeline.search.next_start = before.pipeline.search.next_start
         carry_over(before, after)
-        self._services = self._handle.services
+        self._take_services()
         before.close()
         order = self.bound
         self._list_bound()

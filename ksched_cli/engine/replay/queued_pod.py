@@ -39,6 +39,7 @@ class QueuedPodInfo:
     is_member: of an EquivalenceClass, which stands in the queue for it
     first_active: when it was to be tried for the first time
     flushed:   when it was last asked about because it had been there for long
+    tries:     attempts that failed at its timestamp, all at that one instant
     entry:     counts its moves; what a heap has of an earlier one is void
     """
 
@@ -58,6 +59,7 @@ class QueuedPodInfo:
     is_member: bool = False
     first_active: int | None = None
     flushed: int = 0
+    tries: int = 0
     place: Place = Place.NOWHERE
     entry: int = 0
 

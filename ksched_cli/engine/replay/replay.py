@@ -37,6 +37,10 @@ from ksched_cli.scenario.prices import NO_PRICES, Prices
 from ksched_cli.scenario.timeline import TimelineEvent
 
 _FLUSH = 30 * SECOND
+# Upstream: maxTimeout of framework/runtime, 15 minutes, and
+# DefaultPodMaxInUnschedulablePodsDuration, 5.
+_IN_VAIN = 20 * 60 * SECOND
+_MAX_RUNG = 100
 # Called between two instants.
 OnInstant: TypeAlias = "Callable[[Replay], None]"
 
@@ -84,6 +88,7 @@ class Replay:
     biller:  of its nodes, where any have a price
     changed: when a pod ended or was bound, or an event happened, for the last time
     length:  how many of these there were
+    rung:    how many alarms of plugins rang since the last
     is_resumed: it goes on where another was
     is_interrupted: it ends after this instant, before its time
     share_read: how much of the timeline has been read, from 0 to 1
@@ -105,6 +110,7 @@ class Replay:
     _next_event: TimelineEvent | None = None
     changed: int = 0
     length: int = 0
+    rung: int = 0
     is_resumed: bool = False
     is_interrupted: bool = False
     share_read: Callable[[], float] = float
@@ -200,15 +206,26 @@ class Replay:
         wake = self._next_wake()
         scaling = None if self.autoscaler is None else self.autoscaler.next_instant()
         outage = self.applier.outages.next_instant()
-        times = [event.at if event is not None else None, self.ends.next, wake, scaling, outage]
+        times = [event.at if event is not None else None, self.ends.next, scaling, outage]
         certain = [time for time in times if time is not None]
+        is_open = self.options.until is None and not certain
+        if wake is not None:
+            certain.append(wake)
         flush = self.queue.next_flush()
+        if is_open and self._is_in_vain():
+            return None
         if flush is None:
             return min(certain, default=None)
-        is_open = self.options.until is None and not certain
-        if is_open and not self.queue.may_retry(self.changed):
+        if is_open and wake is None and not self.queue.may_retry(self.changed):
             return None
         return min([*certain, flush])
+
+    def _is_in_vain(self) -> bool:
+        """Whether nothing came of attempts for longer than Permit holds a pod and the queue leaves
+        one alone, as of a gang that is never whole; and of those after alarms of plugins."""
+        is_long = self.clock.now - self.changed > _IN_VAIN
+        alarm = self.cluster.engine.waiting.clock.next_alarm
+        return is_long and (alarm is None or self.rung > _MAX_RUNG)
 
     def _next_wake(self) -> int | None:
         """The next Permit timeout, or alarm of a plugin."""
@@ -234,6 +251,7 @@ class Replay:
         if self.autoscaler is not None:
             self.autoscaler.run_instant()
         if rings:
+            self.rung += 1
             self.queue.move(EVERYTHING)
         if not at % _FLUSH:
             self.queue.flush_unschedulable()
@@ -243,13 +261,16 @@ class Replay:
         try_next = self.scheduler.try_next
         while try_next():
             pass
-        counts = self.log.counts
-        length = counts.events + counts.placed + counts.ended + counts.deleted + counts.evicted
-        if length != self.length:
-            self.length, self.changed = length, at
+        self._note_change(at)
         self._note_usage(at)
         if self.options.on_instant is not None:
             self.options.on_instant(self)
+
+    def _note_change(self, at: int) -> None:
+        counts = self.log.counts
+        length = counts.events + counts.placed + counts.ended + counts.deleted + counts.evicted
+        if length != self.length:
+            self.length, self.changed, self.rung = length, at, 0
 
     def _note_usage(self, at: int) -> None:
         self.nodes.note(at, len(self.cluster.snapshot))

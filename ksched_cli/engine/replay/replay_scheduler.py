@@ -341,8 +341,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
 
     def gone(self, pod: PodInfo, outcome: PodOutcome) -> None:
         """A pod has left its node."""
-        if self.engine.pod_groups is not None:
-            self.engine.pod_groups.forget(pod)
+        self.cluster.note_departure(pod)
         self.ends.cancel(pod.uid)
         record = self.log.record_of(pod, 0)
         self.log.leave(record, outcome, self.clock.now)

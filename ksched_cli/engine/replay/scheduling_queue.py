@@ -261,8 +261,16 @@ class SchedulingQueue:
     def _next_place(self) -> Place:
         """Where the pod is that is to be tried next, if there is one."""
         if self.backoff.by_window and self._places.heaps.peek(Place.ACTIVE) is None:
-            return Place.BACKOFF
+            backing_off = self._places.heaps.peek(Place.BACKOFF)
+            if backing_off is not None and not self._is_tried_enough(backing_off):
+                return Place.BACKOFF
         return Place.ACTIVE
+
+    def _is_tried_enough(self, queued: QueuedPodInfo) -> bool:
+        """Whether its backoff counts even where kube-scheduler would not wait for it. Time stands
+        still during attempts here: pods that call each other back, as those of a gang that never
+        gets whole, would be tried for ever at one instant."""
+        return queued.tries >= _MAX_TRIES and queued.timestamp == self._clock.now
 
     def pop_pod(self, key: str) -> QueuedPodInfo | None:
         """This pod to be tried next, wherever it is; None where it is held back or not here.
@@ -303,6 +311,7 @@ class SchedulingQueue:
             queued.consecutive_errors = 0
         else:
             queued.consecutive_errors += 1
+        queued.tries = queued.tries + 1 if queued.timestamp == self._clock.now else 1
         queued.timestamp, queued.sequence = self._clock.now, self._next()
         queued.backoff_expiration = None
         self._pods[queued.pod.key] = queued
@@ -531,6 +540,8 @@ class SchedulingQueue:
             place = self._places.place_of(queued)
             if place is Place.ACTIVE or place is Place.NOWHERE:
                 continue  # to be tried anyway, or never again
+            if self._is_tried_enough(queued):
+                continue
             self._to_active(queued, asks_plugins=not (self.backoff.by_window and place in RETRIES))
 
     # -- events ---------------------------------------------------------------------------------
@@ -694,6 +705,8 @@ class SchedulingQueue:
 
 
 # Where a group whose pods change goes on.
+# Of one pod at one instant. `schedule`, in which all is one instant, makes as many passes.
+_MAX_TRIES = 10
 _STRATEGY_OF = {
     Place.ACTIVE: Strategy.IMMEDIATELY,
     Place.BACKOFF: Strategy.AFTER_BACKOFF,

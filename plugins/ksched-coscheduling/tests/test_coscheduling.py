@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from ksched_coscheduling import Coscheduling, ksched_plugins
 
-from ksched_cli.api import Status
+from ksched_cli.analysis.replay_result import PodResult, ReplayResult
+from ksched_cli.api import Run, Status
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.framework.carry_over import packed_memory, restore_memory
@@ -219,3 +220,64 @@ def test_a_pause_is_part_of_a_checkpoint() -> None:
     assert [attempt.pre_filter.reasons for attempt in attempts if attempt.pre_filter] == [
         ("podGroup default/g failed recently",)
     ]
+
+
+# -- over time -------------------------------------------------------------------------------------
+
+
+def over_time(*events: tuple[float, Manifest, float | None], **args: Any) -> dict[str, Any]:
+    """What a replay on two nodes for one pod each comes to: by pod its outcome, and when it was
+    placed. An event is when a pod comes, and for how long it runs."""
+    listed = [
+        {"at": at, "pod": each} | ({} if runs_for is None else {"runsFor": runs_for})
+        for at, each, runs_for in events
+    ]
+    state = [node("a", cpu=1), node("b", cpu=1), group("g", 2), group("h", 2), group("big", 3)]
+    pods = pods_of(Run(state=state, config=configured(**args)).replay(listed))
+    return {each.pod.removeprefix("default/"): (each.outcome.value, each.placed) for each in pods}
+
+
+def pods_of(answer: ReplayResult) -> tuple[PodResult, ...]:
+    assert isinstance(answer.pods, tuple)
+    return answer.pods
+
+
+def coming(at: float, pods: list[Manifest], runs_for: float | None) -> list[Any]:
+    return [(at, each, runs_for) for each in pods]
+
+
+def test_a_gang_that_comes_over_time_starts_when_its_last_pod_is_there() -> None:
+    first, second = gang("g", 2)
+    assert over_time((0, first, 100), (7, second, 100)) == {
+        "g-0": ("ended", 7),
+        "g-1": ("ended", 7),
+    }
+
+
+def test_a_gang_waits_until_another_one_has_ended() -> None:
+    """g has both nodes from 0 to 100, h comes at 10."""
+    replayed = over_time(*coming(0, gang("g", 2), 100), *coming(10, gang("h", 2), 50))
+    assert replayed == {
+        "g-0": ("ended", 0),
+        "g-1": ("ended", 0),
+        "h-0": ("ended", 100),
+        "h-1": ("ended", 100),
+    }
+
+
+def test_a_pod_that_is_deleted_does_not_make_a_group_whole() -> None:
+    first, *rest = gang("g", 3)
+    removal: Manifest = {"at": 20, "delete": {"kind": "Pod", "namespace": "default", "name": "g-0"}}
+    events = [{"at": 10, "pod": first}, removal, {"at": 30, "pod": rest[0]}]
+    state = [node("a"), group("g", 2)]
+    run = Run(state=state, config=configured())
+    assert [each.placed for each in pods_of(run.replay(events))] == [None, None]
+    events.append({"at": 40, "pod": rest[1]})
+    assert [each.placed for each in pods_of(run.replay(events))] == [None, 40, 40]
+
+
+@pytest.mark.parametrize("args", [{}, {"podGroupBackoffSeconds": 30}])
+def test_a_replay_with_a_gang_that_is_never_whole_ends(args: dict[str, Any]) -> None:
+    """Its pods call each other back at each attempt, and three do not fit on two nodes."""
+    replayed = over_time(*coming(0, gang("big", 3), None), **args)
+    assert {outcome for outcome, _ in replayed.values()} == {"pending"}

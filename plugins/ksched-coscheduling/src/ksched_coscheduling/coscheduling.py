@@ -30,7 +30,7 @@ from ksched_cli.api import (
     Snapshot,
     Status,
 )
-from ksched_coscheduling.groups import KIND, LABEL, Groups, GroupTimes, PodGroup, group_of
+from ksched_coscheduling.groups import KIND, Groups, GroupTimes, PodGroup, group_of
 
 # Upstream: util.DefaultWaitTime, for a permitWaitingTimeSeconds of 0.
 DEFAULT_WAIT = 60.0
@@ -75,6 +75,10 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
     def assume(self, assumed: GroupTimes) -> None:
         self._groups.times = assumed
 
+    def carry_over(self, previous: Coscheduling) -> None:
+        """The times stay when nodes or other objects change."""
+        self._groups.times = previous._groups.times
+
     # -- queue ------------------------------------------------------------------------------------
 
     def less(self, first: QueuedPod, second: QueuedPod) -> bool:
@@ -110,13 +114,13 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
         if paused > self._handle.clock.now:
             self._handle.clock.wake(paused)
             return f"podGroup {group.name} failed recently"
-        members = self._groups.members[group.name]
-        if members < group.min_member:
+        members = self._groups.members.get(group.name, {})
+        if len(members) < group.min_member:
             return (
                 f"pre-filter pod {pod.name} cannot find enough sibling pods, current pods number: "
-                f"{members}, minMember of group: {group.min_member}"
+                f"{len(members)}, minMember of group: {group.min_member}"
             )
-        if members - self._groups.gated[group.name] < group.min_member:
+        if len(members) - sum(members.values()) < group.min_member:
             return (
                 f"pre-filter pod {pod.name} cannot proceed due to gated pods in the same PodGroup"
             )
@@ -200,10 +204,9 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
 
     def _activate_siblings(self, state: CycleState, pod: PodInfo) -> None:
         """The first of a group calls those back that failed before."""
-        for other in self._handle.cluster.pods:
-            same = other.metadata.labels.get(LABEL) == pod.labels[LABEL]
-            if same and other.metadata.namespace == pod.namespace and other.key != pod.key:
-                state.activate(other.key)
+        for key in self._groups.members.get(group_of(pod.labels, pod.namespace), {}):
+            if key != pod.key:
+                state.activate(key)
 
 
 def _resource_gap(group: PodGroup, snapshot: Snapshot) -> str:

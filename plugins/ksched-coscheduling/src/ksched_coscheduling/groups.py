@@ -15,6 +15,7 @@ from ksched_cli.api import (
     ClusterState,
     Handle,
     PluginError,
+    Pod,
     PodInfo,
     Quantity,
     QuantityError,
@@ -110,24 +111,36 @@ class GroupTimes:
 
 @dataclass(slots=True)
 class Groups:
-    """The state shared by all profiles of a run.
+    """The state shared by all profiles of a run; follows the pods of a replay.
 
-    members: pods that the state has of each group; gated: those of them with scheduling gates
+    members: keys of each group's pods, with whether they have scheduling gates
     """
 
     by_name: Mapping[str, PodGroup]
     assigned: Assigned
-    members: Counter[str] = field(default_factory=Counter)
-    gated: Counter[str] = field(default_factory=Counter)
+    members: dict[str, dict[str, bool]] = field(default_factory=dict)
     times: GroupTimes = field(default_factory=GroupTimes)
 
     @classmethod
     def of(cls, handle: Handle) -> Groups:
         """As the state has them; `handle.service(Groups.of)` is one for the whole run."""
         groups = cls(read_groups(handle.cluster), Assigned(handle.snapshot))
-        for pod in handle.cluster.pods:
-            group = group_of(pod.metadata.labels, pod.metadata.namespace)
-            if group:
-                groups.members[group] += 1
-                groups.gated[group] += bool(pod.spec.scheduling_gates)
+        groups.list_pods(handle.cluster.pods)
         return groups
+
+    def list_pods(self, pods: Iterable[Pod]) -> None:
+        """These are all pods."""
+        self.members = {}
+        for pod in pods:
+            self.pod_came(pod)
+
+    def pod_came(self, pod: Pod) -> None:
+        """The pod is there, or has changed."""
+        group = group_of(pod.metadata.labels, pod.metadata.namespace)
+        if group:
+            self.members.setdefault(group, {})[pod.key] = bool(pod.spec.scheduling_gates)
+
+    def pod_left(self, pod: Pod) -> None:
+        """The pod is no more."""
+        group = group_of(pod.metadata.labels, pod.metadata.namespace)
+        self.members.get(group, {}).pop(pod.key, None)
