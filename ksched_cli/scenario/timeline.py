@@ -283,7 +283,7 @@ class Timeline:
         """What is wrong with a line whose keys or types are not an event's, as in a document."""
         try:
             problems = problems_of(msgspec.json.decode(line), "timeline", "event")
-        except msgspec.ValidationError:  # a number that no float is large enough for
+        except msgspec.DecodeError:  # a number that no float is large enough for; more behind it
             problems = ()
         if not problems:
             return self._error(error, number - 2, Position(number, 1))

@@ -147,6 +147,7 @@ def test_what_is_no_timeline_is_an_error_with_its_place(
         ("{", "the first line is no JSON"),
         ("{}\n", "apiVersion is missing"),
         (lines({"at": 2, "change": "cordon n"}, {"at": 1, "change": "cordon n"}), "sort the lines"),
+        (f"{lines({'at': 2, 'chang': 'cordon n'}).rstrip()} {{}}\n", ":2:1: event 0: "),
         (lines({"at": 2, "chang": "cordon n"}), ":2:11: event 0: chang: unknown key"),
         (lines({"at": 2, "pod": "a", "change": "cordon n"}), "exactly one of pod, put, delete"),
         (lines({"at": 2, "template": "a", "change": "cordon n"}), "go with pod"),
