@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
+
+nbformat: Any = pytest.importorskip("nbformat", reason="the extra dev executes notebooks")
+nbclient: Any = pytest.importorskip("nbclient", reason="the extra dev executes notebooks")
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
@@ -20,7 +21,7 @@ def outputs() -> list[dict[str, Any]]:
     """Of each cell of code, what it shows by kind."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     # The kernel takes its environment from here, where the tests' variables are.
-    client = NotebookClient(
+    client = nbclient.NotebookClient(
         notebook, timeout=None, resources={"metadata": {"path": NOTEBOOK.parent}}
     )
     client.execute()
