@@ -163,7 +163,8 @@ class Search:
     prefer, never: kinds of changes
     max_runs, max_seconds: when the search ends
     most: how many remedies are enough
-    on_run: called after each run with how many were made, and of how many
+    on_run: called after each run with how many were made, and how many there may be by the end of
+            this search
     """
 
     prefer: frozenset[str] = frozenset()
@@ -274,7 +275,10 @@ class Fixer:
     failed: bool = False
     defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
     _start: float = field(default_factory=monotonic)
-    _last_run: int = 0
+    _last_run: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._last_run = self.search.max_runs
 
     # -- runs -------------------------------------------------------------------------------------
 
@@ -297,7 +301,7 @@ class Fixer:
         simulation.focus = None
         self.runs += 1
         if self.search.on_run is not None:
-            self.search.on_run(self.runs, self.search.max_runs)
+            self.search.on_run(self.runs, max(self.runs, self._last_run))
         nodes = _nodes(state, record)
         waiting = [key for key in (*record.gated, *record.pending) if key in pods]
         looked = next((looks[key] for key in waiting if key in looks), None)
@@ -323,15 +327,24 @@ class Fixer:
         return Look(pod, f"it is {status.message}", proposed, (reason,))
 
     @property
-    def _is_over(self) -> bool:
+    def _limit(self) -> str:
+        """The limit that the search has reached, or ""."""
+        if self.runs >= self._last_run:
+            return f"--max-runs {self.search.max_runs:,}"
         elapsed = monotonic() - self._start
-        return self.runs >= self._last_run or elapsed > self.search.max_seconds
+        is_over = elapsed > self.search.max_seconds
+        return f"--max-seconds {self.search.max_seconds:g}" if is_over else ""
 
     # -- the search -------------------------------------------------------------------------------
 
-    def remedies(self, pods: frozenset[str], before: Outcome) -> tuple[list[Remedy], Counter[str]]:
-        """Those of the pods, best first, and why how many changes were not tried. before: the run
-        without any."""
+    def remedies(
+        self, pods: frozenset[str], before: Outcome, name: str = "the search"
+    ) -> tuple[list[Remedy], Counter[str]]:
+        """The remedies of the pods, best first, and how many changes were not tried, by the reason.
+
+        before: the run without any change, which counts towards --max-runs
+        name: of the search, in these reasons
+        """
         frontier = _Frontier(self.search)
         self._last_run = self.search.max_runs + self.runs - 1
         assert before.look is not None
@@ -339,7 +352,7 @@ class Fixer:
         subject = subject_of(before.look.pod.pod, self.state)
         by_kinds: dict[tuple[str, ...], Remedy] = {}
         settled: set[tuple[str, ...]] = set()
-        while len(by_kinds) < self.search.most and not self._is_over:
+        while len(by_kinds) < self.search.most and not self._limit:
             candidate = frontier.pop(settled)
             if candidate is None:
                 break
@@ -360,11 +373,7 @@ class Fixer:
                 more = _with_scaling(after.look.candidates, self.state)
                 frontier.push(_extended(candidate, each) for each in more)
         enough = len(by_kinds) >= self.search.most
-        why = (
-            "there are remedies enough"
-            if enough
-            else f"the search ended after {self.search.max_runs} runs"
-        )
+        why = "there are remedies enough" if enough else f"{name} stopped at {self._limit}"
         return sorted(by_kinds.values(), key=lambda each: each.cost.points), frontier.not_tried(why)
 
     def _largest_request(
@@ -380,7 +389,7 @@ class Fixer:
         low = PodCatalog().info(changed).resources.requests[resource]
         high, middle = pod.resources.requests[resource], low + 1
         evicted = {each.pod for each in after.record.evicted}
-        while low < middle < high and not self._is_over:
+        while low < middle < high and not self._limit:
             lower = lower_request(pod, {resource: middle})
             assert lower is not None, "less was possible"
             larger = Candidate((lower,), candidate.because)
@@ -406,7 +415,7 @@ class Fixer:
         if candidate.kinds != ("node",) or many not in MANY_NODE_COUNTS:
             return candidate, after
         enough, lacking = many, many // 2
-        while enough - lacking > 1 and not self._is_over:
+        while enough - lacking > 1 and not self._limit:
             middle = (lacking + enough) // 2
             fewer = candidate.with_nodes(many, middle)
             outcome = self._try(change_lines(fewer.proposals, subject), pods)
@@ -588,7 +597,10 @@ def fix(fixer: Fixer, name: str, pods: frozenset[str]) -> Remedies:
 
 
 def _lines(not_tried: Counter[str]) -> tuple[str, ...]:
-    return tuple(f"{number:,} changes: {why}" for why, number in not_tried.items())
+    return tuple(
+        f"{number:,} change{'' if number == 1 else 's'}: {why}"
+        for why, number in not_tried.items()
+    )
 
 
 def fix_pending(fixer: Fixer) -> Remedies:
@@ -608,7 +620,8 @@ def fix_pending(fixer: Fixer) -> Remedies:
         before = fixer.run((), frozenset(pods))
         remedies: list[Remedy] = []
         if before.look is not None:
-            remedies, left = fixer.remedies(frozenset(pods), before)
+            name = "the search for one owner's pods"
+            remedies, left = fixer.remedies(frozenset(pods), before, name)
             not_tried += left
         if not remedies:
             hopeless |= pods

@@ -359,7 +359,7 @@ def test_kinds_that_are_never_wanted_are_said_to_be_left_out() -> None:
     answer = remedies(node("a", cpu=1), pod("p", cpu=2), never=frozenset({"node", "request"}))
     assert answer.remedies == ()
     assert answer.not_tried == (
-        "1 changes: of kind request (--never)",
+        "1 change: of kind request (--never)",
         "4 changes: of kind node (--never)",
     )
 
@@ -367,7 +367,22 @@ def test_kinds_that_are_never_wanted_are_said_to_be_left_out() -> None:
 def test_the_search_ends_after_so_many_runs_and_says_so() -> None:
     answer = remedies(node("a", taints=["gpu:NoSchedule"]), pod("p"), max_runs=1)
     assert (answer.runs, answer.remedies) == (1, ())
-    assert any(line.endswith("the search ended after 1 runs") for line in answer.not_tried)
+    assert any(line.endswith("the search stopped at --max-runs 1") for line in answer.not_tried)
+
+
+def test_the_search_ends_after_so_many_seconds_and_says_so() -> None:
+    answer = remedies(node("a", taints=["gpu:NoSchedule"]), pod("p"), max_seconds=1e-9)
+    assert (answer.runs, answer.remedies) == (1, ())
+    assert any(line.endswith("stopped at --max-seconds 1e-09") for line in answer.not_tried)
+
+
+def test_of_all_pending_pods_each_owner_has_its_own_runs_and_the_answer_says_so() -> None:
+    waiting = (pod("p"), pod("q", node_selector={"x": "b"}))
+    search = Search(max_runs=2, most=9)
+    answer = fix_pending(fixer(node("a", taints=["gpu:NoSchedule"]), *waiting, search=search))
+    assert answer.runs > search.max_runs
+    why = "the search for one owner's pods stopped at --max-runs 2"
+    assert [line for line in answer.not_tried if line.endswith(why)]
 
 
 def test_without_a_remedy_the_fewest_reasons_that_stand_against_all_nodes_are_named() -> None:
