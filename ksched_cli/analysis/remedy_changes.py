@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.resources import is_scalar_resource
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.interface import Proposal
 from ksched_cli.scenario.objects import objects_of
@@ -18,13 +19,11 @@ from ksched_cli.scenario.owned_pods import deployment_of
 from ksched_cli.scenario.rollout import WITH_TEMPLATE
 from ksched_cli.scenario.targets import WORKLOADS
 
-_API_VERSIONS = {"Pod": "v1", "ReplicationController": "v1", "Job": "batch/v1"}
 _DEFAULT_TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 # Of a pod that waits; tolerations may be added.
 _MUTABLE = {"tolerations", "schedulingGates"}
 # Most of their spec cannot be changed.
 _REPLACED = ("pod", "job", "pvc", "resourceclaim")
-_PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 
 
 class Subject(Struct, frozen=True):
@@ -90,7 +89,7 @@ def manifest_patches(proposals: Iterable[Proposal], subject: Subject) -> tuple[A
     if not patch:
         return ()
     identity = {
-        "apiVersion": _API_VERSIONS.get(subject.kind, "apps/v1"),
+        "apiVersion": f"{KINDS[subject.kind].group}/v1".removeprefix("/"),
         "kind": subject.kind,
         "metadata": {"name": subject.name, "namespace": subject.namespace},
     }
@@ -109,7 +108,7 @@ def _requesting(requests: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
 
 
 def _limits(amounts: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in amounts.items() if name not in _PLAIN_RESOURCES}
+    return {name: text for name, text in amounts.items() if is_scalar_resource(name)}
 
 
 def _resource_lines(requests: Mapping[str, Mapping[str, str]], subject: Subject) -> Iterator[str]:
