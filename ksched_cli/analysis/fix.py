@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ksched_cli.analysis.diagnosis import diagnose
 from ksched_cli.analysis.proposals import (
@@ -27,7 +28,8 @@ from ksched_cli.analysis.proposals import (
     candidates,
     conflict,
     evaluate,
-    for_gated_pod,
+    for_rejected_pod,
+    with_scaling,
 )
 from ksched_cli.analysis.remedy_changes import (
     Subject,
@@ -37,7 +39,6 @@ from ksched_cli.analysis.remedy_changes import (
     subject_of,
 )
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
-from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Focus
@@ -216,7 +217,6 @@ class Outcome(Struct, frozen=True):
     record: RunRecord
     nodes: Mapping[str, str]
     look: Look | None
-    failed: bool
 
 
 class _Frontier:
@@ -308,11 +308,10 @@ class Fixer:
         gated = next((key for key in waiting if key in record.gated), None)
         if gated is not None:
             looked = self._at_gate(simulation, gated, record)
-        failed = bool(set(record.failed) & pods)
-        self.failed |= failed
+        self.failed |= not pods.isdisjoint(record.failed)
         self.defects |= simulation.caller.defects
         simulation.close()
-        return Outcome(state, record, nodes, looked, failed)
+        return Outcome(state, record, nodes, looked)
 
     def changed(self, lines: Sequence[str]) -> ClusterState:
         """The state after changes. Raises UsageError and InputError."""
@@ -323,7 +322,7 @@ class Fixer:
         status = record.gated[key]
         pod = next(pod for pod in simulation.pending() if pod.key == key)
         reason = ConflictingReason(status.plugin, status.message, len(simulation.snapshot))
-        proposed = tuple(for_gated_pod(simulation, pod, status))
+        proposed = tuple(for_rejected_pod(simulation, pod, status))
         return Look(pod, f"it is {status.message}", proposed, (reason,))
 
     @property
@@ -348,7 +347,7 @@ class Fixer:
         frontier = _Frontier(self.search)
         self._last_run = self.search.max_runs + self.runs - 1
         assert before.look is not None
-        frontier.push(_with_scaling(before.look.candidates, self.state))
+        frontier.push(with_scaling(before.look.candidates, self.state))
         subject = subject_of(before.look.pod.pod, self.state)
         by_kinds: dict[tuple[str, ...], Remedy] = {}
         settled: set[tuple[str, ...]] = set()
@@ -357,12 +356,12 @@ class Fixer:
             if candidate is None:
                 break
             lines = change_lines(candidate.proposals, subject)
-            if not frontier.is_new(lines) or self._violates_budgets(candidate):
+            if not frontier.is_new(lines) or self._violates_budgets(candidate.evicts):
                 continue
             after = self._try(lines, pods)
             if after is None:
                 continue
-            if all(pod in after.nodes for pod in pods):
+            if pods <= after.nodes.keys():
                 candidate, after = self._largest_request(candidate, after, before.look.pod, pods)
                 candidate, after = self._fewest_nodes(candidate, after, subject, pods)
                 remedy = self._remedy(candidate, subject, before, after, pods)
@@ -370,8 +369,8 @@ class Fixer:
                 if remedy is not None:
                     by_kinds[candidate.kinds] = remedy
             elif after.look is not None:
-                more = _with_scaling(after.look.candidates, self.state)
-                frontier.push(_extended(candidate, each) for each in more)
+                more = with_scaling(after.look.candidates, self.state)
+                frontier.push(candidate.extended(each) for each in more)
         enough = len(by_kinds) >= self.search.most
         why = "there are remedies enough" if enough else f"{name} stopped at {self._limit}"
         return sorted(by_kinds.values(), key=lambda each: each.cost.points), frontier.not_tried(why)
@@ -398,7 +397,7 @@ class Fixer:
             )
             if (
                 outcome is not None
-                and all(key in outcome.nodes for key in pods)
+                and pods <= outcome.nodes.keys()
                 and {each.pod for each in outcome.record.evicted} <= evicted
             ):
                 candidate, after, low = larger, outcome, middle
@@ -419,7 +418,7 @@ class Fixer:
             middle = (lacking + enough) // 2
             fewer = candidate.with_nodes(many, middle)
             outcome = self._try(change_lines(fewer.proposals, subject), pods)
-            if outcome is not None and all(key in outcome.nodes for key in pods):
+            if outcome is not None and pods <= outcome.nodes.keys():
                 candidate, after, enough, many = fewer, outcome, middle, middle
             else:
                 lacking = middle
@@ -432,17 +431,12 @@ class Fixer:
         except (UsageError, InputError):
             return None
 
-    def _violates_budgets(self, candidate: Candidate) -> bool:
-        evicted = {key for proposal in candidate.proposals for key in proposal.evicts}
-        return self._violated(evicted)
-
-    def _violated(self, evicted: Iterable[str]) -> bool:
-        keys = frozenset(evicted)
+    def _violates_budgets(self, evicted: Set[str]) -> bool:
         budgets = budgets_of(self.state.pod_disruption_budgets.values())
-        if not keys or not budgets:
+        if not evicted or not budgets:
             return False
         catalog = PodCatalog()
-        infos = [catalog.info(pod) for pod in self.state.pods if pod.key in keys]
+        infos = [catalog.info(pod) for pod in self.state.pods if pod.key in evicted]
         return bool(EvictionBudgets(budgets).pdb_violated_by(infos))
 
     def _remedy(
@@ -457,16 +451,31 @@ class Fixer:
         without saying so."""
         evicted = {eviction.pod for eviction in after.record.evicted}
         evicted -= {eviction.pod for eviction in before.record.evicted}
-        if self._violated(evicted):
+        if self._violates_budgets(evicted):
             return None
         lines = change_lines(candidate.proposals, subject)
-        also = _aftermath(before, after, pods)
+        also = aftermath(before, after, pods)
         evicts = {"priority", "evict", "scale"}.intersection(candidate.kinds)
         if not evicts and len(also.pending_again) > len(pods) + len(also.placed):
             return None
+        return Remedy(
+            candidate.text,
+            candidate.kinds,
+            lines,
+            tuple(map(kubectl_command, lines)),
+            manifest_patches(candidate.proposals, subject),
+            self._cost(candidate, after, also, evicted),
+            after.nodes[min(pods)],
+            candidate.because,
+            also=also,
+            parts=tuple(proposal.text for proposal in candidate.proposals),
+        )
+
+    def _cost(
+        self, candidate: Candidate, after: Outcome, also: Aftermath, evicted: Set[str]
+    ) -> RemedyCost:
         running = {pod.key for pod in self.state.pods if pod.node_name and not pod.finished}
         remaining = {pod.key for pod in after.state.pods if pod.node_name}
-        leaving = {key for proposal in candidate.proposals for key in proposal.evicts}
         disruption = len((running - remaining) | evicted)
         amounts = [p.amount for p in candidate.proposals if p.kind == "request"]
         points = (
@@ -475,24 +484,12 @@ class Fixer:
             + GONE_COST * len(also.gone)
             + PENDING_AGAIN_COST * len(also.pending_again)
         )
-        cost = RemedyCost(
+        return RemedyCost(
             round(points, 2),
             disruption,
-            len(leaving | evicted),
+            len(candidate.evicts | evicted),
             len(after.state.nodes) - len(self.state.nodes),
             round(max(amounts, default=0), 4),
-        )
-        return Remedy(
-            candidate.text,
-            candidate.kinds,
-            lines,
-            tuple(map(kubectl_command, lines)),
-            manifest_patches(candidate.proposals, subject),
-            cost,
-            after.nodes[min(pods)],
-            candidate.because,
-            also=also,
-            parts=tuple(proposal.text for proposal in candidate.proposals),
         )
 
 
@@ -511,7 +508,8 @@ def _nodes(state: ClusterState, record: RunRecord) -> dict[str, str]:
     return nodes | dict(record.placements)
 
 
-def _aftermath(before: Outcome, after: Outcome, pods: frozenset[str]) -> Aftermath:
+def aftermath(before: Outcome, after: Outcome, pods: frozenset[str]) -> Aftermath:
+    """What else the changes between two runs do. pods: those that are to have a node"""
     there = {pod.key for pod in after.state.pods}
     evicted = {eviction.pod for eviction in after.record.evicted}
     lost = sorted(key for key in before.nodes if key not in after.nodes and key not in pods)
@@ -528,157 +526,31 @@ def _aftermath(before: Outcome, after: Outcome, pods: frozenset[str]) -> Afterma
     )
 
 
-def _extended(candidate: Candidate, more: Candidate) -> Candidate:
-    """Both together; what is proposed later takes the place of the same kind and of the same
-    lines."""
-    later = {proposal.kind for proposal in more.proposals if proposal.kind != "evict"}
-    earlier = tuple(proposal for proposal in candidate.proposals if proposal.kind not in later)
-    because = tuple(dict.fromkeys((*candidate.because, *more.because)))
-    return Candidate((*earlier, *more.proposals), because)
-
-
-def _with_scaling(proposed: Iterable[Candidate], state: ClusterState) -> Iterator[Candidate]:
-    """The candidates that evict none but running pods, and instead of evicting pods of a workload,
-    to scale it down."""
-    running: dict[str, Pod] | None = None
-    for candidate in proposed:
-        evicted = [key for proposal in candidate.proposals for key in proposal.evicts]
-        if evicted and running is None:
-            running = {pod.key: pod for pod in state.pods if pod.node_name}
-        if not all(running and key in running for key in evicted):
-            continue
-        yield candidate
-        if running and evicted and len(candidate.proposals) == 1:
-            subjects = {subject_of(running[key], state) for key in evicted}
-            if len(subjects) == 1 and (scaled := _scaled(subjects.pop(), len(evicted), state)):
-                yield Candidate((scaled,), candidate.because)
-
-
-_SCALABLE: Mapping[str, str] = {
-    "Deployment": "deployments",
-    "ReplicaSet": "replica_sets",
-    "StatefulSet": "stateful_sets",
-}
-
-
-def _scaled(subject: Subject, fewer: int, state: ClusterState) -> Proposal | None:
-    if subject.kind not in _SCALABLE:
-        return None
-    workload = getattr(state, _SCALABLE[subject.kind])[subject.namespace, subject.name]
-    replicas = workload.spec.replicas
-    if replicas is None or replicas < fewer:
-        return None
-    line = f"scale {subject.text} -n {subject.namespace} --replicas={replicas - fewer}"
-    text = f"scale {subject.namespace}/{subject.text} down from {replicas} to {replicas - fewer}"
-    return Proposal("scale", text, (line,), amount=fewer)
-
-
 def fix(fixer: Fixer, name: str, pods: frozenset[str]) -> Remedies:
-    """What would give all of the pods a node. name: what was asked about"""
+    """Searches for what would give all of the pods a node. name: what was asked about"""
     before = fixer.run((), pods)
     name = min(pods) if len(pods) == 1 else name
     waiting = tuple(key for key in sorted(pods) if key not in before.nodes)
-    answer = Remedies(pod=name, pods=waiting, runs=fixer.runs, undecided=before.failed)
+    answer = Remedies(pod=name, pods=waiting, runs=fixer.runs, undecided=fixer.failed)
     if not waiting:
-        return _with(answer, node=before.nodes[min(pods)])
+        return replace(answer, node=before.nodes[min(pods)])
     if before.look is None:
         return answer
     remedies, not_tried = fixer.remedies(frozenset(waiting), before)
-    return _with(
+    return replace(
         answer,
         blocked_by=before.look.pod.key,
         cause=before.look.cause,
         remedies=tuple(remedies),
         conflict=() if remedies else before.look.conflict,
         runs=fixer.runs,
-        not_tried=_lines(not_tried),
+        not_tried=left_out(not_tried),
         undecided=fixer.failed,
     )
 
 
-def _lines(not_tried: Counter[str]) -> tuple[str, ...]:
+def left_out(not_tried: Counter[str]) -> tuple[str, ...]:
+    """As an answer lists them. not_tried: the reason → how many changes"""
     return tuple(
-        f"{number:,} change{'' if number == 1 else 's'}: {why}"
-        for why, number in not_tried.items()
+        f"{number:,} change{'' if number == 1 else 's'}: {why}" for why, number in not_tried.items()
     )
-
-
-def fix_pending(fixer: Fixer) -> Remedies:
-    """What would give all pending pods a node: for one after the other the remedy that helps most
-    of them for its points, then without the changes that the others make needless."""
-    first = fixer.run((), frozenset())
-    waiting = first.record.pending
-    answer = Remedies(pod="", pods=waiting, runs=fixer.runs)
-    owners = {pod.key: (pod.namespace, pod.metadata.controller) for pod in fixer.state.pods}
-    original, outcome = fixer.state, first
-    chosen: list[Remedy] = []
-    hopeless: set[str] = set()
-    not_tried: Counter[str] = Counter()
-    while rest := [key for key in waiting if key not in outcome.nodes and key not in hopeless]:
-        owner = owners[rest[0]]
-        pods = frozenset(key for key in rest if owner[1] and owners[key] == owner) or {rest[0]}
-        before = fixer.run((), frozenset(pods))
-        remedies: list[Remedy] = []
-        if before.look is not None:
-            name = "the search for one owner's pods"
-            remedies, left = fixer.remedies(frozenset(pods), before, name)
-            not_tried += left
-        if not remedies:
-            hopeless |= pods
-            continue
-        best = max(remedies, key=lambda each: (1 + len(each.also.placed)) / (each.cost.points + 1))
-        chosen.append(best)
-        fixer.state = fixer.changed(best.changes)
-        outcome = fixer.run((), frozenset())
-    fixer.state = original
-    return _with(
-        answer,
-        remedies=_joined(fixer, first, chosen, frozenset(waiting) - hopeless),
-        unresolved=tuple(key for key in answer.pods if key in hopeless),
-        runs=fixer.runs,
-        not_tried=_lines(not_tried),
-        undecided=fixer.failed,
-    )
-
-
-def _joined(
-    fixer: Fixer, before: Outcome, chosen: Sequence[Remedy], pods: frozenset[str]
-) -> tuple[Remedy, ...]:
-    """The remedies as one, without those that are not needed."""
-    if not chosen:
-        return ()
-    for remedy in tuple(chosen):
-        others = [each for each in chosen if each is not remedy]
-        lines = [line for each in others for line in each.changes]
-        if others and pods <= fixer.run(lines, frozenset()).nodes.keys():
-            chosen = others
-    lines = [line for each in chosen for line in each.changes]
-    after = fixer.run(lines, frozenset())
-    also = _aftermath(before, after, pods)
-    total = RemedyCost(
-        round(sum(each.cost.points for each in chosen), 2),
-        sum(each.cost.disruption for each in chosen),
-        sum(each.cost.evictions for each in chosen),
-        sum(each.cost.nodes for each in chosen),
-        max(each.cost.requests for each in chosen),
-    )
-    return (
-        Remedy(
-            "; ".join(each.text for each in chosen),
-            tuple(sorted({kind for each in chosen for kind in each.kinds})),
-            tuple(lines),
-            tuple(map(kubectl_command, lines)),
-            tuple(patch for each in chosen for patch in each.patches),
-            total,
-            after.nodes[min(pods)],
-            tuple(dict.fromkeys(reason for each in chosen for reason in each.because)),
-            also=also,
-            parts=tuple(each.text for each in chosen),
-        ),
-    )
-
-
-def _with(answer: Remedies, **fields: Any) -> Remedies:
-    from msgspec.structs import replace
-
-    return replace(answer, **fields)

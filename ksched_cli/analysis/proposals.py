@@ -1,24 +1,31 @@
 """What might give a pod a node: sets of proposals of the plugins that reject it, one of each plugin
-that rejects a node, and what else helps whatever they say: another node, a higher priority."""
+that rejects a node, and what else helps whatever they say: another node, a higher priority, fewer
+replicas of a neighbour."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
 
 from ksched_cli.analysis.reasons import distances, independent_verdicts, reason_masks
+from ksched_cli.analysis.remedy_changes import Subject, subject_of
+from ksched_cli.analysis.usage import CONTROL_PLANE
 from ksched_cli.answers import Count, Part
-from ksched_cli.cluster.resources import CPU
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.resources import CPU, MEMORY
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.framework.interface import Proposal, Proposes
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.results import Mask
 from ksched_cli.kube.format_quantity import exact_text
+from ksched_cli.scenario.objects import objects_of
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
@@ -60,7 +67,7 @@ MAX_NODES = 64  # nearest of those that are rejected alike, which plugins are as
 NODE_COUNTS, MANY_NODE_COUNTS = (1, 2, 3, 4), (8, 16, 32)
 MAX_MODELS = 4  # shapes of nodes of which one more is added
 MAX_CLASSES = 3  # priority classes that are tried
-_CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+_SCALABLE = ("Deployment", "ReplicaSet", "StatefulSet")
 
 
 class ConflictingReason(Part, frozen=True):
@@ -88,14 +95,26 @@ class Candidate(Struct, frozen=True):
     def text(self) -> str:
         return ", and ".join(proposal.text for proposal in self.proposals)
 
-    def cost(self, preferred: Iterable[str] = ()) -> float:
+    @property
+    def evicts(self) -> frozenset[str]:
+        """The keys of the pods that leave their nodes."""
+        return frozenset(key for proposal in self.proposals for key in proposal.evicts)
+
+    def cost(self, preferred: Set[str]) -> float:
         """In points, before it is known what else it does. Preferred kinds cost a tenth."""
-        preferred = frozenset(preferred)
         costs = (
             cost_of(proposal) / (10 if proposal.kind in preferred else 1)
             for proposal in self.proposals
         )
         return sum(costs) + TOGETHER_COST * (len(self.proposals) - 1)
+
+    def extended(self, more: Candidate) -> Candidate:
+        """Both together. What is proposed later replaces what is of the same kind, unless it
+        evicts."""
+        later = {proposal.kind for proposal in more.proposals if proposal.kind != "evict"}
+        earlier = tuple(proposal for proposal in self.proposals if proposal.kind not in later)
+        because = tuple(dict.fromkeys((*self.because, *more.because)))
+        return Candidate((*earlier, *more.proposals), because)
 
     def with_nodes(self, count: int, fewer: int) -> Candidate:
         """With fewer nodes added than `count`."""
@@ -110,7 +129,7 @@ def cost_of(proposal: Proposal) -> float:
     """In points."""
     cost = COSTS.get(proposal.kind, DEFAULT_COST)
     cost += proposal.amount * AMOUNT_COST.get(proposal.kind, DEFAULT_AMOUNT_COST)
-    is_of_control_plane = any(key in proposal.text for key in _CONTROL_PLANE)
+    is_of_control_plane = any(key in proposal.text for key in CONTROL_PLANE)
     return cost + (CONTROL_PLANE_COST if is_of_control_plane else 0)
 
 
@@ -152,19 +171,16 @@ def candidates(
     if evaluation.error:
         return
     if evaluation.pre_filter is not None:
-        yield from _for_pod(simulation, pod, evaluation.pre_filter)
+        yield from for_rejected_pod(simulation, pod, evaluation.pre_filter)
         return
     yield from _by_node(evaluation)
     yield from _more_nodes(evaluation, waiting)
     yield from _priorities(simulation, pod)
 
 
-def for_gated_pod(simulation: Simulation, pod: PodInfo, status: Status) -> Iterator[Candidate]:
-    """status: of PreEnqueue"""
-    return _for_pod(simulation, pod, status)
-
-
-def _for_pod(simulation: Simulation, pod: PodInfo, status: Status) -> Iterator[Candidate]:
+def for_rejected_pod(simulation: Simulation, pod: PodInfo, status: Status) -> Iterator[Candidate]:
+    """What might let a pod pass that is rejected before any node is looked at. status: of
+    PreEnqueue or PreFilter"""
     framework = simulation.frameworks[pod.spec.scheduler_name]
     because = (f"{status.plugin}: {status.message}",)
     # The first that rejects a pod need not be the one that knows what it lacks.
@@ -240,7 +256,7 @@ def _more_nodes(evaluation: Evaluation, waiting: int) -> Iterator[Candidate]:
     models: dict[object, int] = {}
     names = snapshot.names
     rows = np.flatnonzero(~lasting)
-    resources = list(dict.fromkeys((*pod.resources.requests, CPU, "memory")))
+    resources = list(dict.fromkeys((*pod.resources.requests, CPU, MEMORY)))
     sizes = [snapshot.allocatable(name) for name in resources]
     for row in sorted(rows.tolist(), key=lambda row: [int(size[row]) for size in sizes]):
         key = tuple(int(size[row]) for size in sizes), snapshot.nodes[row].spec.taints
@@ -258,7 +274,7 @@ def _more_nodes(evaluation: Evaluation, waiting: int) -> Iterator[Candidate]:
             required = amount + sum(other.resources.requests.get(name, 0) for other in daemons)
             if amount and required > int(snapshot.allocatable(name)[row]):
                 text = exact_text(name, required)
-                plain = name in (CPU, "memory")
+                plain = name in (CPU, MEMORY)
                 flags.append(f" --{name} {text}" if plain else f" --resource {name}={text}")
                 texts.append(f"{text} of {name}")
         size = f", with {' and '.join(texts)}" if texts else ""
@@ -285,6 +301,35 @@ def _priorities(simulation: Simulation, pod: PodInfo) -> Iterator[Candidate]:
         spec = {"priorityClassName": name, "priority": None, "preemptionPolicy": None}
         text = f"give it the priority class {name} ({value:,})"
         yield Candidate((Proposal("priority", text, patch={"spec": spec}, amount=index),))
+
+
+def with_scaling(proposed: Iterable[Candidate], state: ClusterState) -> Iterator[Candidate]:
+    """The candidates that evict running pods only, if any. Where one does nothing but evict pods of
+    a workload, scaling it down is a candidate too."""
+    running: dict[str, Pod] = {}
+    for candidate in proposed:
+        evicted = candidate.evicts
+        if evicted and not running:
+            running = {pod.key: pod for pod in state.pods if pod.node_name}
+        if not evicted <= running.keys():
+            continue
+        yield candidate
+        if evicted and len(candidate.proposals) == 1:
+            subjects = {subject_of(running[key], state) for key in evicted}
+            if len(subjects) == 1 and (scaled := _scaled(subjects.pop(), len(evicted), state)):
+                yield Candidate((scaled,), candidate.because)
+
+
+def _scaled(subject: Subject, fewer: int, state: ClusterState) -> Proposal | None:
+    if subject.kind not in _SCALABLE:
+        return None
+    workload: Any = objects_of(state, KINDS[subject.kind])[subject.namespace, subject.name]
+    replicas = workload.spec.replicas
+    if replicas is None or replicas < fewer:
+        return None
+    line = f"scale {subject.text} -n {subject.namespace} --replicas={replicas - fewer}"
+    text = f"scale {subject.namespace}/{subject.text} down from {replicas} to {replicas - fewer}"
+    return Proposal("scale", text, (line,), amount=fewer)
 
 
 def evaluate(simulation: Simulation, pod: PodInfo) -> Evaluation:

@@ -59,6 +59,7 @@ def fix(
     """
     from ksched_cli.analysis import fix as analysis
     from ksched_cli.analysis import named_objects
+    from ksched_cli.analysis.fix_pending import fix_pending
     from ksched_cli.commands import progress, runs
     from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import fix as renderer
@@ -76,7 +77,7 @@ def fix(
             workloads=subject.run.workloads,
         )
         if options.pending:
-            answer = analysis.fix_pending(fixer)
+            answer = fix_pending(fixer)
         else:
             keys = named_objects.pods_of(simulation, subject.name, subject.namespace)
             answer = analysis.fix(fixer, subject.name, keys)
