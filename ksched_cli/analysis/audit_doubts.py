@@ -255,7 +255,7 @@ class Doubts:
 
     def _claims_come(self, placement: Placement, verdict: DecisionVerdict) -> str:
         """Where every better node has devices that pods placed just before are being given."""
-        handle = next(iter(self._simulation.frameworks.values())).handle
+        handle = self._simulation.handle
 
         def has_devices(pod: Pod) -> bool:
             return may_allocate_devices(self.cluster.info(pod), handle)

@@ -17,7 +17,7 @@ from msgspec import structs
 from ksched_cli.analysis.pending import PendingGroup, owner, pending_groups
 from ksched_cli.analysis.reasons import Reason
 from ksched_cli.answers import HIDDEN, Part
-from ksched_cli.cluster.objects import Pod, PodDisruptionBudget, ResourceClaim
+from ksched_cli.cluster.objects import Pod, PodDisruptionBudget
 from ksched_cli.cluster.objects.pod import PodCondition, PodStatus
 from ksched_cli.cluster.pod_info import has_volume_claims
 from ksched_cli.cluster.state import ClusterState
@@ -25,7 +25,6 @@ from ksched_cli.engine.engine import carry_over
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.device_classes import may_allocate_devices
-from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.scenario.drain import Evictions, with_budgets
 from ksched_cli.scenario.drainability import PodRules, goes_with_node
 from ksched_cli.scenario.node_groups import NodeGroup, with_new_nodes, without_nodes
@@ -97,7 +96,7 @@ class DrainedCluster:
         state = replace(
             state,
             pods=tuple(pods),
-            resource_claims=_claims(simulation),
+            resource_claims=simulation.resource_claims,
             pod_disruption_budgets=_with_more_healthy(state, placed),
         )
         return cls(state, simulation, rules)
@@ -212,7 +211,7 @@ class DrainedCluster:
         after = replace(
             self.state,
             pods=replace_pods(self.state.pods, moved),
-            resource_claims=_claims(simulation),
+            resource_claims=simulation.resource_claims,
             volume_attachments=state.volume_attachments,
         )
         simulation.close()
@@ -223,11 +222,10 @@ class DrainedCluster:
         """Whether an eviction or a placement changes more than what is requested of nodes: claims
         of volumes and devices, groups of pods, what extenders remember."""
         simulation = self.simulation
-        handle = next(iter(simulation.frameworks.values())).handle
         return bool(simulation.extenders.extenders) or any(
             has_volume_claims(pod.spec)
             or pod.spec.scheduling_group is not None
-            or may_allocate_devices(simulation.catalog.info(pod), handle)
+            or may_allocate_devices(simulation.catalog.info(pod), simulation.handle)
             for pod in pods
         )
 
@@ -304,12 +302,6 @@ class Moved:
 
 def _cause(group: PendingGroup) -> str:
     return group.diagnosis.cause if group.diagnosis is not None else group.message
-
-
-def _claims(simulation: Simulation) -> Mapping[tuple[str, str], ResourceClaim]:
-    handle = next(iter(simulation.frameworks.values())).handle
-    store = handle.services.get(ClaimStore)
-    return simulation.state.resource_claims if store is None else store.current()
 
 
 def _with_more_healthy(

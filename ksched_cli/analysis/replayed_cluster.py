@@ -40,8 +40,6 @@ from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.replay.mutable_cluster import noticed_nodes
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.device_classes import may_allocate_devices
-from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.plugins.node_volume_limits.attached_volumes import VolumeNames
 from ksched_cli.scenario.objects import removed, replaced
 from ksched_cli.scenario.timeline import Replacement
@@ -84,7 +82,7 @@ class ReplayedCluster:
         self._take_volumes()
 
     def _take_volumes(self) -> None:
-        self._handle.service(VolumeNames).chosen = self.chosen_volumes
+        self.simulation.handle.service(VolumeNames).chosen = self.chosen_volumes
 
     def info(self, pod: Pod) -> PodInfo:
         """The one of the pod."""
@@ -340,10 +338,7 @@ class ReplayedCluster:
     def change(self, change: ObjectChange) -> None:
         """The cluster has other nodes or objects: the simulation is made anew, of these."""
         before = self.simulation
-        state = before.state
-        store = self._handle.services.get(ClaimStore)
-        if isinstance(store, ClaimStore):
-            state = replace(state, resource_claims=store.current())
+        state = replace(before.state, resource_claims=before.resource_claims)
         for action in change.actions:
             if isinstance(action, Replacement):
                 state = replaced(state, action.kind, [action.manifest])
@@ -363,11 +358,6 @@ class ReplayedCluster:
         self.nominations.renew(self.simulation.nominator)
         self._take_volumes()
         self.placed.clear()
-
-    @property
-    def _handle(self) -> Handle:
-        """Of any profile: they share their services."""
-        return next(iter(self.simulation.frameworks.values())).handle
 
     def make_room(self, decision: PreemptionDecision) -> None:
         """The victims that are there leave, and the pod is nominated to the node; nothing where an
@@ -526,4 +516,4 @@ class ReplayedCluster:
         """Whether it takes nothing but room on its node, so that it can be taken back."""
         pod = self.info(placement.pod)
         has_claims = has_volume_claims(pod.spec)
-        return not (has_claims or may_allocate_devices(pod, self._handle))
+        return not (has_claims or may_allocate_devices(pod, self.simulation.handle))

@@ -162,6 +162,11 @@ class Engine:
         groups = self.pod_groups
         return groups if groups is not None and groups.are_entities else None
 
+    @property
+    def handle(self) -> Handle:
+        """The handle of any profile: they share their services."""
+        return next(iter(self.frameworks.values())).handle
+
     def _running_pods(self) -> Snapshot:
         """The nodes, with the pods that run on them."""
         snapshot = Snapshot(self.state.nodes, self.state.noticed_nodes)
@@ -236,7 +241,6 @@ def carry_over(before: Engine, after: Engine) -> None:
 
 
 def _carry_services_over(before: Engine, after: Engine) -> None:
-    old, new = (next(iter(each.frameworks.values())).handle for each in (before, after))
-    for factory, service in old.services.items():
+    for factory, service in before.handle.services.items():
         if isinstance(service, CarriesOver):
-            new.service(factory).carry_over(service)
+            after.handle.service(factory).carry_over(service)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -10,6 +10,7 @@ from operator import attrgetter
 from msgspec import structs
 
 from ksched_cli.cluster.loading.gc_control import gc_rare
+from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Engine, carry_over
@@ -53,10 +54,15 @@ class Simulation(Engine):
             self.snapshot.pods[row][:] = before
 
     def _without_extended_claim(self, pod: PodInfo) -> AbstractContextManager[None]:
-        handle = next(iter(self.frameworks.values())).handle  # its services are all profiles'
-        if not handle.service(BackingClasses).requested(pod):
+        if not self.handle.service(BackingClasses).requested(pod):
             return nullcontext()
-        return handle.service(ClaimStore).without_extended_claim(pod)
+        return self.handle.service(ClaimStore).without_extended_claim(pod)
+
+    @property
+    def resource_claims(self) -> Mapping[tuple[str, str], ResourceClaim]:
+        """The claims as they are allocated now."""
+        store = self.handle.services.get(ClaimStore)
+        return store.current() if isinstance(store, ClaimStore) else self.state.resource_claims
 
     def queue(self) -> Queue:
         """Who waits for a node; the nominations that the state tells of are made."""
@@ -119,11 +125,7 @@ class Simulation(Engine):
         ]
         gone = {pod.key for pod in running} | {each.pod for each in self.scheduler.evicted}
         others = [pod for pod in self.state.pods if pod.key not in gone]
-        claims = self.state.resource_claims
-        store = next(iter(self.frameworks.values())).handle.services.get(ClaimStore)
-        if isinstance(store, ClaimStore):
-            claims = store.current()
-        return replace(self.state, pods=(*running, *others), resource_claims=claims)
+        return replace(self.state, pods=(*running, *others), resource_claims=self.resource_claims)
 
     def renewed(self, state: ClusterState) -> Simulation:
         """A simulation of these objects that takes this one's place, and has not run yet."""

@@ -24,8 +24,7 @@ def lines_before(*engines: Engine) -> list[str]:
 
 def _device_warnings(engine: Engine) -> list[str]:
     """Only where a pending pod may get devices: checking selectors loads the CEL library."""
-    handle = next(iter(engine.frameworks.values())).handle
-    if not any(may_allocate_devices(pod, handle) for pod in engine.pending()):
+    if not any(may_allocate_devices(pod, engine.handle) for pod in engine.pending()):
         return []
     from ksched_cli.plugins.dynamic_resources.features import features_of
     from ksched_cli.plugins.dynamic_resources.object_checks import device_problems

@@ -24,7 +24,6 @@ from ksched_cli.framework.carry_over import (
     packed_memory,
     restore_memory,
 )
-from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.resource_claims import ClaimStore
@@ -78,7 +77,7 @@ class MutableCluster:
         self.strays = {pod.key: pod for pod in named if self._is_stray(pod)}
 
     def _take_services(self) -> None:
-        self._services, self._followed = self._handle.services, 0
+        self._services, self._followed = self.engine.handle.services, 0
 
     def _list_bound(self) -> None:
         self.bound = {pod.key: pod for pods in self.snapshot.pods for pod in pods}
@@ -192,17 +191,12 @@ class MutableCluster:
             for plugin in framework.plugins
             if isinstance(plugin, CarriesOver) and not isinstance(plugin, Checkpointed)
         ]
-        services = self._handle.services.items()
+        services = self.engine.handle.services.items()
         return plugins + [
             getattr(factory, "__name__", str(factory))
             for factory, service in services
             if isinstance(service, CarriesOver) and factory is not ClaimStore
         ]
-
-    @property
-    def _handle(self) -> Handle:
-        """Of any profile: they share their services."""
-        return next(iter(self.engine.frameworks.values())).handle
 
     @property
     def claims(self) -> ClaimStore | None:
@@ -223,7 +217,7 @@ class MutableCluster:
 
     def _remember(self, memories: Memories) -> None:
         if memories.claims is not None:
-            restore_memory(self._handle.service(ClaimStore), memories.claims)
+            restore_memory(self.engine.handle.service(ClaimStore), memories.claims)
         for (name, plugin_name), memory in memories.plugins.items():
             plugin = self.engine.frameworks[name].plugin(plugin_name)
             if isinstance(plugin, Checkpointed):
