@@ -356,12 +356,12 @@ class _Auditor:
         self.grades[Grade.REORDERED.value] += 1
         return True
 
-    def _explain(self, placement: Placement, verdict: DecisionVerdict) -> None:
-        reason = self.doubts.about(placement, verdict)
+    def _explain(self, decision: Placement | PreemptionDecision, verdict: DecisionVerdict) -> None:
+        reason = self.doubts.about(decision, verdict)
         if reason:
-            self.unexplained.append(Unexplained(placement.pod.key, reason))
+            self.unexplained.append(Unexplained(decision.pod.key, reason))
         else:
-            self._differ(placement, verdict)
+            self._differ(decision, verdict)
 
     def _follow_silent_preemption(self, placement: Placement, verdict: DecisionVerdict) -> bool:
         """Where the pod fits nowhere, and ksched would make room by evicting pods of its node that
@@ -397,13 +397,8 @@ class _Auditor:
             if earlier is not None:
                 self._agree(earlier)
                 return
-            reason = self.doubts.about_preemption(decision, verdict)
-            if self._is_reordered(decision, lambda: self.cluster.judge_preemption(decision)):
-                reason = ""
-            elif reason:
-                self.unexplained.append(Unexplained(decision.pod.key, reason))
-            else:
-                self._differ(decision, verdict)
+            if not self._is_reordered(decision, lambda: self.cluster.judge_preemption(decision)):
+                self._explain(decision, verdict)
         self.cluster.end_batch()
         if self.decision_log.order in (OrderSource.LOG, OrderSource.RECORDING):
             self.cluster.nominate(decision)

@@ -109,8 +109,18 @@ class Doubts:
         """Whether it is known when decisions were made."""
         return self.decision_log.order in (OrderSource.LOG, OrderSource.RECORDING)
 
-    def about(self, placement: Placement, verdict: DecisionVerdict) -> str:
+    def about(self, decision: Placement | PreemptionDecision, verdict: DecisionVerdict) -> str:
         """Why the difference may be due to what is not known, or ""."""
+        if isinstance(decision, Placement):
+            return self._about_placement(decision, verdict)
+        return (
+            (LACKS_NOTICES if self._lacks_notices() else "")
+            or self._unknown(decision, verdict)
+            or self._equal_victims(decision, verdict)
+            or self._near_preemptions(decision, verdict)
+        )
+
+    def _about_placement(self, placement: Placement, verdict: DecisionVerdict) -> str:
         reasons: tuple[Callable[[], str], ...] = (
             lambda: LACKS_NOTICES if self._lacks_notices() else "",
             lambda: self.decision_log.double_allocations.get(placement.pod.key, ""),
@@ -126,16 +136,6 @@ class Doubts:
             self._order,
         )
         return next(filter(None, (reason() for reason in reasons)), "")
-
-    def about_preemption(self, decision: PreemptionDecision, verdict: DecisionVerdict) -> str:
-        """As `about`, of room that was made."""
-        if self._lacks_notices():
-            return LACKS_NOTICES
-        return (
-            self._unknown(decision, verdict)
-            or self._equal_victims(decision, verdict)
-            or self._near_preemptions(decision, verdict)
-        )
 
     # -- pods -------------------------------------------------------------------------------------
 

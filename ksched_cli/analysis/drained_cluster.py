@@ -148,7 +148,7 @@ class DrainedCluster:
         name = f"{pod.namespace}/{owner(self.simulation.catalog.info(pod))}"
         return Hold(pod.key, because, message, owner=name)
 
-    def drain(self, nodes: Collection[str]) -> Drain:
+    def drain(self, nodes: Collection[str]) -> DrainOutcome:
         """Drains nodes that are cordoned, together. Where a pod cannot leave, or fits nowhere, the
         cluster of the result is as far as the drain came; `forked` goes back to this one."""
         cluster, moves, rounds = self, dict[str, str](), 0
@@ -163,17 +163,17 @@ class DrainedCluster:
                 else:
                     granted.append(pod)
             if not granted:
-                return Drain(cluster, moves, rounds, budgets=tuple(refused.values()))
+                return DrainOutcome(cluster, moves, rounds, budgets=tuple(refused.values()))
             placed = cluster.move(granted, evictions)
             cluster, rounds = placed.cluster, rounds + 1
             moves |= placed.moves
             if placed.unplaced:
                 never = [pod for pod in remaining if pod.key in refused and evictions.is_final(pod)]
                 budgets = tuple(refused[pod.key] for pod in never)
-                return Drain(cluster, moves, rounds, budgets, placed.unplaced)
+                return DrainOutcome(cluster, moves, rounds, budgets, placed.unplaced)
             remaining = [pod for pod in remaining if pod.key in refused]
         gone = cluster.gone.union(nodes)
-        return Drain(replace(cluster, gone=gone), moves, rounds)
+        return DrainOutcome(replace(cluster, gone=gone), moves, rounds)
 
     def unplaced(self) -> int:
         """How many pods of the state a run leaves pending."""
@@ -266,7 +266,7 @@ class DrainedCluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Drain:
+class DrainOutcome:
     """What a drain of nodes came to.
 
     moves:    pod → node, of the pods that were evicted and placed

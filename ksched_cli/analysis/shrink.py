@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from ksched_cli.analysis.cluster_map import ClusterMap, MappedPod, grouping_labels
-from ksched_cli.analysis.drained_cluster import Drain, DrainedCluster, Hold
+from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Hold
 from ksched_cli.analysis.pending import owner
 from ksched_cli.analysis.repack import Repack, repack
 from ksched_cli.analysis.usage import CONTROL_PLANE, node_usages, quantity
@@ -61,7 +61,7 @@ class NodeToDrain(Part, frozen=True, kw_only=True, omit_defaults=True):
     held_by: tuple[Hold, ...] = ()
 
     @classmethod
-    def of(cls, node: str, drain: Drain, order: int) -> NodeToDrain:
+    def of(cls, node: str, drain: DrainOutcome, order: int) -> NodeToDrain:
         """A node whose drain finished."""
         return cls(
             node=node,
@@ -152,7 +152,7 @@ class Plan:
     """The drains of nodes, in order. failed: the nodes whose drains did not finish"""
 
     cluster: DrainedCluster
-    drains: Mapping[str, Drain]
+    drains: Mapping[str, DrainOutcome]
     failed: tuple[str, ...] = ()
 
     @property
@@ -220,7 +220,7 @@ class Shrinking:
 
     def plan(self, nodes: Sequence[str]) -> Plan:
         """Drains all these nodes, one after the other; those whose drains fail stay cordoned."""
-        cluster, drains, failed = self.base.cordoned(nodes), dict[str, Drain](), list[str]()
+        cluster, drains, failed = self.base.cordoned(nodes), dict[str, DrainOutcome](), list[str]()
         for node in nodes:
             drain = cluster.drain((node,))
             if drain.finishes:
@@ -268,6 +268,7 @@ class Shrinking:
         """A plan that is worth more, where all sets of candidates that are can be tried."""
         size, worth = len(plan.drains) + 1, self.worth(plan.nodes)
         sizes = range(1, self.maximum + 1)
+        # Where each is worth 1, only more nodes are worth more.
         if self.worth(self.candidates) == len(self.candidates):
             sizes = range(size, min(size, self.maximum) + 1)
         if sum(comb(len(self.candidates), each) for each in sizes) > MAX_SETS:

@@ -8,16 +8,14 @@ does not finish is tried again in the next wave.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, ClassVar, Literal
 
-from ksched_cli.analysis.drained_cluster import Drain, DrainedCluster, Hold
-from ksched_cli.analysis.shrink import NodeToDrain, ShrinkLimits, held_at_once
+from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Hold
+from ksched_cli.analysis.shrink import NodeToDrain, OnProgress, ShrinkLimits, held_at_once
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.objects import Node
 from ksched_cli.scenario.node_groups import NodeGroup
-
-OnProgress = Callable[[int, int], None]
 
 
 class Delay(Part, frozen=True):
@@ -91,13 +89,7 @@ def upgrade(
         spare = len(copied) - sum(len(wave.drained) for wave in waves)
         new = uncopied[: surge - spare]
         copied += new
-        names = fresh_names(cluster, new)
-        cluster = cluster.with_nodes(
-            [
-                (group_like(base, models[name]), fresh)
-                for name, fresh in zip(new, names, strict=True)
-            ]
-        )
+        cluster, names = _with_copies(cluster, [models[name] for name in new])
         cluster, drains, failed = _drained(cluster, waiting, surge)
         if not drains:
             held |= failed
@@ -127,10 +119,10 @@ def upgrade(
 
 def _drained(
     cluster: DrainedCluster, waiting: Sequence[str], most: int
-) -> tuple[DrainedCluster, list[tuple[str, Drain]], dict[str, tuple[Hold, ...]]]:
+) -> tuple[DrainedCluster, list[tuple[str, DrainOutcome]], dict[str, tuple[Hold, ...]]]:
     """Drains the first nodes that can be, up to so many; what holds those before them that cannot.
     Where one went, those before it are tried again in the next wave."""
-    drains: list[tuple[str, Drain]] = []
+    drains: list[tuple[str, DrainOutcome]] = []
     failed: dict[str, tuple[Hold, ...]] = {}
     for name in waiting:
         if len(drains) == most:
@@ -145,19 +137,15 @@ def _drained(
     return cluster, drains, failed
 
 
-def fresh_names(cluster: DrainedCluster, nodes: Iterable[str]) -> tuple[str, ...]:
-    """Names of new nodes, after those that they take the place of."""
+def _with_copies(
+    cluster: DrainedCluster, nodes: Iterable[Node]
+) -> tuple[DrainedCluster, tuple[str, ...]]:
+    """The cluster with a copy of each node, and their names."""
     taken = {node.name for node in cluster.state.nodes}
-    names = []
+    copies: dict[str, NodeGroup] = {}
     for node in nodes:
-        name = f"{node}-new"
-        while name in taken:
+        name = f"{node.name}-new"
+        while name in taken or name in copies:
             name += "-new"
-        taken.add(name)
-        names.append(name)
-    return tuple(names)
-
-
-def group_like(base: DrainedCluster, node: Node) -> NodeGroup:
-    """A group whose new nodes are copies of a node."""
-    return NodeGroup(node.name, node, base.state.csi_nodes.get(node.name))
+        copies[name] = NodeGroup(node.name, node, cluster.state.csi_nodes.get(node.name))
+    return cluster.with_nodes([(group, name) for name, group in copies.items()]), tuple(copies)
