@@ -32,8 +32,9 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.scenario.drainability import PodRules, goes_with_node, node_stays
-from ksched_cli.scenario.pod_passes import newest_timestamp, select_on_nodes
+from ksched_cli.scenario.pod_passes import select_on_nodes
 from ksched_cli.scenario.prices import NO_PRICES, Prices
+from ksched_cli.scenario.removal_order import time_of
 
 # Larger sets are tried one by one where they are not more than this.
 MAX_SETS = 300
@@ -285,7 +286,7 @@ class Shrinking:
 
 def rules_of(state: ClusterState, force: bool, loses_local_storage: bool) -> PodRules:
     """By the clock of the state; see PodRules."""
-    read_at = state.taken or newest_timestamp(state.pods)
+    read_at = state.taken or time_of(state)
     now = unix_seconds(read_at) if read_at else 0.0
     return PodRules(now, force, loses_local_storage)
 

@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from ksched_cli.analysis.drained_cluster import DrainedCluster
 from ksched_cli.analysis.repack import Repack, repack
-from ksched_cli.analysis.shrink import NodeToDrain, ShrinkLimits, ShrinkResult, shrink
+from ksched_cli.analysis.shrink import (
+    NodeToDrain,
+    ShrinkLimits,
+    ShrinkResult,
+    rules_of,
+    shrink,
+)
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.scenario.drainability import SCALE_DOWN_DISABLED, PodRules
+from ksched_cli.scenario.drainability import DO_NOT_DISRUPT, SCALE_DOWN_DISABLED, PodRules
 from ksched_cli.scenario.prices import read_prices
 from ksched_cli.testing import Manifest, cluster, node, pod, simulate, simulation
 from tests.clusters import nodes, pods
@@ -307,3 +313,14 @@ def test_every_drain_can_be_repeated_with_changes(objects: list[Manifest]) -> No
             key = f"{manifest['metadata'].get('namespace')}/{manifest['metadata']['name']}"
             if key in placements:
                 manifest["spec"]["nodeName"] = placements[key]
+
+
+def test_an_annotation_that_holds_for_a_time_is_measured_by_the_latest_heartbeat() -> None:
+    apple = node("a")
+    apple["status"]["conditions"] = [
+        {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T12:00:00Z"}
+    ]
+    old = owned("p", node="a", annotations={DO_NOT_DISRUPT: "1h"})
+    old["metadata"]["creationTimestamp"] = old["status"]["startTime"] = "2026-01-01T10:00:00Z"
+    state = cluster(apple, old)
+    assert rules_of(state, force=False, loses_local_storage=False).pod_stays(state.pods[0]) == ""
