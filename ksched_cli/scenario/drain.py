@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import msgspec
 from msgspec import structs
 
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.objects import Pod, PodDisruptionBudget
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
+from ksched_cli.scenario.drainability import has_empty_dir
 from ksched_cli.scenario.lookup import read_selector
 from ksched_cli.scenario.nodes import NodeChoice, cordon
 from ksched_cli.scenario.pod_passes import select_on_nodes
@@ -119,7 +118,7 @@ class Drain(Change):
                         "no controller, so that nobody makes it anew",
                     )
                 )
-        if not self.delete_emptydir and _has_empty_dir(pod):
+        if not self.delete_emptydir and has_empty_dir(pod):
             effects.append(Effect(pod.key, "kubectl would refuse without --delete-emptydir-data"))
         return effects
 
@@ -147,26 +146,6 @@ def _verdicts(nodes: Sequence[str], refused: Sequence[Pod], budgets: Evictions) 
         for outlook in outlooks or {(FINISHES, ""): None}
     ]
     return sorted(verdicts, key=lambda effect: (NEVER, WAITS, FINISHES).index(effect.action))
-
-
-class _Volume(msgspec.Struct, rename="camel"):
-    empty_dir: dict[str, Any] | None = None
-
-
-class _Spec(msgspec.Struct):
-    volumes: list[_Volume] | None = None
-
-
-class _WithVolumes(msgspec.Struct):
-    spec: _Spec | None = None
-
-
-def _has_empty_dir(pod: Pod) -> bool:
-    """Read from the pod's JSON: the scheduler does not look at such volumes."""
-    if b'"emptyDir"' not in bytes(pod.raw):
-        return False
-    spec = typed_json(pod.raw, _WithVolumes).spec
-    return any(v.empty_dir is not None for v in (spec and spec.volumes) or ())
 
 
 class Evictions:

@@ -8,6 +8,7 @@ pkg/utils/pod/scheduling.go (IsDoNotDisruptActive).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,14 +53,23 @@ def goes_with_node(pod: Pod) -> bool:
 
 def local_volumes(pod: Pod) -> list[str]:
     """The pod's volumes whose contents are lost on another node, without those that an annotation
-    calls safe. Read from the pod's JSON: the scheduler does not look at such volumes."""
+    calls safe."""
+    safe = pod.metadata.annotations.get(SAFE_VOLUMES, "").split(",")
+    return [each.name for each in _volumes(pod) if each.is_local and each.name not in safe]
+
+
+def has_empty_dir(pod: Pod) -> bool:
+    return any(volume.empty_dir is not None for volume in _volumes(pod))
+
+
+def _volumes(pod: Pod) -> Sequence[_Volume]:
+    """The pod's volumes, if any is an emptyDir or a hostPath. They are read from its JSON, as the
+    scheduler does not look at such volumes."""
     raw = bytes(pod.raw)
     if b'"emptyDir"' not in raw and b'"hostPath"' not in raw:
-        return []
+        return ()
     spec = typed_json(raw, _WithVolumes).spec
-    safe = pod.metadata.annotations.get(SAFE_VOLUMES, "").split(",")
-    volumes = (spec and spec.volumes) or ()
-    return [volume.name for volume in volumes if volume.is_local and volume.name not in safe]
+    return (spec and spec.volumes) or ()
 
 
 def node_stays(node: Node) -> str:
