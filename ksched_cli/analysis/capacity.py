@@ -35,7 +35,7 @@ from ksched_cli.run.open import Opener
 from ksched_cli.run.run import Run
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.nodes import AddNodes
-from ksched_cli.scenario.prices import NO_PRICES, Prices
+from ksched_cli.scenario.prices import Prices
 from ksched_cli.scenario.replicas import next_replicas, pod_or_workload, workload_target
 from ksched_cli.scenario.targets import Target
 
@@ -380,14 +380,10 @@ Attempted = tuple[RunRecord, tuple[PendingGroup, ...]]
 
 
 def nodes_needed_by(
-    opener: Opener,
-    run: Run,
-    simulation: Simulation,
-    likes: Sequence[str],
-    prices: Prices = NO_PRICES,
+    opener: Opener, run: Run, simulation: Simulation, likes: Sequence[str]
 ) -> NodesNeeded:
-    """simulation: of the Run, whose state is run with more and more nodes; it notes the defects
-    prices: of nodes; where there are any, each of `likes` has one. Raises UsageError."""
+    """simulation: of the Run, whose state is run with more and more nodes; it notes the defects.
+    Raises UsageError where the Run has prices, and none for one of `likes`."""
 
     def run_with(mix: Mix) -> Attempted:
         changes = [
@@ -402,7 +398,7 @@ def nodes_needed_by(
         simulation.caller.defects.update(larger.caller.defects)
         return record, groups
 
-    return nodes_needed(likes, run_with, _prices_of(likes, simulation, prices))
+    return nodes_needed(likes, run_with, _prices_of(likes, simulation, opener.prices(run)))
 
 
 def _prices_of(likes: Sequence[str], simulation: Simulation, prices: Prices) -> list[float]:

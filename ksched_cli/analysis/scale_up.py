@@ -9,7 +9,8 @@ from msgspec import field
 from ksched_cli.analysis.attempts import PluginStatus
 from ksched_cli.answers import Count, Part
 from ksched_cli.engine.replay.autoscaler.scale_up import GroupReview
-from ksched_cli.engine.replay.replay import Replay
+from ksched_cli.run.open import Opener
+from ksched_cli.run.run import Run
 
 
 class GroupVerdict(StrEnum):
@@ -60,16 +61,17 @@ class ScaleUp(Part, frozen=True, kw_only=True):
     groups: tuple[GroupScaleUp, ...] = field(default_factory=tuple)
 
 
-def scale_up_of(replay: Replay, pod: str, file: str) -> ScaleUp:
-    """replay: with an autoscaler, not begun yet; pod: the key of one that has no node; file: of the
-    autoscaler"""
+def scale_up_of(opener: Opener, run: Run, pod: str) -> ScaleUp:
+    """run: with an autoscaler; over time it is asked at the end. pod: the key of one that has no
+    node. Raises KschedError."""
+    replay = opener.replay(run) if run.timeline else opener.until_scan(run)
     replay.run()
     assert replay.autoscaler is not None
     review = replay.autoscaler.review(pod)
     replay.cluster.engine.close()
     groups = tuple(_of_group(each, pod) for each in review.groups)
     return ScaleUp(
-        autoscaler=file,
+        autoscaler=run.autoscaler,
         would_scale_up=any(each.verdict is GroupVerdict.SCALES_UP for each in groups),
         because=review.because,
         groups=groups,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -127,13 +127,11 @@ def _nodes_needed(options: StateOptions, likes: Sequence[str]) -> ExitCode:
     from ksched_cli.analysis import capacity as analysis
     from ksched_cli.commands import runs
 
-    # At one instant prices decide nothing but this question.
-    run = runs.run_of(options if options.timeline else replace(options, price=None))
+    run = runs.run_of(options, uses=["prices"])
     opener = runs.opener(run)
     simulation = opener.simulation(run)
     runs.introduce(simulation)
-    prices = opener.prices(options.price or ())
-    answer = analysis.nodes_needed_by(opener, run, simulation, likes, prices)
+    answer = analysis.nodes_needed_by(opener, run, simulation, likes)
     runs.report_defects(simulation, options.debug)
     _show(simulation, options, answer)
     if answer.undecided:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from ksched_cli.commands.command import ExitCode
@@ -81,27 +81,19 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
     from ksched_cli.commands import runs
     from ksched_cli.report import explanation as renderer
     from ksched_cli.report.forms import Form
+    from ksched_cli.run.run import NEEDS_NO_TIMELINE
 
     nodes, top = options.node or (), options.top
     if options.autoscaler and options.alone:
         raise UsageError("--autoscaler looks at all pending pods: it takes no --alone")
-    over_time = bool(options.timeline)
-    # At one instant, an autoscaler decides nothing but this question.
-    own = options if over_time else replace(options, autoscaler="", price=None)
-    opened = runs.open_pod(own, name, options.manifest)
-    simulation, pod = opened.simulation, opened.pod
+    subject, pod = runs.open_pod(options, name, options.manifest, NEEDS_NO_TIMELINE)
+    simulation = subject.simulation
     named_objects.check_nodes(simulation, nodes)
     is_table = options.output in (Form.TABLE, Form.WIDE, Form.NAME, Form.MARKDOWN)
     all_details = bool(nodes or top) or not is_table
     explanation = analysis.explain(simulation, pod, alone=options.alone, all_details=all_details)
     if options.autoscaler and not (explanation.node or explanation.ignored):
-        opener, run = opened.opener, opened.run
-        replay = (
-            opener.replay(run)
-            if over_time
-            else opener.until_scan(run, options.autoscaler, options.price or ())
-        )
-        scale_up = scale_up_of(replay, pod.key, options.autoscaler)
+        scale_up = scale_up_of(subject.opener, subject.run, pod.key)
         explanation = with_fields(explanation, scale_up=scale_up)
     if nodes or top:
         explanation = analysis.select(explanation, nodes, top or 0)

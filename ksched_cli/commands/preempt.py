@@ -42,7 +42,8 @@ def preempt(
 
     if bool(pod) == (options.manifest is not None):
         raise UsageError("preempt takes one of POD and -f FILE")
-    simulation, info, *_ = runs.open_pod(options, pod, options.manifest)
+    subject, info = runs.open_pod(options, pod, options.manifest)
+    simulation = subject.simulation
     answer = analysis.preempt(
         simulation,
         info,

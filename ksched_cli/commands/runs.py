@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import SystemRandom
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
@@ -34,8 +34,14 @@ AnyOptions = TypeVar("AnyOptions", bound=CommonOptions)
 # -- options → Run --------------------------------------------------------------------------------
 
 
-def run_of(options: ReplayableOptions, *, timeline: str = "", extender_bind: bool = False) -> Run:
-    """The Run that the options describe. Raises UsageError."""
+def run_of(
+    options: ReplayableOptions,
+    *,
+    timeline: str = "",
+    extender_bind: bool = False,
+    uses: Collection[str] = (),
+) -> Run:
+    """The Run that the options describe. uses: as Run.check has it. Raises UsageError."""
     from ksched_cli.run.run import ChangeSource, Run
 
     run = Run(
@@ -69,7 +75,7 @@ def run_of(options: ReplayableOptions, *, timeline: str = "", extender_bind: boo
         cache=not options.no_cache,
         plugin_timeout=options.plugin_timeout or 0,
     )
-    run.check()
+    run.check(uses)
     return run
 
 
@@ -250,15 +256,6 @@ def open_simulation(run: Run, watch: Watch | None = None) -> Simulation:
     return simulation
 
 
-class OpenedPod(NamedTuple):
-    """A Run that has been opened, and the pod that it is asked about."""
-
-    simulation: Simulation
-    pod: PodInfo
-    opener: Opener
-    run: Run
-
-
 class Subject(NamedTuple):
     """What a question about a pod or a workload is asked of. name, namespace: to look it up by"""
 
@@ -269,16 +266,19 @@ class Subject(NamedTuple):
     namespace: str
 
 
-def open_pod(options: StateOptions, name: str, manifest: str | None) -> OpenedPod:
-    """The Run and the pod that it is asked about: the named one, or that of a file, which is the
-    last change then. Raises KschedError."""
-    subject = open_subject(options, name, manifest)
-    pod = find_pod(subject.simulation, subject.name, subject.namespace)
-    return OpenedPod(subject.simulation, pod, subject.opener, subject.run)
+def open_pod(
+    options: StateOptions, name: str, manifest: str | None, uses: Collection[str] = ()
+) -> tuple[Subject, PodInfo]:
+    """As open_subject, and the pod. Raises KschedError."""
+    subject = open_subject(options, name, manifest, uses)
+    return subject, find_pod(subject.simulation, subject.name, subject.namespace)
 
 
-def open_subject(options: StateOptions, name: str, manifest: str | None) -> Subject:
-    """See open_pod. Raises KschedError."""
+def open_subject(
+    options: StateOptions, name: str, manifest: str | None, uses: Collection[str] = ()
+) -> Subject:
+    """The Run and what it is asked about: the named pod or workload, or that of a file, which
+    becomes the last change. uses: as Run.check has it. Raises KschedError."""
     from msgspec.structs import replace as with_fields
 
     from ksched_cli.kube.file_paths import check_standard_input
@@ -286,7 +286,7 @@ def open_subject(options: StateOptions, name: str, manifest: str | None) -> Subj
     from ksched_cli.scenario.apply import Apply
     from ksched_cli.scenario.replicas import applied_target
 
-    run, namespace = run_of(options), options.namespace
+    run, namespace = run_of(options, uses=uses), options.namespace
     if manifest is not None:
         check_standard_input({"--state": run.states, "-f": [manifest]})
         source = ChangeSource(line=f"apply -f {shlex.quote(manifest)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from ksched_cli.commands.command import ExitCode
@@ -71,14 +71,13 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     from ksched_cli.report import shrink as renderer
 
     _check(options)
-    # At one instant prices decide nothing but this question.
-    run = runs.run_of(options if options.timeline else replace(options, price=None))
+    run = runs.run_of(options, uses=["prices"])
     opener = runs.opener(run)
     limits = analysis.ShrinkLimits(
         keep=label_selector_of(options.keep) if options.keep else None,
         among=label_selector_of(options.selector) if options.selector else None,
         maximum=options.maximum,
-        prices=opener.prices(options.price or ()),
+        prices=opener.prices(run),
     )
     simulation = opener.simulation(run)
     runs.introduce(simulation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import UNSET, structs
@@ -35,8 +35,9 @@ class Describes(Protocol):
     @property
     def state(self) -> State: ...
 
-    def described(self, given: Given) -> Run:
-        """The Run as the engine knows it. given: takes what is in no file"""
+    def described(self, given: Given, uses: Collection[str]) -> Run:
+        """The Run as the engine knows it. given: takes what is in no file; uses: as Run.check has
+        it"""
         ...
 
 
@@ -60,11 +61,11 @@ class Question:
     warnings: in the order in which they came up, each once
     """
 
-    def __init__(self, runs: Iterable[Describes]) -> None:
+    def __init__(self, runs: Iterable[Describes], uses: Collection[str] = ()) -> None:
         runs = tuple(runs)
         self.inputs = Inputs(keeps_states=len({id(run.state) for run in runs}) > 1)
         self.given = Given(self.inputs)
-        self.runs = [run.described(self.given) for run in runs]
+        self.runs = [run.described(self.given, uses) for run in runs]
         self.warnings: dict[str, None] = {}
         self.opener = Opener(self.runs, self.inputs, warn=self.warn)
         self.release: Release | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -87,8 +87,9 @@ class Run:
         """The same Run with other values of these fields."""
         return replace(self, **fields)
 
-    def described(self, given: Given) -> described.Run:
-        """The Run as the engine knows it. given: takes what is in no file. Raises KschedError."""
+    def described(self, given: Given, uses: Collection[str] = ()) -> described.Run:
+        """The Run as the engine knows it. given: takes what is in no file; uses: the fields of
+        replays that the question takes at one instant, too. Raises KschedError."""
         same = {
             name: getattr(self, name)
             for name in described.Run.__struct_fields__
@@ -107,7 +108,7 @@ class Run:
             autoscaler="" if autoscaler is None else given.file("Autoscaler", autoscaler),
             tie_break=self.tie_break or ("name" if self.seed is None else "random"),
         )
-        run.check()
+        run.check(uses)
         return run
 
     # -- questions --------------------------------------------------------------------------------
@@ -149,18 +150,15 @@ class Run:
         from ksched_cli.analysis.scale_up import scale_up_of
         from ksched_cli.library.question import Question
 
-        over_time = self.timeline is not None
-        question = Question([self if over_time else self.with_(autoscaler=None, prices=())])
+        question = Question([self], described.NEEDS_NO_TIMELINE)
         subject = question.subject(pod)
         simulation = subject.simulation
         info = find_pod(simulation, subject.name, subject.namespace)
         check_nodes(simulation, nodes)
         answer = analysis.explain(simulation, info, alone=alone)
         if self.autoscaler is not None and not (answer.node or answer.ignored):
-            path = question.given.file("Autoscaler", self.autoscaler)
-            opener, run = question.opener, subject.run
-            replay = opener.replay(run) if over_time else opener.until_scan(run, path, self.prices)
-            answer = structs.replace(answer, scale_up=scale_up_of(replay, info.key, path))
+            scale_up = scale_up_of(question.opener, subject.run, info.key)
+            answer = structs.replace(answer, scale_up=scale_up)
         if nodes or top:
             answer = analysis.select(answer, nodes, top)
         return question.answer(answer, simulation)
@@ -242,11 +240,12 @@ class Run:
         return question.answer(copies.answer(maximum, alone), copies.simulation)
 
     def nodes_needed(self, *like: str) -> NodesNeeded:
-        """How many copies of these nodes all pending pods need."""
+        """How many copies of these nodes all pending pods need; where the Run has prices, the
+        cheapest of them."""
         from ksched_cli.analysis.capacity import nodes_needed_by
         from ksched_cli.library.question import Question
 
-        question = Question([self])
+        question = Question([self], ["prices"])
         (run,) = question.runs
         simulation = question.simulation(run)
         return question.answer(nodes_needed_by(question.opener, run, simulation, like), simulation)
@@ -269,13 +268,15 @@ class Run:
         from ksched_cli.cluster.loading.completeness import budget_warnings
         from ksched_cli.library.question import Question
 
+        question = Question([self], ["prices"])
+        (run,) = question.runs
         limits = analysis.ShrinkLimits(
             keep=label_selector_of(keep) if keep else None,
             among=label_selector_of(selector) if selector else None,
             maximum=maximum,
+            prices=question.opener.prices(run),
         )
-        question = Question([self])
-        simulation = question.simulation(question.runs[0])
+        simulation = question.simulation(run)
         question.warn(*budget_warnings(simulation.state))
         simulation.run()
         rules = analysis.rules_of(simulation.state, force, delete_emptydir_data)

@@ -7,7 +7,7 @@ configurations and code that several of them have in common are read once.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +22,7 @@ from ksched_cli.kube.formatting import json_text
 from ksched_cli.kube.versions import Release, inferred_release, release_of, unknown_minor_warning
 from ksched_cli.plugins import kinds_read
 from ksched_cli.run.plugins import discovered, in_release, usable
-from ksched_cli.run.run import LiveCluster, Run, as_json
+from ksched_cli.run.run import NEEDS_NO_TIMELINE, LiveCluster, Run, as_json
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
@@ -272,7 +272,7 @@ class Opener:
         from ksched_cli.engine.extender_runner import ExtenderOptions
         from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
 
-        run.check()
+        run.check(NEEDS_NO_TIMELINE)
         watch = watch or Watch()
         replayed = run.replay_extenders and self.inputs.path_here(run.replay_extenders)
         extenders = ExtenderOptions(
@@ -312,16 +312,16 @@ class Opener:
         replay.cluster.engine.close()
         return replay.state()
 
-    def prices(self, texts: Sequence[str]) -> Prices:
-        """What nodes cost, as --price has it. Raises KschedError."""
+    def prices(self, run: Run) -> Prices:
+        """What nodes cost. Raises KschedError."""
         from ksched_cli.scenario.prices import read_prices
 
-        return read_prices(texts, self.inputs.path_here)
+        return read_prices(run.prices, self.inputs.path_here)
 
     def replay(self, run: Run, watch: Watch | None = None) -> Replay:
         """The Run over time, not begun yet. Raises KschedError."""
         watch = watch or Watch()
-        state, prices = self.state(run), self.prices(run.prices)
+        state, prices = self.state(run), self.prices(run)
         timeline = self._timeline(run, state, watch)
         until = watch.until or run.until
         if until:
@@ -329,13 +329,13 @@ class Opener:
         scaling = self._autoscaler(run.autoscaler, state, prices) if run.autoscaler else None
         return self._replay(run, watch, timeline, scaling, prices)
 
-    def until_scan(self, run: Run, autoscaler: str, price_texts: Sequence[str]) -> Replay:
-        """A Run at one instant, to be run until just before the first scan of an autoscaler that
+    def until_scan(self, run: Run) -> Replay:
+        """A Run at one instant, to be run until just before the first scan of its autoscaler that
         finds pods which were tried. Raises KschedError."""
         from ksched_cli.scenario.timeline import Timeline
 
-        state, prices = self.state(run), self.prices(price_texts)
-        scaling = self._autoscaler(autoscaler, state, prices)
+        state, prices = self.state(run), self.prices(run)
+        scaling = self._autoscaler(run.autoscaler, state, prices)
         timeline = Timeline("", {}, state)
         timeline.until = scaling.scan_interval - 1
         return self._replay(run, Watch(), timeline, scaling, prices)

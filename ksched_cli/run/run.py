@@ -8,7 +8,7 @@ A Run names its files and does not hold them, so that it can be printed, compare
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -16,6 +16,15 @@ from msgspec import Struct
 
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_paths import check_standard_input
+
+# Fields of replays, by their options; and those that some questions take at one instant, too.
+_OF_REPLAYS = {
+    "autoscaler": "--autoscaler",
+    "prices": "--price",
+    "until": "--until",
+    "evict_at_once": "--evict-at-once",
+}
+NEEDS_NO_TIMELINE = ("autoscaler", "prices")
 
 
 class ChangeSource(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -120,8 +129,11 @@ class Run(
     cache: bool = True
     plugin_timeout: float = 0
 
-    def check(self) -> None:
-        """Raises UsageError for fields that contradict each other, or do nothing."""
+    def check(self, uses: Collection[str] = ()) -> None:
+        """Raises UsageError for fields that contradict each other, or do nothing.
+
+        uses: those of NEEDS_NO_TIMELINE that the question takes
+        """
         if self.seed is not None and self.tie_break != "random":
             raise UsageError("--seed does nothing without --tie-break random")
         if self.record_extenders and self.replay_extenders:
@@ -133,13 +145,8 @@ class Run(
         if self.replay_extenders and self.extender_bind:
             raise UsageError("--replay-extenders calls nobody, so that --extender-bind cannot bind")
         if not self.timeline:
-            for option, is_given in (
-                ("--autoscaler", self.autoscaler),
-                ("--price", self.prices),
-                ("--until", self.until),
-                ("--evict-at-once", self.evict_at_once),
-            ):
-                if is_given:
+            for field, option in _OF_REPLAYS.items():
+                if getattr(self, field) and field not in uses:
                     raise UsageError(f"{option} does nothing without a timeline")
 
 

@@ -63,8 +63,19 @@ CASES: dict[str, tuple[Sequence[str], Callable[[], Answer]]] = {
         ["capacity", "--pending", "--like", "apple", "--like", "birch", "--state", FIRST],
         lambda: RUN.nodes_needed("apple", "birch"),
     ),
+    "capacity --pending at prices": (
+        [
+            *("capacity", "--pending", "--like", "apple", "--like", "birch", "--state", FIRST),
+            *("--price", "apple=3", "--price", "birch=1"),
+        ],
+        lambda: RUN.with_(prices=["apple=3", "birch=1"]).nodes_needed("apple", "birch"),
+    ),
     "fix": (["fix", "too-big", "--state", FIRST], lambda: RUN.fix("too-big")),
     "shrink": (["shrink", "--state", FIRST, "--force"], lambda: RUN.shrink(force=True)),
+    "shrink at prices": (
+        ["shrink", "--state", FIRST, "--force", "--price", "*=2"],
+        lambda: RUN.with_(prices=["*=2"]).shrink(force=True),
+    ),
     "drift": (["drift", "--state", FIRST], RUN.drift),
     "replay": (
         ["replay", DAY, "--state", str(REPLAY / "cluster.yaml"), "--trace"],
