@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, cast
 
 from msgspec import UNSET, Meta, UnsetType, structs
 
-from ksched_cli.analysis.replay_cost import ReplayCost
+from ksched_cli.analysis.replay_cost import ReplayCost, unpriced_warning
 from ksched_cli.analysis.replay_figures import (
     Durations,
     WaitingTimes,
@@ -84,6 +84,12 @@ class ReplaySummary(Part, frozen=True):
             gated=outcomes[PodOutcome.GATED],
             ignored=counts.ignored,
         )
+
+
+def replay_warnings(replay: Replay) -> list[str]:
+    """What is said of an ended replay besides its answer, line by line."""
+    about_answer = (tie_warning(replay), unpriced_warning(replay))
+    return [*replay.applier.warnings, *filter(None, about_answer)]
 
 
 def tie_warning(replay: Replay) -> str:

@@ -104,8 +104,7 @@ def _compare_runs(options: StateOptions, described: Sequence[Run], opener: Opene
 
 def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
     from ksched_cli.analysis import compare_replays as analysis
-    from ksched_cli.analysis.replay_cost import unpriced_warning
-    from ksched_cli.analysis.replay_result import tie_warning
+    from ksched_cli.analysis.replay_result import replay_warnings
     from ksched_cli.commands import runs
     from ksched_cli.commands.output import limit, show_of_state, warn
     from ksched_cli.report import compare_replays as renderer
@@ -118,7 +117,7 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
     for side in sides:
         evicts = bool(side.replay.log.counts.evicted)
         runs.report_defects(side.replay.cluster.engine, options.debug, evicts=evicts)
-        for warning in filter(None, (tie_warning(side.replay), unpriced_warning(side.replay))):
+        for warning in replay_warnings(side.replay):
             warn(f"{side.named.name}: {warning}")
     report = Report(
         lambda: answer,

@@ -215,8 +215,7 @@ class _Run:
 
     def run(self) -> Replay:
         """Raises EndedBySignal where it is interrupted and its checkpoint has been written."""
-        from ksched_cli.analysis.replay_cost import unpriced_warning
-        from ksched_cli.analysis.replay_result import tie_warning
+        from ksched_cli.analysis.replay_result import replay_warnings
         from ksched_cli.commands import progress, runs
         from ksched_cli.commands.output import warn
         from ksched_cli.run.open import Watch
@@ -244,8 +243,7 @@ class _Run:
                 replay.run()
         if self._checkpoints is not None:
             self._checkpoints.finish()
-        warnings = (*replay.applier.warnings, tie_warning(replay), unpriced_warning(replay))
-        for line in filter(None, warnings):
+        for line in replay_warnings(replay):
             warn(line)
         if replay.is_interrupted:
             warn(f"interrupted at {replay.clock.text}: the result is of the time until then")

@@ -302,13 +302,13 @@ class Run:
     ) -> ReplayResult:
         """The cluster over time. timeline: in place of the Run's own. trace: keep every attempt.
         progress: called with how many thousandths of it are done, and 1000"""
-        from ksched_cli.analysis.replay_result import replay_result, tie_warning
+        from ksched_cli.analysis.replay_result import replay_result, replay_warnings
         from ksched_cli.library.question import Question
 
         question = Question([self if timeline is None else self.with_(timeline=timeline)])
         (run,) = question.runs
         replay, departed = question.replay(run, trace=trace, progress=progress)
-        question.warn(*replay.applier.warnings, *filter(None, [tie_warning(replay)]))
+        question.warn(*replay_warnings(replay))
         records = [*departed, *replay.log.live.values()]
         answer = replay_result(replay, run.timeline, records, traces=trace)
         question.conclude(replay.cluster.engine, evicts=bool(replay.log.counts.evicted))

@@ -72,7 +72,7 @@ def _compare_runs(question: Question, progress: Progress | None) -> Comparison:
 
 def _compare_replays(question: Question) -> ReplayComparison:
     from ksched_cli.analysis.compare_replays import ReplaySide, compare_replays
-    from ksched_cli.analysis.replay_result import tie_warning
+    from ksched_cli.analysis.replay_result import replay_warnings
     from ksched_cli.run.differences import named
 
     sides = []
@@ -82,8 +82,7 @@ def _compare_replays(question: Question) -> ReplayComparison:
     answer = compare_replays(sides)
     for side in sides:
         question.conclude(side.replay.cluster.engine, evicts=bool(side.replay.log.counts.evicted))
-        if warning := tie_warning(side.replay):
-            question.warn(f"{side.named.name}: {warning}")
+        question.warn(*(f"{side.named.name}: {line}" for line in replay_warnings(side.replay)))
     return question.complete(answer, question.states())
 
 

@@ -81,6 +81,10 @@ CASES: dict[str, tuple[Sequence[str], Callable[[], Answer]]] = {
         ["replay", DAY, "--state", str(REPLAY / "cluster.yaml"), "--trace"],
         lambda: OVER_TIME.replay(DAY, trace=True),
     ),
+    "replay, some prices": (
+        ["replay", DAY, "--state", str(REPLAY / "cluster.yaml"), "--price", "zone=none=1"],
+        lambda: OVER_TIME.with_(prices=["zone=none=1"]).replay(DAY),
+    ),
     "compare": (
         ["compare", "--state", FIRST, "--vs", "--change", "drain birch"],
         lambda: compare(RUN, RUN.with_(changes=["drain birch"])),
