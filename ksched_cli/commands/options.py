@@ -56,6 +56,10 @@ Kubeconfig = Annotated[
     option("With --live: instead of $KUBECONFIG, else ~/.kube/config.", "PATH"),
     Before("plugin"),
 ]
+RedactKey = Annotated[
+    str,
+    option("Save what was renamed to what to this file; reuse it if it exists.", "FILE"),
+]
 SOURCE_HELP = "A file, - for standard input, or FILE#NAME where a file holds several."
 Config = Annotated[
     str | None,
@@ -153,7 +157,7 @@ KubernetesVersion = Annotated[
 FeatureGates = Annotated[str, option("As kube-scheduler's.", "NAME=true|false,...")]
 MinCompatibilityVersion = Annotated[
     str,
-    option("As kube-scheduler's: some feature gates are on by default only with it.", "MINOR"),
+    option("As kube-scheduler's; decides which feature gates are on by default.", "MINOR"),
 ]
 Trace = Annotated[
     bool,
@@ -237,12 +241,13 @@ EvictAtOnce = Annotated[
 Autoscaler = Annotated[
     str, option("Autoscaler file that defines the node groups of a replay.", "FILE")
 ]
-PRICE_HELP = (
-    "Price of a node for an hour, by its name, its node group or a label, or a file of prices; "
-    "the first that applies counts; repeatable."
-)
 PriceOption = Annotated[
-    list[str] | None, option(PRICE_HELP, "NODE=N|LABEL=VALUE=N|FILE", name="--price")
+    list[str] | None,
+    option(
+        "Hourly price of nodes by name, group or label, or a file of prices; repeatable.",
+        "NODE=N|LABEL=VALUE=N|FILE",
+        name="--price",
+    ),
 ]
 NoPreemption = Annotated[bool, option("Evict no pod; only say which could be.")]
 NoRetries = Annotated[bool, option("Try every pod once, whatever happens after it.")]
@@ -263,6 +268,27 @@ class CommonOptions:
     feature_gates: FeatureGates = ""
     min_compatibility_version: MinCompatibilityVersion = ""
     open_page: OpenPage = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReadingOptions(CommonOptions):
+    """Options of every command that reads a live cluster in place of a state."""
+
+    context: Annotated[str, option("Use this context of the kubeconfig.", "NAME")] = ""
+    kubeconfig: Annotated[
+        str,
+        option(
+            "Instead of $KUBECONFIG, else ~/.kube/config; in a pod, its service account.", "PATH"
+        ),
+    ] = ""
+    namespace: Annotated[
+        str,
+        option(
+            "Read this one if not all namespaces may be listed; default the context's.",
+            "NAME",
+            short="-n",
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import typer
 
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option
-from ksched_cli.commands.options import CommonOptions
+from ksched_cli.commands.options import ClusterReadingOptions, RedactKey
 from ksched_cli.commands.signals import Interruption
 from ksched_cli.errors import UsageError
 
@@ -21,55 +21,35 @@ _NANOSECONDS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class RecordOptions(CommonOptions):
-    """Of `record`: a field per option."""
+class RecordOptions(ClusterReadingOptions):
+    """The options of `record`."""
 
-    context: Annotated[str, option("A context of the kubeconfig, not its current one.", "NAME")] = (
-        ""
-    )
-    kubeconfig: Annotated[
-        str,
-        option(
-            "Instead of $KUBECONFIG, else ~/.kube/config; in a pod, its service account.", "PATH"
-        ),
-    ] = ""
-    namespace: Annotated[
-        str,
-        option(
-            "What to watch where lists of all namespaces are forbidden. Without it: the context's.",
-            "NAME",
-            short="-n",
-        ),
-    ] = ""
     duration: Annotated[
-        str, option("Ends after so long, as 24h; else with Ctrl-C.", "DURATION", name="--for")
+        str,
+        option("Stop after this time, as 24h; by default with Ctrl-C.", "DURATION", name="--for"),
     ] = ""
     part_size: Annotated[
-        str, option("Begins another part once a timeline is so large, as 100Mi.", "SIZE")
+        str, option("Start another part when a timeline reaches this size, as 100Mi.", "SIZE")
     ] = ""
-    redact: Annotated[bool, option("Rename whatever has a name, as snapshot does.")] = False
-    redact_key: Annotated[
-        str,
-        option(
-            "Keep there what was renamed to what, for you alone; used again where it exists.",
-            "FILE",
-        ),
-    ] = ""
+    redact: Annotated[bool, option("Rename everything that has a name, as snapshot does.")] = False
+    redact_key: RedactKey = ""
 
 
 def record(
     options: RecordOptions,
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="*.jsonl or *.jsonl.gz.", show_default=False),
+        typer.Argument(
+            metavar="FILE", help="Timeline to write, *.jsonl or *.jsonl.gz.", show_default=False
+        ),
     ],
 ) -> ExitCode:
     """What happens in a live cluster, as a timeline to replay.
 
     Writes the state to FILE.state.json, then every change to FILE until Ctrl-C, SIGTERM or the end
     of --for: pods that come, end and go, nodes, volumes, claims, budgets, and what the scheduler
-    decided, which ksched audit --timeline FILE judges. Where FILE is there already, the recording
-    goes on in another part, FILE.1 and so on. A lost connection is marked as a gap. Exit code 0
+    decided, which ksched audit --timeline FILE judges. Where FILE exists, the recording continues
+    in another part, FILE.1 and so on. A lost connection is marked as a gap. Exit code 0
     when it ends as it should, 2 when the cluster does not answer at first, or refuses the
     credentials; what was recorded until then stays.
     """

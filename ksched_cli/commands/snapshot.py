@@ -10,7 +10,7 @@ import typer
 from ksched_cli import program_name
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option
-from ksched_cli.commands.options import CommonOptions
+from ksched_cli.commands.options import ClusterReadingOptions, RedactKey
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
@@ -22,26 +22,9 @@ STDOUT = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotOptions(CommonOptions):
-    """Of `snapshot`: a field per option."""
+class SnapshotOptions(ClusterReadingOptions):
+    """The options of `snapshot`."""
 
-    context: Annotated[str, option("A context of the kubeconfig, not its current one.", "NAME")] = (
-        ""
-    )
-    kubeconfig: Annotated[
-        str,
-        option(
-            "Instead of $KUBECONFIG, else ~/.kube/config; in a pod, its service account.", "PATH"
-        ),
-    ] = ""
-    namespace: Annotated[
-        str,
-        option(
-            "What to list where lists of all namespaces are forbidden. Without it: the context's.",
-            "NAME",
-            short="-n",
-        ),
-    ] = ""
     state: Annotated[
         list[str] | None, option("Not a cluster, but what is in these files; repeatable.", "PATH")
     ] = None
@@ -65,13 +48,7 @@ class SnapshotOptions(CommonOptions):
             "Rename whatever has a name, so that all decisions stay the same; checks that they do."
         ),
     ] = False
-    redact_key: Annotated[
-        str,
-        option(
-            "Keep there what was renamed to what, for you alone; used again where it exists.",
-            "FILE",
-        ),
-    ] = ""
+    redact_key: RedactKey = ""
 
 
 def snapshot(
@@ -133,12 +110,14 @@ def _is_stdout(file: str, form: Form) -> bool:
         )
     if form is not Form.TABLE:
         raise UsageError(
-            f"-o {form.value} is of the summary, which needs FILE; the snapshot itself is JSON"
+            f"-o {form.value} shows the summary, which requires FILE; the snapshot itself is JSON"
         )
     return True
 
 
-def _write_plain(options: CommonOptions, origin: Origin, registry: Registry, path: str) -> ExitCode:
+def _write_plain(
+    options: SnapshotOptions, origin: Origin, registry: Registry, path: str
+) -> ExitCode:
     from ksched_cli.commands.snapshot_origin import (
         show_written,
         warn_of_absences,

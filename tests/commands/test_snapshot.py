@@ -77,7 +77,7 @@ def test_without_a_file_it_is_printed(ksched: Ksched, cluster: ApiServer) -> Non
 
 def test_the_summary_is_no_part_of_what_is_printed(ksched: Ksched, cluster: ApiServer) -> None:
     code, _, err = ksched("snapshot", "-o", "json")
-    assert (code, "-o json is of the summary, which needs FILE" in err) == (2, True)
+    assert (code, "-o json shows the summary, which requires FILE" in err) == (2, True)
 
 
 @pytest.mark.parametrize("file", ["cluster.json", "-"])
