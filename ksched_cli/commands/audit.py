@@ -63,7 +63,7 @@ Log = Annotated[
 Timeline = Annotated[
     str,
     option(
-        "What ksched record wrote, instead of --after; --before is the state that lies beside it.",
+        "Audit this recording by ksched record, whose state is the default --before.",
         "FILE",
     ),
 ]
@@ -81,9 +81,9 @@ def audit(
     Every decision between two states of a cluster is made again, in its order, on the cluster as
     the real scheduler saw it. It agrees when the real node is among the best. The order is that of
     the bindings, or of the scheduler's events where --after has them (kubectl get events -A -o
-    json); both are a little off, and --scheduler-log has the exact one. With --timeline FILE it is
-    what was recorded, with all that happened in between. -o name lists the pods that
-    differ. Exit code 0 when no decision differs, 1 when some does, 3 when a plugin failed.
+    json); both are a little off, and --scheduler-log has the exact one. --timeline audits a
+    recording, with all that happened in between. -o name lists the pods that differ.
+    Exit code 0 when no decision differs, 1 when some does, 3 when a plugin failed.
     """
     from ksched_cli.analysis import audit as analysis
     from ksched_cli.commands import progress, runs

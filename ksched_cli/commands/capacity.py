@@ -26,7 +26,7 @@ MAX_LIKE = 3
 
 @dataclass(frozen=True, slots=True)
 class CapacityOptions(StateOptions):
-    """Of `capacity`: a field per option."""
+    """The options of `capacity`."""
 
     file: Annotated[
         str | None,
@@ -82,7 +82,7 @@ def capacity(
     if [pod is not None, options.file is not None, options.pending].count(True) != 1:
         raise UsageError("capacity takes one of POD, -f FILE, and --pending --like NODE")
     if options.pending != bool(options.like):
-        raise UsageError("--pending and --like NODE go together")
+        raise UsageError("--pending and --like NODE require each other")
     if options.price and not (options.like or options.timeline):
         raise UsageError("--price does nothing without --pending --like NODE")
     if options.like:
@@ -93,9 +93,7 @@ def capacity(
             or options.maximum != MAXIMUM
             or options.output not in (*COMMON_FORMS, Form.MARKDOWN)
         ):
-            raise UsageError(
-                "--pending is about all pods: it takes no --alone, --max, -o wide or name"
-            )
+            raise UsageError("--pending cannot be combined with --alone, --max, -o wide or -o name")
         return _nodes_needed(options, tuple(dict.fromkeys(options.like)))
     return _copies(options, pod, options.file, options.maximum, options.alone)
 
@@ -103,7 +101,7 @@ def capacity(
 def _copies(
     options: StateOptions, name: str | None, file: str | None, maximum: int, alone: bool
 ) -> ExitCode:
-    """Of the pod or workload of this name, or else of that in a file."""
+    """Ask about the pod or workload of this name, or else about that in a file."""
     from ksched_cli.analysis import capacity as analysis
     from ksched_cli.commands import runs
 

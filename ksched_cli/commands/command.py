@@ -93,7 +93,7 @@ def _with_page(options: Any) -> Any:
     if options.open_page and options.output is Form.TABLE:
         options = replace(options, output=Form.HTML)
     if options.open_page and options.output is not Form.HTML:
-        raise UsageError(f"--open shows a page: it does not go with -o {options.output.value}")
+        raise UsageError(f"--open cannot be combined with -o {options.output.value}")
     if options.output is Form.HTML and not options.open_page and sys.stdout.isatty():
         raise UsageError(
             "-o html prints a page: send it to a file, as `> page.html`, or add --open"

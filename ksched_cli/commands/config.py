@@ -77,15 +77,15 @@ def diff(
     allow_plugins: AllowPlugins = None,
     from_version: Annotated[
         str,
-        option("The minor whose rules apply to A. Default: that of B.", "|".join(MINORS)),
+        option("Minor whose rules apply to A; default that of B.", "|".join(MINORS)),
     ] = "",
 ) -> ExitCode:
     """What differs once both take effect.
 
     Defaults, merging, multiPoint and weights are applied before: two files that mean the same do
     not differ, however they are written. With --from-version, A and B may be one file: what an
-    upgrade makes of it. -o markdown is for a pull request. Exit code 0 when nothing differs, 1 when
-    something does.
+    upgrade changes in it. -o markdown is for a pull request. Exit code 0 when nothing differs, 1
+    when something does.
     """
     from msgspec.structs import replace
 
@@ -185,7 +185,7 @@ def _write(source: ConfigurationText, path: str, migration: Migration) -> ExitCo
     from ksched_cli.live.snapshot_file import written_aside
 
     if path == STDIN:
-        raise UsageError("-w writes a file; standard input is none")
+        raise UsageError("-w cannot write to standard input: name a file")
     if not migration.complete:
         output.note(f"{path} is not written; without -w, what can be migrated is printed")
         return ExitCode.NO

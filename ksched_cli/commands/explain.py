@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExplainOptions(ShownOptions):
-    """Of `explain`: a field per option."""
+    """The options of `explain`."""
 
     pending: Annotated[bool, option("All pods that stay pending, in groups.")] = False
     node: Annotated[
@@ -55,8 +55,8 @@ def explain(
     that runs already, how its node ranks. Exit code 0 when the pod gets a node, 1 when it does not
     or the scheduler never looks at it, 3 when a plugin's failure leaves it undecided.
 
-    With --autoscaler, of a pod without a node: which node group would get more nodes for it, or why
-    none.
+    With --autoscaler, for a pod without a node: which node group would get more nodes for it, or
+    why none would.
 
     With --pending: every pod that stays pending, by owner and message. Exit code 0 when there is
     none, 1 when there are some, 3 when a plugin's failure leaves some undecided.
@@ -68,7 +68,7 @@ def explain(
             raise UsageError("-l and --owner choose among the pods of --pending")
         return _explain_pod(options, pod)
     if options.node or options.top or options.alone:
-        raise UsageError("--pending is about all pods: it takes no --node, --top or --alone")
+        raise UsageError("--pending cannot be combined with --node, --top or --alone")
     return _explain_pending(options)
 
 
@@ -85,7 +85,9 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
 
     nodes, top = options.node or (), options.top
     if options.autoscaler and options.alone:
-        raise UsageError("--autoscaler looks at all pending pods: it takes no --alone")
+        raise UsageError(
+            "--autoscaler looks at all pending pods and cannot be combined with --alone"
+        )
     subject, pod = runs.open_pod(options, name, options.manifest, NEEDS_NO_TIMELINE)
     simulation = subject.simulation
     named_objects.check_nodes(simulation, nodes)

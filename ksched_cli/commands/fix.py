@@ -17,15 +17,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FixOptions(StateOptions):
-    """Of `fix`: a field per option."""
+    """The options of `fix`."""
 
     manifest: Manifest = None
-    pending: Annotated[bool, option("All pods that stay pending, with the fewest changes.")] = False
+    pending: Annotated[bool, option("Fix all pods that stay pending, with the fewest changes.")] = (
+        False
+    )
     prefer: Annotated[
-        str, option("Kinds of changes that cost a tenth, as uncordon,label.", "KIND,...")
+        str,
+        option(
+            "Prefer these kinds of changes, at a tenth of their cost, as uncordon,label.",
+            "KIND,...",
+        ),
     ] = ""
-    never: Annotated[str, option("Kinds of changes to leave out, as evict,node.", "KIND,...")] = ""
-    top: Annotated[int, option("Stop at N remedies.", "N", parser=whole_number("--top", 1))] = 5
+    never: Annotated[
+        str, option("Leave out these kinds of changes, as evict,node.", "KIND,...")
+    ] = ""
+    top: Annotated[int, option("Stop after N remedies.", "N", parser=whole_number("--top", 1))] = 5
     max_runs: Annotated[
         int,
         option(
@@ -37,7 +45,7 @@ class FixOptions(StateOptions):
     max_seconds: Annotated[
         float,
         option(
-            "Start no run after so many seconds.",
+            "Start no run after this time.",
             "SECONDS",
             parser=positive_number("--max-seconds"),
         ),

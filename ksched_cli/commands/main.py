@@ -117,13 +117,13 @@ def ksched(
         typer.Option(
             "--verbose",
             is_eager=True,  # known when --version prints, wherever it stands
-            help="With --version: what a report of a fault needs.",
+            help="With --version: also print what a bug report needs.",
         ),
     ] = False,
 ) -> None:
     """What kube-scheduler would decide, and why, without a cluster."""
     if verbose:
-        raise UsageError("--verbose goes with --version; a command has --debug")
+        raise UsageError("--verbose requires --version; the option of commands is --debug")
 
 
 def main() -> NoReturn:

@@ -13,7 +13,7 @@ from ksched_cli.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class PreemptOptions(StateOptions):
-    """Of `preempt`: a field per option."""
+    """The options of `preempt`."""
 
     all_candidates: Annotated[
         bool, option("Look at every node, also where there are candidates enough.")

@@ -106,20 +106,20 @@ def _opener(options: CommonOptions, objects: Sequence[bytes]) -> Opener:
 
 
 class RecordingRedactor:
-    """Renames what a recorder writes, as it comes. key_path: "" where no key is kept"""
+    """Renames what a recorder writes, as it comes. key_path: "" to save no key"""
 
     def __init__(self, key_path: str) -> None:
         self._key_path, self._codebook = key_path, read_key(key_path)
         self._renamer = Renamer(self._codebook)
 
     def objects(self, plain: Sequence[Plain]) -> list[Plain]:
-        """Those of kinds that ksched reads."""
+        """The objects of kinds that ksched reads."""
         objects = [obj for obj in plain if is_read(obj)]
         learn(self._renamer, objects)
         return [renamed(self._renamer, obj) for obj in objects]
 
     def decision(self, decision: Plain) -> Plain:
-        """Of a scheduler, about a pod; its texts are names, but for the namespace."""
+        """A scheduler's decision about a pod, whose texts are names, but for the namespace."""
         renamer = self._renamer
         renamer.learn_more()
         for text in decision.values():

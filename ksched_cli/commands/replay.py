@@ -37,12 +37,12 @@ Usage = Annotated[
 ]
 FromNow = Annotated[
     bool,
-    option("When do the state's pending pods start? p50 and p90 over --seeds draws, default 20."),
+    option("Predict when pending pods start: p50 and p90 over --seeds draws, default 20."),
 ]
 History = Annotated[
     list[str] | None,
     option(
-        "With --from-now: a dump or a timeline with how long pods of an owner ran; repeatable.",
+        "With --from-now: dump or timeline of earlier pods, for run times; repeatable.",
         "FILE",
     ),
 ]
@@ -76,10 +76,10 @@ def replay(
     TIMELINE says what happens when; the state is the cluster at its start. Pods wait in
     kube-scheduler's queue, with backoff, queueing hints and the grace periods of victims, while
     simulated time passes. -o csv has a line per pod, -o html curves, -o name the pods that stay
-    pending. Ctrl-C ends it after the instant, with the result so far. --from-now needs no TIMELINE:
-    it replays what is known of the state's own pods, and says when the pending ones start. Exit
-    code 0 when every pod that is not gated found a node, with --from-now in nine draws of ten, 1
-    when some stay pending, 2 when the timeline, state or configuration is broken, 3 when a plugin
+    pending. Ctrl-C ends it after the instant, with the result so far. --from-now requires no
+    TIMELINE: it replays the state's own pods and says when the pending ones start. Exit code
+    0 when every pod that is not gated found a node, with --from-now in nine draws of ten, 1 when
+    some stay pending, 2 when the timeline, state or configuration is broken, 3 when a plugin
     failed.
     """
     from ksched_cli.commands import runs
@@ -169,9 +169,9 @@ def _lists_pods(options: ReplayCommandOptions) -> bool:
 
 
 def _check(options: ReplayCommandOptions, timeline: str) -> None:
-    """Raises UsageError for what does not go together."""
+    """Raises UsageError for options that exclude or require each other."""
     if not timeline and not options.from_now:
-        raise UsageError("give a TIMELINE, or --from-now")
+        raise UsageError("replay requires a TIMELINE or --from-now")
     if options.history and not options.from_now:
         raise UsageError("--history does nothing without --from-now")
     data_option = "--trace" if options.trace else "--summary" if options.summary else ""
@@ -189,7 +189,7 @@ def _check(options: ReplayCommandOptions, timeline: str) -> None:
 
 
 def _check_draws(options: ReplayCommandOptions, option: str) -> None:
-    """Raises UsageError for what is of a single draw. option: that makes several"""
+    """Raises UsageError for what requires a single draw. option: the one that makes several"""
     given = {
         "--trace": options.trace,
         "--summary": options.summary,
@@ -199,7 +199,7 @@ def _check_draws(options: ReplayCommandOptions, option: str) -> None:
         f"-o {options.output.value}": options.output in (Form.CSV, Form.NAME),
     }
     for name in (name for name, is_given in given.items() if is_given):
-        raise UsageError(f"{option} cannot be combined with {name}, which is of a single draw")
+        raise UsageError(f"{option} cannot be combined with {name}, which requires a single draw")
 
 
 @dataclass(slots=True)

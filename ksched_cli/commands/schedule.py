@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleOptions(ShownOptions):
-    """Of `schedule`: a field per option."""
+    """The options of `schedule`."""
 
     trace: Trace = False
     extender_bind: ExtenderBind = False
@@ -73,7 +73,7 @@ def schedule(
 
 
 def _check(options: ScheduleOptions, traced: Sequence[str]) -> None:
-    """Raises UsageError for what does not go together."""
+    """Raises UsageError for options that require each other."""
     as_data = options.output in (Form.JSON, Form.YAML)
     if traced and not options.trace:
         raise UsageError(f'schedule takes no argument, and "{traced[0]}" is one')

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShrinkOptions(StateOptions):
-    """Of `shrink`: a field per option."""
+    """The options of `shrink`."""
 
     selector: Annotated[
         str, option("Look at the nodes with these labels only.", "SELECTOR", short="-l")
@@ -27,7 +27,7 @@ class ShrinkOptions(StateOptions):
     keep: Annotated[str, option("Keep the nodes with these labels.", "SELECTOR")] = ""
     maximum: Annotated[
         int | None,
-        option("Stop at so many nodes.", "N", name="--max", parser=whole_number("--max", 1)),
+        option("Stop at N nodes.", "N", name="--max", parser=whole_number("--max", 1)),
     ] = None
     force: Annotated[
         bool, option("Move pods without a controller too, as if somebody created them again.")
@@ -119,12 +119,12 @@ def _ask(
 
 
 def _check(options: ShrinkOptions) -> None:
-    """Raises UsageError for options that do not go together."""
+    """Raises UsageError for options that exclude or require each other."""
     if options.upgrade and not options.selector:
         raise UsageError("--upgrade requires -l SELECTOR, the labels of the nodes to replace")
     if options.upgrade and options.maximum is not None:
-        raise UsageError("--upgrade replaces all nodes of -l: it takes no --max")
+        raise UsageError("--upgrade replaces all nodes of -l and cannot be combined with --max")
     if options.upgrade and (options.repack or options.price):
-        raise UsageError("--upgrade takes no --repack and no --price")
+        raise UsageError("--upgrade cannot be combined with --repack or --price")
     if options.surge != 1 and not options.upgrade:
         raise UsageError("--surge requires --upgrade")

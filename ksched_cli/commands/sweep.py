@@ -71,7 +71,9 @@ def sweep(
     cluster = executor_options(options)
     options = in_project(options, file)
     if options.dry_run and options.output in (Form.CSV, Form.HTML):
-        raise UsageError(f"--dry-run has no rows: it does not go with -o {options.output.value}")
+        raise UsageError(
+            f"--dry-run has no rows and cannot be combined with -o {options.output.value}"
+        )
     sweep_file = read_sweep(file, base_run(options))
     policy = import_policy(options, sweep_file)
 

@@ -40,7 +40,6 @@ _SUMMARY = "Timelines for ksched replay: of a dump, of a trace, at random."
 
 # Their times are in memory.
 MAX_PODS = 10_000_000
-_GONE = "gone"
 _PODS = 1_000
 MAX_PRIORITY = 2**31 - 1
 
@@ -82,25 +81,24 @@ def from_dump(
 
 @dataclass(frozen=True, slots=True)
 class GenerateOptions:
-    """Of `generate`: a field per option."""
+    """The options of `generate`."""
 
     like: Annotated[
         str,
         option(
-            "Instead of templates: pods that come, request and run as those of a timeline or a "
-            "dump, owner by owner.",
+            "Generate pods like those of a timeline or a dump, owner by owner.",
             "FILE",
         ),
     ] = ""
     pods: Annotated[
         int | None,
         option(
-            "How many come; default 1000, with --like as many a day as there.",
+            "Number of pods; default 1000, with --like as many a day as in its file.",
             "N",
             parser=whole_number("--pods", 1, MAX_PODS),
         ),
     ] = None
-    days: Annotated[float, option("In how many days they come.", "DAYS")] = 7.0
+    days: Annotated[float, option("Number of days in which they come.", "DAYS")] = 7.0
     arrivals: Annotated[
         str,
         option(
@@ -118,10 +116,10 @@ class GenerateOptions:
     )
     holiday: Annotated[
         list[str] | None,
-        option("A day with the pods of a Sunday, with weekly or --like; repeatable.", "DATE"),
+        option("Treat this day as a Sunday, with weekly or --like; repeatable.", "DATE"),
     ] = None
     start: Annotated[
-        str, option("What the time 0 is, a full hour; default Monday 2026-01-05.", "TIME")
+        str, option("When the timeline starts, a full hour; default Monday 2026-01-05.", "TIME")
     ] = ""
     runs_for: Annotated[
         str,
@@ -132,9 +130,9 @@ class GenerateOptions:
     ] = "exponential:3600"
     priority: Annotated[
         list[str] | None,
-        option("Of the pods, instead of the templates' own; repeatable.", "VALUE[=WEIGHT]"),
+        option("Priority of the pods in place of the templates'; repeatable.", "VALUE[=WEIGHT]"),
     ] = None
-    seed: Annotated[int, option("The same one draws the same timeline.", "N")] = 1
+    seed: Annotated[int, option("Makes the draws repeatable.", "N")] = 1
     to: To = ""
 
 
@@ -163,7 +161,7 @@ def generate(
     if not 0 < options.days < 1e5:
         raise UsageError(f"--days takes a number greater than 0; not {options.days:g}")
     if bool(options.like) == bool(templates):
-        raise UsageError("give templates, or --like FILE")
+        raise UsageError("generate requires templates or --like FILE, not both")
     shape, length = _shape(options), options.days * DAY
     if options.like:
         week = read_week(options.like)
@@ -203,13 +201,12 @@ def _shape(options: GenerateOptions) -> WeeklyShape:
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """Of `from-csv`: a field per option."""
+    """The options of `from-csv`."""
 
     recipe: Annotated[
         str,
         option(
-            "The options for a public trace: a name (docs/traces.md) or a file; options that are "
-            "given besides replace its.",
+            "Use the options of a known trace (docs/traces.md); other options override them.",
             "NAME|FILE.yaml",
         ),
     ] = ""
@@ -222,9 +219,9 @@ class TraceOptions:
             "RESOURCE=COLUMN[:UNIT]",
         ),
     ] = None
-    name: Annotated[str, option("Its name; else pod-0, pod-1, …", "COLUMN")] = ""
-    namespace: Annotated[str, option("Its namespace; else default.", "COLUMN")] = ""
-    priority: Annotated[str, option("Its priority; else 0.", "COLUMN")] = ""
+    name: Annotated[str, option("Its name; default pod-0, pod-1, …", "COLUMN")] = ""
+    namespace: Annotated[str, option("Its namespace; the default is default.", "COLUMN")] = ""
+    priority: Annotated[str, option("Its priority; default 0.", "COLUMN")] = ""
     scheduled: Annotated[
         str, option("When it got its node; without the option, when it came.", "COLUMN")
     ] = ""
@@ -234,46 +231,39 @@ class TraceOptions:
     duration: Annotated[str, option("How long it ran, instead of --ended.", "COLUMN")] = ""
     created_default: Annotated[
         str,
-        option(
-            "When pods came whose cell is empty, as the column has times; else an error.", "TIME"
-        ),
+        option("Time for empty cells of --created, which are errors by default.", "TIME"),
     ] = ""
     duration_default: Annotated[
         str,
         option(
-            "How long pods run whose --ended or --duration is empty; else an error.",
+            "Run time for empty --ended or --duration, which are errors by default.",
             "DURATION|forever",
         ),
     ] = ""
-    replicas: Annotated[str, option("How many pods the row is: NAME-0, NAME-1, …", "COLUMN")] = ""
+    replicas: Annotated[str, option("Number of pods of the row: NAME-0, NAME-1, …", "COLUMN")] = ""
     divide: Annotated[
         list[str] | None,
-        option("Its column is the sum over the pods of a row; repeatable.", "RESOURCE"),
+        option("Divide its column by the number of pods of the row; repeatable.", "RESOURCE"),
     ] = None
-    gang: Annotated[
-        bool, option("The pods of a row are a PodGroup and placed together (--state-to).")
-    ] = False
+    gang: Annotated[bool, option("Place the pods of a row together, as a PodGroup.")] = False
     evicted: Annotated[
         str,
         option(
-            "What becomes of pods that preemption evicts: they are gone, come again and restart, "
-            "or resume.",
+            "What happens to preempted pods: they are gone, restart or resume.",
             "gone|restarts|resumes",
         ),
     ] = "gone"
     where: Annotated[
         list[str] | None,
         option(
-            "Only rows with this value; repeatable: any of the values of a column.", "COLUMN=VALUE"
+            "Keep rows with this value; repeatable: any of the values of a column.", "COLUMN=VALUE"
         ),
     ] = None
     sample: Annotated[
         int | None,
-        option(
-            "N of the rows, drawn at random.", "N", parser=whole_number("--sample", 1, MAX_PODS)
-        ),
+        option("Keep N rows, drawn at random.", "N", parser=whole_number("--sample", 1, MAX_PODS)),
     ] = None
-    seed: Annotated[int, option("The same one draws the same --sample.", "N")] = 1
+    seed: Annotated[int, option("Makes --sample repeatable.", "N")] = 1
     scale_time: Annotated[
         float,
         option(
@@ -282,42 +272,42 @@ class TraceOptions:
             parser=positive_number("--scale-time"),
         ),
     ] = 1.0
-    skip_bad: Annotated[bool, option("Leave out rows that are wrong, and count them.")] = False
-    no_header: Annotated[bool, option("The first row is a row; columns are 1, 2, …")] = False
+    skip_bad: Annotated[bool, option("Skip invalid rows and count them.")] = False
+    no_header: Annotated[bool, option("Read the first row as data; columns are named 1, 2, …")] = (
+        False
+    )
     node_selector: Annotated[
         list[str] | None,
         option(
-            "A label that its node must have; in the column, | separates alternatives, and "
-            "nothing asks for nothing. Repeatable.",
+            "Label that its node must have; | separates alternatives; repeatable.",
             "LABEL=COLUMN",
         ),
     ] = None
-    label: Annotated[
-        list[str] | None, option("A label of its own; repeatable.", "LABEL=COLUMN")
-    ] = None
-    time_unit: Annotated[str, option("Of times that are numbers.", "s|ms|us|ns")] = "s"
+    label: Annotated[list[str] | None, option("Label of the pod; repeatable.", "LABEL=COLUMN")] = (
+        None
+    )
+    time_unit: Annotated[str, option("Unit of times that are numbers.", "s|ms|us|ns")] = "s"
     start: Annotated[
         str,
         option(
-            "What the time 0 is, as 2026-01-31T12:00:00Z; else 1970. The timeline starts with "
-            "the first pod.",
+            "Date of the time 0, as 2026-01-31T12:00:00Z; default 1970.",
             "TIME",
         ),
     ] = ""
-    nodes: Annotated[str, option("The nodes, a row each, for --state-to.", "NODES.csv")] = ""
-    node_name: Annotated[str, option("Its name; else node-0, node-1, …", "COLUMN")] = ""
+    nodes: Annotated[str, option("Read nodes from this file, a row each.", "NODES.csv")] = ""
+    node_name: Annotated[str, option("Name of a node; default node-0, node-1, …", "COLUMN")] = ""
     node_capacity: Annotated[
         list[str] | None,
         option(
-            "What a node has, as --request; pods are 110 by default. Repeatable.",
+            "Capacity of a node, as --request; default 110 pods; repeatable.",
             "RESOURCE=COLUMN[:UNIT]",
         ),
     ] = None
     node_label: Annotated[
-        list[str] | None, option("A label of it; repeatable.", "LABEL=COLUMN")
+        list[str] | None, option("Label of a node; repeatable.", "LABEL=COLUMN")
     ] = None
     state_to: Annotated[
-        str, option("Write the nodes and the groups of --gang there, for --state.", "FILE.json")
+        str, option("Write nodes and PodGroups to this file, for --state.", "FILE.json")
     ] = ""
     to: To = ""
 
@@ -343,10 +333,12 @@ def from_csv(
     --node-capacity memory=memory_mib:Mi --node-capacity nvidia.com/gpu=gpu
     --node-label gpu-model=model --state-to nodes.json
     """
+    from ksched_cli.engine.replay.records import Recreation
     from ksched_cli.scenario.timelines.csv_rows import CsvFile
+    from ksched_cli.scenario.timelines.recipes import read_recipe
     from ksched_cli.scenario.timelines.trace_csv import TraceColumns, TraceReader, read_nodes
 
-    recipe = _recipe(options)
+    recipe = read_recipe(options.recipe) if options.recipe else None
     if recipe is not None:
         options = _filled(options, recipe, trace)
     _check_trace(options, has_nodes=recipe is not None and bool(recipe.nodes))
@@ -370,22 +362,15 @@ def from_csv(
     read = TraceReader(columns, _rules(options, columns)).read(file)
     if options.state_to:
         _write_state([*nodes, *read.groups], options.state_to)
-    evicted = {} if options.evicted == _GONE else {"evicted": options.evicted}
+    evicted = {} if options.evicted == Recreation.GONE else {"evicted": options.evicted}
     _write({**read.header, **evicted}, read.events, options.to)
     _note_trace(read)
     return ExitCode.YES
 
 
-def _recipe(options: TraceOptions) -> Recipe | None:
-    """Raises UsageError, InputError."""
-    from ksched_cli.scenario.timelines.recipes import read_recipe
-
-    return read_recipe(options.recipe) if options.recipe else None
-
-
 def _filled(options: TraceOptions, recipe: Recipe, trace: str) -> TraceOptions:
-    """With the recipe's where an option has its default. Raises UsageError for an option that there
-    is not."""
+    """The options, with the recipe's values where they have their defaults. Raises UsageError for
+    unknown options of the recipe."""
     defaults = {each.name: each.default for each in fields(TraceOptions)}
     own: dict[str, Any] = {key.replace("-", "_"): each for key, each in recipe.options.items()}
     if unknown := sorted(own.keys() - defaults.keys()):
@@ -399,25 +384,32 @@ def _filled(options: TraceOptions, recipe: Recipe, trace: str) -> TraceOptions:
 
 
 def _check_trace(options: TraceOptions, *, has_nodes: bool) -> None:
-    """Raises UsageError for options that do not go together. has_nodes: a recipe has some"""
+    """Raises UsageError for options that exclude or require each other. has_nodes: a recipe has
+    some"""
+    from ksched_cli.engine.replay.records import Recreation
+
     if not options.created or not options.request:
-        raise UsageError("give --created and --request, or --recipe: which columns have what")
-    if options.evicted not in (_GONE, "restarts", "resumes"):
-        raise UsageError(f'--evicted takes gone, restarts or resumes; not "{options.evicted}"')
+        raise UsageError("from-csv requires --recipe, or --created and --request")
+    if options.evicted not in list(Recreation):
+        raise UsageError(f'--evicted takes {", ".join(Recreation)}; not "{options.evicted}"')
     if options.duration and (options.ended or options.scheduled):
-        raise UsageError("--duration says how long pods ran: it goes without --scheduled, --ended")
+        raise UsageError("--duration cannot be combined with --scheduled or --ended")
     if options.scheduled and not options.ended:
-        raise UsageError("--scheduled says when pods began to run: it needs --ended")
+        raise UsageError("--scheduled requires --ended, the column with when pods ended")
     if options.duration_default and not (options.ended or options.duration):
-        raise UsageError("--duration-default is for empty cells of --ended or --duration")
+        raise UsageError(
+            "--duration-default requires --ended or --duration, whose empty cells it fills"
+        )
     for name, value in (("--divide", options.divide), ("--gang", options.gang)):
         if value and not options.replicas:
-            raise UsageError(f"{name} needs --replicas, the column with how many pods a row is")
+            raise UsageError(
+                f"{name} requires --replicas, the column with the number of pods of a row"
+            )
     _check_nodes(options, has_nodes=has_nodes)
 
 
 def _check_nodes(options: TraceOptions, *, has_nodes: bool) -> None:
-    """Raises UsageError for options of nodes that do not go together."""
+    """Raises UsageError for options of nodes that require each other."""
     of_nodes = (
         ("--node-name", options.node_name),
         ("--node-capacity", options.node_capacity),
@@ -426,13 +418,14 @@ def _check_nodes(options: TraceOptions, *, has_nodes: bool) -> None:
     for name, of_node in of_nodes:
         if of_node and not options.nodes:
             raise UsageError(
-                f"{name} is of the nodes of --nodes; what pods require of theirs is --node-selector"
+                f"{name} requires --nodes; labels that a pod's node must have are --node-selector"
             )
     if options.nodes and not options.node_capacity:
-        raise UsageError("--nodes needs --node-capacity, the columns with what the nodes have")
+        raise UsageError("--nodes requires --node-capacity, the columns with what the nodes have")
     if bool(options.nodes or options.gang or has_nodes) != bool(options.state_to):
         raise UsageError(
-            "--state-to is where the nodes of --nodes or a recipe and the groups of --gang go"
+            "--nodes, --gang and recipes with nodes require --state-to FILE.json, and --state-to"
+            " requires one of them"
         )
     if options.state_to:
         from ksched_cli.live.snapshot_file import check_suffix, check_writable
@@ -514,7 +507,7 @@ def _amount_text(resource: str, amount: Quantity) -> str:
 
 
 def _pairs(texts: Iterable[str], option: str) -> dict[str, str]:
-    """Of texts as KEY=COLUMN. Raises UsageError."""
+    """Read texts as KEY=COLUMN. Raises UsageError."""
     pairs = {}
     for text in texts:
         key, _, column = text.partition("=")
@@ -525,7 +518,7 @@ def _pairs(texts: Iterable[str], option: str) -> dict[str, str]:
 
 
 def _amounts(texts: Iterable[str], option: str) -> dict[str, tuple[str, str]]:
-    """Of texts as RESOURCE=COLUMN[:UNIT]. Raises UsageError."""
+    """Read texts as RESOURCE=COLUMN[:UNIT]. Raises UsageError."""
     return {resource: _with_unit(text) for resource, text in _pairs(texts, option).items()}
 
 
@@ -545,7 +538,7 @@ def _start(text: str) -> datetime:
 
 
 def _weighted(text: str, option: str) -> tuple[str, float]:
-    """Of VALUE[=WEIGHT]. Raises UsageError."""
+    """Read VALUE[=WEIGHT]. Raises UsageError."""
     from ksched_cli.scenario.timelines.generate import WEIGHTS, parse_weight
 
     value, separator, weight = text.rpartition("=")

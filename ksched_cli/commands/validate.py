@@ -33,7 +33,7 @@ def _selectors(values: Sequence[str] | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ValidateOptions(CommonOptions):
-    """Of `validate`: a field per option."""
+    """The options of `validate`."""
 
     allow_plugins: AllowPlugins = None
     skip_others: Annotated[

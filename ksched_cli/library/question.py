@@ -151,5 +151,5 @@ class Question:
         return self.complete(answer, [simulation.state])
 
     def states(self) -> Sequence[ClusterState]:
-        """Of all Runs."""
+        """The states of all Runs."""
         return [self.opener.state(run) for run in self.runs]

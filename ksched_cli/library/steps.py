@@ -84,7 +84,7 @@ class OpenRun:
         return question.complete(answer, [simulation.state])
 
     def _record(self) -> RunRecord:
-        """Of everything since the beginning."""
+        """The record of everything since the beginning."""
         earlier, now = self._earlier, self._simulation.record()
         on_nodes = {pod.key for pods in self._simulation.snapshot.pods for pod in pods}
         placements = {

@@ -110,6 +110,6 @@ def price_from(reader: DocumentReader, data: Any, path: Path) -> Price:
         return Price(float(data))
     share, per_hour = data.get("spotShare", 0), float(data["perHour"])
     if ("spotShare" in data) != ("spotPerHour" in data):
-        raise reader.error("spotShare and spotPerHour go together", path)
+        raise reader.error("spotShare and spotPerHour require each other", path)
     mean = per_hour * (1 - share) + data["spotPerHour"] * share if share else per_hour
     return Price(mean, reader.time(data, "minimumBilling", path, 0))

@@ -70,7 +70,7 @@ def test_a_folder_that_cannot_be_written_to_is_told(
 def test_open_goes_with_no_other_form(ksched: Ksched, write_state: WriteState) -> None:
     code, out, err = ksched("schedule", "--state", write_state(node("a")), "--open", "-o", "json")
     assert (code, out) == (2, "")
-    assert err == "error: --open shows a page: it does not go with -o json\n"
+    assert err == "error: --open cannot be combined with -o json\n"
 
 
 def test_a_terminal_is_not_filled_with_a_page(

@@ -143,8 +143,8 @@ def test_no_number_of_nodes_is_exit_code_1(capacity: Answer) -> None:
     [
         ((), "takes one of POD, -f FILE, and --pending --like NODE"),
         (("p", "--pending", "--like", "a"), "takes one of POD"),
-        (("--pending",), "--pending and --like NODE go together"),
-        (("p", "--like", "a"), "--pending and --like NODE go together"),
+        (("--pending",), "--pending and --like NODE require each other"),
+        (("p", "--like", "a"), "--pending and --like NODE require each other"),
         (
             ("--pending", *(f"--like={name}" for name in "abcd")),
             "--like takes at most 3 nodes",
@@ -152,9 +152,9 @@ def test_no_number_of_nodes_is_exit_code_1(capacity: Answer) -> None:
         (("--pending", "--like", "aa"), 'no node "aa" in the state'),
         (("--pending", "--like", "a", "--price", "b=1"), "--price gives a of --like no price"),
         (("p", "--price", "a=1"), "--price does nothing without --pending --like NODE"),
-        (("--pending", "--like", "a", "--alone"), "it takes no --alone, --max"),
-        (("--pending", "--like", "a", "--max", "3"), "it takes no --alone, --max"),
-        (("--pending", "--like", "a", "-o", "name"), "-o wide or name"),
+        (("--pending", "--like", "a", "--alone"), "cannot be combined with --alone, --max"),
+        (("--pending", "--like", "a", "--max", "3"), "cannot be combined with --alone, --max"),
+        (("--pending", "--like", "a", "-o", "name"), "-o wide or -o name"),
         (("pp",), "did you mean default/p?"),
     ],
 )

@@ -31,9 +31,7 @@ MESSAGES = {
     "config diff a": "A B is missing: ksched config diff A B",
     "config migrate": "FILE is missing: ksched config migrate FILE",
     "test": "FILE... is missing: ksched test FILE...",
-    "timeline from-csv x.csv": (
-        "give --created and --request, or --recipe: which columns have what"
-    ),
+    "timeline from-csv x.csv": ("from-csv requires --recipe, or --created and --request"),
     "schedule -o pdf": (
         "-o takes one of table, wide, json, yaml, name, html, sarif, github, junit, csv, "
         'markdown; not "pdf"'

@@ -177,9 +177,12 @@ def test_undecided_pods_among_the_pending_are_exit_code_3(
         ((), "explain takes one of POD, -f FILE, and --pending"),
         (("p", "--pending"), "explain takes one of POD, -f FILE, and --pending"),
         (("p", "-f", "pod.yaml"), "explain takes one of POD, -f FILE, and --pending"),
-        (("--pending", "--node", "a"), "--pending is about all pods"),
-        (("--pending", "--top", "1"), "--pending is about all pods"),
-        (("--pending", "--alone"), "--pending is about all pods"),
+        (
+            ("--pending", "--node", "a"),
+            "--pending cannot be combined with --node",
+        ),
+        (("--pending", "--top", "1"), "--pending cannot be combined with --node"),
+        (("--pending", "--alone"), "--pending cannot be combined with --node"),
         (
             ("p", "--node", "node-7"),
             'no node "node-7" in the state (1 nodes); did you mean node-1?',

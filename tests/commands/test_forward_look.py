@@ -168,7 +168,7 @@ def test_a_timeline_says_what_comes_from_now_on(
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
-        ((), "give a TIMELINE, or --from-now"),
+        ((), "replay requires a TIMELINE or --from-now"),
         (("t.yaml", "--history", "h"), "--history does nothing without --from-now"),
         (("--from-now", "--save-state", "s.json"), "--from-now cannot be combined with"),
     ],

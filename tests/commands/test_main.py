@@ -120,10 +120,10 @@ def test_the_verbose_version_has_what_a_report_needs(ksched: Ksched, options: li
     assert f"kubernetes {metadata.version('kubernetes')}" in distributions
 
 
-def test_verbose_alone_says_what_it_goes_with(ksched: Ksched) -> None:
+def test_verbose_alone_says_what_it_requires(ksched: Ksched) -> None:
     code, out, err = ksched("--verbose", "plugins")
     assert (code, out) == (2, "")
-    assert "--verbose goes with --version" in err
+    assert "--verbose requires --version" in err
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_a_recipe_of_ones_own(ksched: Ksched, tmp_path: Path) -> None:
     labels = [each["metadata"]["labels"] for each in json.loads(state.read_text())["items"]]
     assert [each["zone"] for each in labels] == ["a", "a"]
     code, _, err = ksched(*command)
-    assert (code, "--state-to is where" in err) == (2, True)
+    assert (code, "recipes with nodes require --state-to FILE.json" in err) == (2, True)
     for wrong, problem in (
         (text.replace("created", "creation"), "there is no option creation"),
         (text.replace("about", "abuot"), "this is no recipe"),

@@ -137,7 +137,7 @@ def test_it_is_about_all_pending_pods(ksched: Ksched, write_state: WriteState) -
     state = write_state(*FULL, pod("p", cpu=1))
     code, _, err = ksched("explain", "p", "--alone", "--autoscaler", "g.yaml", "--state", state)
     assert code == 2
-    assert "--autoscaler looks at all pending pods: it takes no --alone" in err
+    assert "--autoscaler looks at all pending pods and cannot be combined with --alone" in err
 
 
 def test_the_text_and_the_page_say_it(ksched: Ksched, write_state: WriteState) -> None:

@@ -108,8 +108,8 @@ def test_an_upgrade_is_exit_code_0_when_every_node_can_be_replaced(
     ("options", "problem"),
     [
         (("--upgrade",), "--upgrade requires -l SELECTOR"),
-        (("--upgrade", "-l", "pool=x", "--max", "1"), "takes no --max"),
-        (("--upgrade", "-l", "pool=x", "--repack"), "takes no --repack"),
+        (("--upgrade", "-l", "pool=x", "--max", "1"), "cannot be combined with --max"),
+        (("--upgrade", "-l", "pool=x", "--repack"), "cannot be combined with --repack"),
         (("--surge", "2"), "--surge requires --upgrade"),
     ],
 )

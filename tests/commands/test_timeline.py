@@ -81,7 +81,7 @@ def test_a_dump_and_a_trace_go_to_standard_output(ksched: Ksched, tmp_path: Path
                 "b",
                 "--duration=d",
             ],
-            "--duration says how long",
+            "--duration cannot be combined with --scheduled or --ended",
         ),
         (["from-dump", "{}"], "there are no pods in it"),
     ],
@@ -133,7 +133,7 @@ def test_gangs_and_nodes_of_csv_are_replayed(ksched: Ksched, tmp_path: Path) -> 
     of_nodes = ("--nodes", nodes, "--node-name", "name", "--node-capacity", "cpu=cores")
     command = ("timeline", "from-csv", jobs, "--name", "job", *columns, "--replicas", "pods")
     code, _, err = ksched(*command, "--divide", "cpu", "--gang")
-    assert (code, "--state-to is where" in err) == (2, True)
+    assert (code, "recipes with nodes require --state-to FILE.json" in err) == (2, True)
     options = ("--divide", "cpu", "--gang", *of_nodes, "--state-to", state, "--to", pods)
     assert ksched(*command, *options)[0] == 0
     gates = "GenericWorkload=true,GangScheduling=true"
@@ -149,14 +149,17 @@ def test_gangs_and_nodes_of_csv_are_replayed(ksched: Ksched, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--divide", "cpu"), "--divide needs --replicas"),
-        (("--gang",), "--gang needs --replicas"),
+        (("--divide", "cpu"), "--divide requires --replicas"),
+        (("--gang",), "--gang requires --replicas"),
         (("--replicas", "r", "--divide", "memory"), "--divide memory: there is no --request of it"),
-        (("--node-label", "a=b"), "what pods require of theirs is --node-selector"),
-        (("--nodes", "n.csv"), "--nodes needs --node-capacity"),
-        (("--nodes", "n.csv", "--node-capacity", "cpu=c"), "--state-to is where"),
-        (("--state-to", "s.json"), "--state-to is where"),
-        (("--duration-default", "forever"), "is for empty cells of --ended or --duration"),
+        (("--node-label", "a=b"), "--node-label requires --nodes"),
+        (("--nodes", "n.csv"), "--nodes requires --node-capacity"),
+        (
+            ("--nodes", "n.csv", "--node-capacity", "cpu=c"),
+            "recipes with nodes require --state-to FILE.json",
+        ),
+        (("--state-to", "s.json"), "recipes with nodes require --state-to FILE.json"),
+        (("--duration-default", "forever"), "requires --ended or --duration"),
         (("--duration", "d", "--duration-default", "long"), "takes a number or forever"),
         (("--where", "x"), "--where takes COLUMN=VALUE"),
         (("--where", "x=1"), 'there is no column "x"'),
@@ -197,8 +200,8 @@ def test_a_week_has_its_weekdays_hours_and_holidays(
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ((), "give templates, or --like FILE"),
-        (("--like", "week.jsonl", "job.yaml"), "give templates, or --like FILE"),
+        ((), "generate requires templates or --like FILE"),
+        (("--like", "week.jsonl", "job.yaml"), "generate requires templates or --like FILE"),
         (("job.yaml", "--start", "2026-01-05T00:30:00Z"), "--start takes a full hour"),
         (("job.yaml", "--weekdays", "1,2"), "--weekdays takes 7 numbers"),
         (("job.yaml", "--hours", "1"), "--hours takes 24 numbers"),

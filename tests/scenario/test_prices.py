@@ -38,7 +38,7 @@ def test_what_is_no_price_is_refused(text: str) -> None:
     [
         ("{node: x, price: -1}", "-1 is less than 0"),
         ("{price: 1}", "node"),
-        ("{node: x, price: {perHour: 1, spotShare: 0.5}}", "go together"),
+        ("{node: x, price: {perHour: 1, spotShare: 0.5}}", "require each other"),
         ("{node: x, price: {perHour: 1, minimumBilling: soon}}", "expected a time"),
     ],
 )

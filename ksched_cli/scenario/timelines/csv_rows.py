@@ -125,7 +125,7 @@ def quantity_in(text: str, unit: str, column: str) -> str:
 
 
 def divided(amount: str, resource: str, count: int, column: str) -> str:
-    """Of an amount the part of each of so many pods, rounded up to what Kubernetes counts. Raises
+    """The part of an amount for each of so many pods, rounded up to what Kubernetes counts. Raises
     RowError where a resource is not divisible."""
     total = Quantity.parse(amount).nano_value()
     if resource == "cpu":

@@ -311,7 +311,7 @@ class TraceReader:
     # -- pods -------------------------------------------------------------------------------------
 
     def _key(self, row: Row, count: int) -> tuple[str, ...]:
-        """Of the cells that pods alike have in common."""
+        """The cells that pods alike have in common."""
         columns = self.columns
         own = (*(column for column, _ in columns.requests.values()), columns.priority)
         own = (*own, *columns.selectors.values(), *columns.labels.values())
@@ -319,7 +319,7 @@ class TraceReader:
         return (*(row[column].strip() for column in own if column), *shares)
 
     def _pod(self, manifest: Plain, key: tuple[str, ...], namespace: str, name: str) -> Plain:
-        """Of an event: the pod's name and template, or its manifest."""
+        """The fields of an event: the pod's name and template, or its manifest."""
         template = self._names.get(key)
         if template is None:
             if len(self._names) >= _MAX_TEMPLATES:

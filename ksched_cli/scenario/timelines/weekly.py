@@ -68,7 +68,7 @@ class WeeklyShape:
         return sorted(HOUR * hour + draw.random() * sizes[hour] for hour in drawn)
 
     def _weight(self, hour: int) -> float:
-        """Of an hour after the start."""
+        """The weight of an hour after the start."""
         moment = self.start + timedelta(hours=hour)
         weekday = _SUNDAY if moment.date() in self.holidays else moment.weekday()
         return self.weights[weekday * _HOURS + moment.hour]
@@ -201,7 +201,7 @@ def _manifest(pod: Pod) -> Plain:
 
 
 def read_week(path: str) -> WeekLike:
-    """Of a timeline, or of a dump. Raises InputError."""
+    """Read the week of a timeline or of a dump. Raises InputError."""
     if path.endswith(LINE_SUFFIXES):
         return WeekLike(read_timeline(path, ClusterState()))
     raw, name = read_file(path)
