@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -26,7 +27,7 @@ from ksched_cli.live.errors import (
 
 if TYPE_CHECKING:
     from kubernetes.client.configuration import Configuration
-    from urllib3 import BaseHTTPResponse
+    from urllib3 import BaseHTTPResponse, Timeout
 
 # Of an API server that answers, the first byte of a page of objects comes within seconds.
 _CONNECT_SECONDS = 10.0
@@ -117,14 +118,7 @@ class ApiServer:
         headers = {**self._headers(), "Accept-Encoding": "identity"}
         url, response = f"{self.url}{path}?{urlencode(parameters)}", None
         try:
-            response = self._rest.pool_manager.request(
-                "GET",
-                url,
-                headers=headers,
-                retries=False,
-                timeout=timeout,
-                preload_content=False,
-            )
+            response = self._begun(url, headers, timeout)
             if response.status != _OK:
                 raise self._status_error(path, response.status, response.read(_MAX_ERROR))
             self._streams.add(response)
@@ -139,6 +133,25 @@ class ApiServer:
             if response is not None:
                 self._streams.discard(response)
                 response.close()
+
+    def _begun(self, url: str, headers: Mapping[str, str], timeout: Timeout) -> BaseHTTPResponse:
+        """An answer whose body is not read yet. A kept connection that the server has closed
+        meanwhile is no outage: another is tried, as in Go. Raises errors of urllib3."""
+        from urllib3.exceptions import ProtocolError
+
+        request = partial(
+            self._rest.pool_manager.request,
+            "GET",
+            url,
+            headers=headers,
+            retries=False,
+            timeout=timeout,
+            preload_content=False,
+        )
+        try:
+            return request()
+        except ProtocolError:
+            return request()
 
     def end_streams(self) -> None:
         """Whoever reads one gets no more of it, and no other."""

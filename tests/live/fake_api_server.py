@@ -72,7 +72,7 @@ class Faults:
     passing:   path → what is wrong with its next answers
     expired:   how many requests with a continue token are answered with 410
     watches:   path → what is wrong with its next watches: a status, EXPIRED, CUT in a line, HALF a
-               line, CLOSED after what there is
+               line, CLOSED at once in order: the connection is kept, and gone with its next request
     dies_after: the requests that are answered; then connections are closed without an answer
     token:     what is needed to be let in; "" for nothing
     """
@@ -236,7 +236,7 @@ class ApiServer:
 
             def do_GET(self) -> None:
                 after = server.faults.dies_after
-                if after is not None and len(server.requests) >= after:
+                if self.is_stale or (after is not None and len(server.requests) >= after):
                     self.close_connection = True
                     return
                 path = urlsplit(self.path).path
@@ -268,16 +268,18 @@ class ApiServer:
 
 
 class _WatchHandler(BaseHTTPRequestHandler):
-    """Answers watches."""
+    """Answers watches. is_stale: the connection is closed without another answer"""
 
     api: ApiServer
+    is_stale = False
 
     def watch(self, path: str) -> None:
         self.api.requests.append(self.path)
         self.api.watches_begin(path)
         outages = self.api.faults.watches.get(path)
         outage = outages.pop(0) if outages else None
-        self.close_connection = True
+        self.is_stale = outage == CLOSED
+        self.close_connection = not self.is_stale
         if isinstance(outage, int):
             body = json.dumps(failure(outage, f"no access to {path}")[1]).encode()
             self.send_response(outage)
