@@ -1,5 +1,7 @@
 """Pods of groups that are placed together: gangs of a least size, and groups without one."""
 
+from collections.abc import Iterator
+
 from generate import inter_pod, preempt
 from generate.world import (
     HOST,
@@ -28,7 +30,8 @@ PREEMPTION = f"{GANGS},WorkloadAwarePreemption=true"
 NAMES = ("red", "blue", "green")
 
 
-def add_groups(world: World) -> None:
+def drawn_groups(world: World, version: str) -> Iterator[Object]:
+    """Most of the groups, one after the other, each without what not all versions have."""
     draw = world.draw
     for name in NAMES:
         if draw.maybe(0.1):
@@ -36,9 +39,21 @@ def add_groups(world: World) -> None:
         policy: Object = {"basic": {}}
         if draw.maybe(0.75):
             policy = {"gang": {"minCount": draw.pick((1, 2, 2, 3, 3, 4))}}
-        group: Object = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup"}
+        group: Object = {"apiVersion": f"scheduling.k8s.io/{version}", "kind": "PodGroup"}
         group["metadata"] = {"name": name, "namespace": "default", "uid": f"group-{name}"}
         group["spec"] = {"schedulingPolicy": policy}
+        world.others.append(group)
+        yield group
+
+
+def topology(draw: Draw) -> Object:
+    keys = [draw.pick((ZONE, ZONE, HOST, "rack"))] if draw.maybe(0.9) else []
+    return {"topology": [{"key": key} for key in keys]}
+
+
+def add_groups(world: World) -> None:
+    draw = world.draw
+    for group in drawn_groups(world, "v1alpha2"):
         if draw.maybe(0.4):
             group["spec"]["disruptionMode"] = draw.pick(("Pod", "PodGroup", "PodGroup"))
         if draw.maybe(0.7):
@@ -46,9 +61,7 @@ def add_groups(world: World) -> None:
         elif draw.maybe(0.3):
             group["spec"]["priorityClassName"] = draw.pick(("low", "high"))
         if draw.maybe(0.5):
-            keys = [draw.pick((ZONE, ZONE, HOST, "rack"))] if draw.maybe(0.9) else []
-            group["spec"]["schedulingConstraints"] = {"topology": [{"key": key} for key in keys]}
-        world.others.append(group)
+            group["spec"]["schedulingConstraints"] = topology(draw)
 
 
 def member(world: World, pod: Object) -> None:

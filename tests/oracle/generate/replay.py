@@ -233,36 +233,36 @@ def generate(draw: Draw) -> Draft:
 def generate_groups(draw: Draw) -> Draft:
     """With pods of groups, in queues that take none from backoff: kube-scheduler would try a group
     again and again while it is idle."""
-    world = World(draw)
-    world.add_nodes(1, 4)
-    full_nodes(world)
-    add_classes(world)
-    podgroups.add_groups(world)
-    features = (amounts, sometimes(0.7, podgroups.member), *draw.some(FEATURES, 0, 5))
-    world.add_pods(draw.randint(0, 6), draw.randint(0, 6), *features)
-    podgroups.begin_apart(world)
-    nodes = {node["metadata"]["name"]: copy.deepcopy(node) for node in world.nodes}
-    story = Story(world, features, nodes)
-    for _ in range(draw.randint(5, 40)):
-        if draw.maybe(0.6):
-            story.at = round(story.at + draw.pick((0.5, 1, 1, 2.25, 5, 10, 30)), 6)
-        draw.pick(EVENTS)(story)
-    draft = world.draft(backoff(draw))
-    until = story.at + draw.pick((0, 10, 100))
-    draft.timeline = {"start": START, "until": until, "events": story.events}
+    world = _with_groups(draw, podgroups.add_groups)
+    draft = _of_groups(
+        world, (amounts, sometimes(0.7, podgroups.member), *draw.some(FEATURES, 0, 5))
+    )
     draft.gates = f"{podgroups.GANGS},SchedulerPopFromBackoffQ=false"
     return draft
 
 
 def generate_workloads(draw: Draw) -> Draft:
     """With pods of groups that are entities of the queue."""
+    world = _with_groups(draw, workloads.add_groups)
+    draft = _of_groups(
+        world, (amounts, *draw.some(FEATURES, 0, 5), sometimes(0.7, workloads.member))
+    )
+    draft.gates = workloads.GATES
+    return draft
+
+
+def _with_groups(draw: Draw, add_groups: Callable[[World], None]) -> World:
     world = World(draw)
     world.add_nodes(1, 4)
     full_nodes(world)
     add_classes(world)
-    workloads.add_groups(world)
-    own = draw.some(FEATURES, 0, 5)
-    features = (amounts, *own, sometimes(0.7, workloads.member))
+    add_groups(world)
+    return world
+
+
+def _of_groups(world: World, features: tuple[Feature, ...]) -> Draft:
+    """The pods that are there, and what happens to them and others."""
+    draw = world.draw
     world.add_pods(draw.randint(0, 6), draw.randint(0, 6), *features)
     podgroups.begin_apart(world)
     nodes = {node["metadata"]["name"]: copy.deepcopy(node) for node in world.nodes}
@@ -274,7 +274,6 @@ def generate_workloads(draw: Draw) -> Draft:
     draft = world.draft(backoff(draw))
     until = story.at + draw.pick((0, 10, 100))
     draft.timeline = {"start": START, "until": until, "events": story.events}
-    draft.gates = workloads.GATES
     return draft
 
 

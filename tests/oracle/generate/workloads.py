@@ -1,17 +1,7 @@
 """Pods of groups that are entities of the queue: PodGroups of scheduling.k8s.io/v1beta1."""
 
 from generate import podgroups, preempt
-from generate.world import (
-    HOST,
-    ZONE,
-    Draft,
-    Draw,
-    Feature,
-    Object,
-    World,
-    configuration,
-    sometimes,
-)
+from generate.world import Draft, Draw, Feature, Object, World, configuration, sometimes
 
 GATES = "GenericWorkload=true"
 PLACEMENT = "TopologyAwareWorkloadScheduling=true"
@@ -20,23 +10,14 @@ POLICY = "PodGroupPreemptionPolicy=true"
 
 def add_groups(world: World) -> None:
     draw = world.draw
-    for name in podgroups.NAMES:
-        if draw.maybe(0.1):
-            continue  # its pods wait for it
-        policy: Object = {"basic": {}}
-        if draw.maybe(0.75):
-            policy = {"gang": {"minCount": draw.pick((1, 2, 2, 3, 3, 4))}}
-        group: Object = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup"}
-        group["metadata"] = {"name": name, "namespace": "default", "uid": f"group-{name}"}
-        group["spec"] = {"schedulingPolicy": policy, "priority": draw.pick((-1, 0, 3, 10, 10))}
+    for group in podgroups.drawn_groups(world, "v1beta1"):
+        group["spec"]["priority"] = draw.pick((-1, 0, 3, 10, 10))
         if draw.maybe(0.5):
             group["spec"]["disruptionMode"] = {draw.pick(("single", "all", "all")): {}}
         if draw.maybe(0.1):
             group["spec"]["preemptionPolicy"] = draw.pick(("Never", "PreemptLowerPriority"))
         if draw.maybe(0.4):
-            keys = [draw.pick((ZONE, ZONE, HOST, "rack"))] if draw.maybe(0.9) else []
-            group["spec"]["schedulingConstraints"] = {"topology": [{"key": key} for key in keys]}
-        world.others.append(group)
+            group["spec"]["schedulingConstraints"] = podgroups.topology(draw)
 
 
 def member(world: World, pod: Object) -> None:
