@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.analysis.fix import Fixer, Remedies, Search, fix
+from ksched_cli.analysis.fix import GONE_COST, Fixer, Remedies, Search, fix
 from ksched_cli.analysis.fix_pending import fix_pending
 from ksched_cli.api import CycleState, FilterPlugin, NodeInfo, PodInfo, Proposal, Proposes, Status
 from ksched_cli.errors import UsageError
@@ -132,6 +132,13 @@ def test_a_request_is_lowered_to_exactly_what_is_free(amount: int, fits: bool) -
     assert ("default/p" in simulate(state).placements) is fits
 
 
+def test_a_request_is_lowered_so_far_that_nobody_is_evicted_for_it() -> None:
+    objects = (node("a", cpu=4), pod("q", cpu=3, node="a"), pod("p", cpu=5, priority=5))
+    remedy = of_kind(remedies(*objects), "request")
+    assert remedy.text == "request 1 of cpu instead of 5, which a has free"
+    assert remedy.cost.evictions == 0
+
+
 def test_the_largest_containers_give_up_what_a_pod_requests_too_much() -> None:
     waiting = pod("p", cpu="2500m")
     waiting["spec"]["containers"].append(
@@ -169,22 +176,41 @@ def test_the_fewest_pods_are_evicted() -> None:
 
 
 def test_a_pod_that_nothing_makes_anew_is_said_to_be_gone() -> None:
-    objects = (node("a", cpu=1), pod("q", cpu=1, node="a"), pod("p", cpu=1))
-    assert of_kind(remedies(*objects), "evict").also.gone == ("default/q",)
+    objects = (
+        node("a", cpu=1, labels={"pool": "x"}),
+        node("b", cpu=1),
+        pod("p", cpu=1, nodeSelector={"pool": "x"}),
+    )
+    running = pod("q", cpu=1, node="a")
+    gone = of_kind(remedies(*objects, running), "evict")
+    moved = of_kind(remedies(*objects, owned(running, "Job", "j")), "evict")
+    assert (gone.also.gone, moved.also.gone) == (("default/q",), ())
+    assert gone.cost.points == moved.cost.points + GONE_COST
+
+
+BUDGET = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "b", "namespace": "default"},
+    "spec": {"selector": {"matchLabels": {"app": "q"}}},
+    "status": {"disruptionsAllowed": 0},
+}
 
 
 def test_disruption_budgets_are_kept() -> None:
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "b", "namespace": "default"},
-        "spec": {"selector": {"matchLabels": {"app": "q"}}},
-        "status": {"disruptionsAllowed": 0},
-    }
     running = owned(pod("q", cpu=1, node="a", labels={"app": "q"}), "Job", "j")
     objects = (node("a", cpu=1), running, pod("p", cpu=1))
     assert ("evict",) in kinds(remedies(*objects))
-    assert ("evict",) not in kinds(remedies(*objects, budget))
+    assert ("evict",) not in kinds(remedies(*objects, BUDGET))
+
+
+def test_disruption_budgets_are_kept_where_the_scheduler_would_evict() -> None:
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 10,
+            "metadata": {"name": "high"}}  # fmt: skip
+    running = pod("q", cpu=1, node="a", labels={"app": "q"})
+    objects = (node("a", cpu=1), running, high, pod("p", cpu=1))
+    assert ("priority",) in kinds(remedies(*objects))
+    assert ("priority",) not in kinds(remedies(*objects, BUDGET))
 
 
 def test_pods_of_a_higher_priority_and_of_daemon_sets_are_not_evicted() -> None:
@@ -213,6 +239,18 @@ def test_a_node_is_added_of_the_size_that_is_needed() -> None:
     answer = remedies(node("a", cpu=2), pod("p", cpu=3))
     assert of_kind(answer, "node").changes == ("add-nodes more --like a --count 1 --cpu 3",)
     assert of_kind(answer, "node").cost.nodes == 1
+
+
+def test_many_nodes_are_no_more_than_are_needed() -> None:
+    """Eight would do, and four would not."""
+    waiting = [pod(f"p{number}", cpu=1) for number in range(12)]
+    search = Search(never=frozenset({"request"}))
+    answer = fix(
+        fixer(node("a", cpu=2, unschedulable=True), *waiting, search=search),
+        "p",
+        frozenset(f"default/{each['metadata']['name']}" for each in waiting),
+    )
+    assert of_kind(answer, "node").cost.nodes == 6
 
 
 def test_a_priority_class_lets_it_evict() -> None:
