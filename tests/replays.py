@@ -105,6 +105,7 @@ def replay_of(
     on_record: OnRecord | None = None,
     autoscaler: Plain | None = None,
     extenders: list[Plain] | None = None,
+    plugins: Sequence[type[Plugin]] = (),
     **header: Any,
 ) -> Replay:
     """The events on a cluster of the objects, not begun yet, with its attempts traced.
@@ -127,7 +128,7 @@ def replay_of(
         prices=prices,
         recreation=Recreation(header.get("evicted", Recreation.GONE)),
     )
-    cluster = cluster_of(state, gates, extenders=extenders, minor=minor)
+    cluster = cluster_of(state, gates, extenders=extenders, plugins=plugins, minor=minor)
     return Replay(cluster, timeline.events(), options, share_read=timeline.share_read)
 
 

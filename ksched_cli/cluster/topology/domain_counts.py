@@ -123,13 +123,13 @@ class Tally:
 
     @classmethod
     def of(cls, counters: Iterable[DomainCounter], domains: Domains) -> Tally:
-        """The sum of counters over the same domains. It holds until one of them changes, that is
-        for the attempt: the counts of a single counter are its own."""
-        counts, total = None, 0
+        """The sum of counters over the same domains, now: preemption for a group moves pods while it
+        holds what an attempt counted."""
+        counts, total = domains.zeros(), 0
         for counter in counters:
-            counts = counter.counts if counts is None else counts + counter.counts
+            counts += counter.counts
             total += counter.total
-        return cls(domains, domains.zeros() if counts is None else counts, total)
+        return cls(domains, counts, total)
 
     def clone(self) -> Tally:
         return Tally(self.domains, self.counts, self.total, dict(self.changes))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ksched_cli.api import SUCCESS, Code, CycleState, NodeInfo, PermitPlugin, PodInfo, Status
 from ksched_cli.engine.replay import unschedulable_pods
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.simulation import Simulation
@@ -54,6 +55,50 @@ def test_pods_without_popping_from_backoff_wait_for_whole_seconds(tmp_path: Path
     gates = "SchedulerPopFromBackoffQ=false"
     run = replay(tmp_path, [node("n")], events, gates=gates)
     assert tries(run)[-1] == (2.0, "b", "n")
+
+
+class Holding(PermitPlugin):
+    """Holds pods for as long as their label says, for nothing."""
+
+    name = "Holding"
+
+    def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> tuple[Status, float]:
+        seconds = float(pod.labels.get("held", 0))
+        return (Status(Code.WAIT), seconds) if seconds else (SUCCESS, 0)
+
+
+def held(name: str, seconds: int) -> Plain:
+    manifest = pod(name)
+    manifest["metadata"]["labels"] = {"held": str(seconds)}
+    return manifest
+
+
+def test_a_pod_gets_its_turn_after_several_were_held_for_long(tmp_path: Path) -> None:
+    """Each holds the only node for a quarter of an hour, which is the longest that Permit may."""
+    events = [{"at": 0, "pod": held(f"held-{n}", 900)} for n in range(3)]
+    events.append({"at": 0, "pod": pod("last")})
+    run = replay(tmp_path, [node("n")], events, plugins=[Holding])
+    assert run.log.live["default/last"].placed == 2_700_000_000
+
+
+def test_a_replay_ends_whose_pods_are_held_again_and_again(tmp_path: Path) -> None:
+    run = replay(tmp_path, [node("n")], [{"at": 0, "pod": held("a", 60)}], plugins=[Holding])
+    assert run.log.live["default/a"].outcome is PodOutcome.PENDING
+
+
+def test_a_pod_is_held_on_a_node_that_comes_late(tmp_path: Path) -> None:
+    """The node comes after twenty-five minutes; until it is held there for no longer, the other pod
+    has no node."""
+    group = {"name": "g", "like": "n", "maxSize": 1, "provisioningDelay": 1500}
+    events = [
+        {"at": 0, "change": "cordon n"},
+        {"at": 0, "pod": held("a", 60)},
+        {"at": 0, "pod": pod("b")},
+    ]
+    run = replay(
+        tmp_path, [node("n")], events, plugins=[Holding], autoscaler={"nodeGroups": [group]}
+    )
+    assert run.log.live["default/b"].placed == 1_570_000_000
 
 
 def test_the_state_begins_in_order_of_creation(tmp_path: Path) -> None:

@@ -65,12 +65,7 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
 }
 # Of which cases call tests/conformance/extender.py.
 WITH_EXTENDERS = frozenset(("extenders", "replay_extenders"))
-# Asked by name only: under 1.37, one case of twenty (seed 20) differs in the node of a group's pod
-# while another pod of the group is nominated, which is not explained yet.
-UNEXPLAINED = frozenset(("replay_workloads",))
-DEFAULT_FAMILIES = tuple(
-    family for family in FAMILIES if family not in WITH_EXTENDERS | UNEXPLAINED
-)
+DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXTENDERS)
 
 
 @dataclass(frozen=True)
