@@ -95,7 +95,7 @@ def replay(folder: Path, objects: list[Plain], events: list[Plain], **options: A
     return run
 
 
-def replay_of(
+def replay_of(  # noqa: PLR0913  # what a test may say of a replay
     folder: Path,
     objects: list[Plain],
     events: list[Plain],

@@ -179,7 +179,7 @@ def test_a_pod_that_nothing_makes_anew_is_said_to_be_gone() -> None:
     objects = (
         node("a", cpu=1, labels={"pool": "x"}),
         node("b", cpu=1),
-        pod("p", cpu=1, nodeSelector={"pool": "x"}),
+        pod("p", cpu=1, node_selector={"pool": "x"}),
     )
     running = pod("q", cpu=1, node="a")
     gone = of_kind(remedies(*objects, running), "evict")

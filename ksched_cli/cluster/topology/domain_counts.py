@@ -123,8 +123,11 @@ class Tally:
 
     @classmethod
     def of(cls, counters: Iterable[DomainCounter], domains: Domains) -> Tally:
-        """The sum of counters over the same domains, now: preemption for a group moves pods while it
-        holds what an attempt counted."""
+        """The sum of counters over the same domains, as of now.
+
+        It is no view of a counter: preemption for a group moves pods while it holds what an
+        attempt counted.
+        """
         counts, total = domains.zeros(), 0
         for counter in counters:
             counts += counter.counts
