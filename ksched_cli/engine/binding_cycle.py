@@ -33,6 +33,7 @@ class Outcome(Struct, frozen=True):
     row:        where the pod was assumed, or None
     preemption: the room that PostFilter could make, or None
     nomination: the node name to nominate, "" to take a nomination back, None to leave it
+    left:       the node that the pod was assumed on, and is off again, or ""
     waits:      the pod is assumed and reserved, but Permit told it to wait
     activated:  keys of the pods that plugins want tried again
     afterwards: what PostFilter wants done besides evictions
@@ -44,6 +45,7 @@ class Outcome(Struct, frozen=True):
     row: int | None = None
     preemption: Preemption | None = None
     nomination: str | None = None
+    left: str = ""
     waits: bool = False
     activated: tuple[str, ...] = ()
     afterwards: tuple[Callable[[], None], ...] = ()
@@ -136,4 +138,4 @@ class BindingCycle:
         """Takes the pod off its node again."""
         assumed.framework.unreserve(assumed.state, assumed.pod, assumed.node)
         self.snapshot.remove(assumed.pod, assumed.node.row)
-        return Outcome(replace(record, node=""), nomination="")
+        return Outcome(replace(record, node=""), nomination="", left=assumed.node.name)

@@ -104,6 +104,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     now: Moment
     changed: Moment
     length: Count
+    held: tuple[str, ...]
     rung: Count
     objects: SavedObjects
     running: tuple[Count, ...]
@@ -143,6 +144,7 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         now=replay.clock.now,
         changed=replay.changed,
         length=replay.length,
+        held=tuple(sorted(replay.held)),
         rung=replay.rung,
         running=table.places(pod.pod for pods in cluster.snapshot.pods for pod in pods),
         bound=tuple(cluster.bound),
@@ -221,6 +223,7 @@ def resume(replay: Replay, checkpoint: Checkpoint, name: str) -> None:
 def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
     replay.clock.now = checkpoint.now
     replay.changed, replay.length = checkpoint.changed, checkpoint.length
+    replay.held = set(checkpoint.held)
     replay.rung = checkpoint.rung
     for field in _Log.__struct_fields__:
         setattr(replay.log, field, getattr(checkpoint.log, field))

@@ -86,9 +86,11 @@ class Replay:
     events:  of the timeline, in order of time
     nodes:   of the cluster, over time
     biller:  of its nodes, where any have a price
-    changed: when a pod ended or was bound, or an event happened, for the last time
-    length:  how many of these there were
-    rung:    how many alarms of plugins rang since the last
+    changed: when a pod ended or was bound, or an event happened, for the last time, or a pod was
+             held at Permit for the first time since
+    length:  how many pods ended or were bound, and events happened
+    held:    the pods that were held at Permit since the last of these
+    rung:    how many alarms of plugins rang since
     is_resumed: it goes on where another was
     is_interrupted: it ends after this instant, before its time
     share_read: how much of the timeline has been read, from 0 to 1
@@ -110,6 +112,7 @@ class Replay:
     _next_event: TimelineEvent | None = None
     changed: int = 0
     length: int = 0
+    held: set[str] = field(default_factory=set)
     rung: int = 0
     is_resumed: bool = False
     is_interrupted: bool = False
@@ -271,6 +274,11 @@ class Replay:
         length = counts.events + counts.placed + counts.ended + counts.deleted + counts.evicted
         if length != self.length:
             self.length, self.changed, self.rung = length, at, 0
+            self.held.clear()
+        held = self.scheduler.waiting.keys()
+        if not held <= self.held:
+            self.held |= held
+            self.changed = at
 
     def _note_usage(self, at: int) -> None:
         self.nodes.note(at, len(self.cluster.snapshot))

@@ -246,7 +246,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         message = self.log.live[pod.key].message = attempt.why_not
         self._trace(outcome, _result(outcome))
         if _was_assumed(outcome) and not _is_rejected(outcome):
-            self.queue.move(ASSIGNED_POD_DELETE, pod, None)
+            self.queue.move(ASSIGNED_POD_DELETE, self._forgotten(queued, outcome), None)
         has_news = engine.options.retries and message != queued.message
         if engine.options.retries:
             repeats = (
@@ -263,9 +263,14 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
 
     def _after_failure(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
         if _was_assumed(outcome) and _is_rejected(outcome):
-            self.queue.move(ASSIGNED_POD_DELETE, queued.pod, None, skips_subject=True)
+            gone = self._forgotten(queued, outcome)
+            self.queue.move(ASSIGNED_POD_DELETE, gone, None, skips_subject=True)
         if queued.repeats:
             self._reject_alike()
+
+    def _forgotten(self, queued: QueuedPodInfo, outcome: Outcome) -> PodInfo:
+        """The pod on the node that it was assumed on, as events have it."""
+        return self.cluster.info(structs.replace(queued.pod.pod, node_name=outcome.left))
 
     def _reject_alike(self) -> None:
         """After a pod was rejected: the pods to be tried next that would be rejected, too."""
