@@ -271,7 +271,7 @@ def cases(folder: Path) -> Iterator[Case]:
 
 
 def large_cases(large: str) -> Iterator[Case]:
-    """Of 5,000 nodes and 30,000 pods."""
+    """Pages about 5,000 nodes and 30,000 pods."""
     yield Case("schedule-5000", ["schedule", "--state", large], schedule)
     yield Case("explain-5000", ["explain", "service-0-5d4f8c7b9d-00000", "--state", large], explain)
     yield Case("pending-5000", ["explain", "--pending", "--state", large], pending)

@@ -27,7 +27,7 @@ MINOR = ("--kubernetes-version", "1.34")  # the oracle's
 LOOP = (sys.executable, str(HERE / "run.py"), *MINOR)
 KINDS = ("basic", "spread", "affinity", "mixed", "anti", "unique")
 PREEMPTORS = 500
-# Of make_dra_state.py, and only where asked for: the scheduler takes long.
+# States of make_dra_state.py, only on request: the scheduler takes long.
 DEVICES = "devices"
 
 

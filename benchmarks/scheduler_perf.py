@@ -5,8 +5,8 @@
     scheduler_perf.py --write FOLDER    the states only, as JSON
 
 Reads the workloads from the Go module of Kubernetes that the oracle is built of, or from --source.
-Of every test case that upstream measures (label `performance`) the workload with the most nodes is
-run, but no more than --nodes, and of these the one with the most pods, but no more than --pods. A
+For every test case that upstream measures (label `performance`), it runs the workload with the
+most nodes up to --nodes, and among these the one with the most pods up to --pods. A
 workload that cannot be a state is named with the reason on standard error.
 """
 

@@ -5,9 +5,9 @@
 
 Prints a table in Markdown: per work the ratio of pods per second, beside the one aimed at. The two
 take turns on one state, so that other load on the machine affects both; it should have none. Takes
-twenty minutes on two idle cores, --short some five minutes. Of kube-scheduler's own
-workloads those with 5,000 nodes and more are run, and those with claims; with fewer pods, of which
-every n-th is taken. --openb: see openb.py
+twenty minutes on two idle cores, --short some five minutes. It runs
+kube-scheduler's own workloads with 5,000 nodes and more, and those with claims; with fewer pods,
+of which every n-th is taken. --openb: see openb.py
 """
 
 import argparse

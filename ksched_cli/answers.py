@@ -19,7 +19,7 @@ from ksched_cli.errors import MissingExtraError, UsageError
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Rank: TypeAlias = Annotated[int, Meta(ge=1)]
 
-# Of a field that tables and pages read, and the document does not have:
+# Marks a field that tables and pages read, and the document does not have:
 # `field: Annotated[T, HIDDEN]`.
 HIDDEN = Meta(extra={"hidden": True})
 

@@ -40,7 +40,7 @@ def state_schema() -> dict[str, Any]:
 
 
 def _schema_of(info: inspect.Type, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Of a value of a type, or null. definitions: gets the types with fields"""
+    """The schema of a type's value, or null. definitions: gets the types with fields"""
     match info:
         case inspect.StructType(cls=cls):
             if cls.__name__ not in definitions:

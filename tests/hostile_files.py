@@ -368,7 +368,7 @@ class Place:
         return [json.loads(line) for line in run.stdout.splitlines()]
 
     def seen(self, kind: str, trial: Trial, answers: Sequence[Mapping[str, Any]]) -> Seen:
-        """Of the answers of one kind."""
+        """The answers of one kind."""
         root = f"{self.root}/"
 
         def every(key: str) -> list[str]:

@@ -42,7 +42,7 @@ Case = dict[str, Any]
 
 
 def cases(file: str) -> list[Any]:
-    """Of the data file that has the name of a test module, without "test_"."""
+    """The cases of the data file that has the name of a test module, without "test_"."""
     path = Path(file)
     data = yaml.safe_load(path.with_name(path.stem.removeprefix("test_") + ".yaml").read_text())
     minor = {"minor": data.get("minor", NEWEST)}

@@ -133,7 +133,7 @@ def replay_of(  # noqa: PLR0913  # what a test may say of a replay
 
 
 def tries(run: Replay) -> list[tuple[float, str, str]]:
-    """Of each attempt the seconds, the pod's name, and its node or what came of it."""
+    """Each attempt's seconds, the pod's name, and its node or what came of it."""
     return [
         (attempt.at / 1e6, attempt.pod.partition("/")[2], attempt.node or attempt.result)
         for attempt in run.log.attempts

@@ -18,7 +18,7 @@ NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 
 @pytest.fixture(scope="module")
 def outputs() -> list[dict[str, Any]]:
-    """Of each cell of code, what it shows by kind."""
+    """What each cell of code shows, by kind."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     # The kernel takes its environment from here, where the tests' variables are.
     client = nbclient.NotebookClient(

@@ -13,7 +13,7 @@ CSI = "csi.example.com"
 def storage_class(
     name: str, provisioner: str = "kubernetes.io/no-provisioner", wait: bool = True, **fields: Any
 ) -> Manifest:
-    """Waits for a first consumer unless told otherwise."""
+    """Waits for a first consumer by default."""
     mode = "WaitForFirstConsumer" if wait else "Immediate"
     return _object("storage.k8s.io/v1", "StorageClass", {"name": name}) | {
         "provisioner": provisioner,
@@ -72,7 +72,7 @@ def claim(
     metadata: Manifest | None = None,
     **spec: Any,
 ) -> Manifest:
-    """volume: the one it is bound to, completely unless told otherwise; owner: a pod's name."""
+    """volume: the one it is bound to, by default completely; owner: a pod's name."""
     annotations = {}
     if volume and complete:
         annotations["pv.kubernetes.io/bind-completed"] = "yes"

@@ -217,7 +217,7 @@ class _Auditor:
 
     @property
     def simulation(self) -> Simulation:
-        """Of the objects as they are now."""
+        """A simulation of the objects as they are now."""
         return self.cluster.simulation
 
     @property
@@ -426,7 +426,7 @@ class _Auditor:
         )
 
     def _check_refusal(self, refusal: LastRefusal) -> None:
-        """Of a pod without a node in the end, which ksched would refuse too."""
+        """Checks whether ksched too refuses a pod that has no node in the end."""
         pod, pipeline = self.cluster.info(refusal.pod), self.simulation.pipeline
         framework = self.simulation.frameworks[pod.spec.scheduler_name]
         if not framework.pre_enqueue(pod).is_success:

@@ -46,7 +46,7 @@ VOLUMES_WAIT = (
     "pods are bound once their volumes are, so that the order of the decisions is not known of {};"
     " the scheduler's log, or a recording, has it"
 )
-# Of a claim that is being allocated the devices, and the capacity of shared ones, count at once
+# The devices of a claim that is being allocated, and the capacity of shared ones, count at once
 # and, until it has been written, once more.
 CLAIMS_COME = (
     "{} would be taken, but the devices of {} may have been in the process of being allocated there"

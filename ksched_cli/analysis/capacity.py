@@ -421,8 +421,8 @@ def nodes_needed(
     """run_with: a run of the state with so many copies of each of the nodes `likes`
     prices: what a copy of each costs; the cheapest mix is searched for then, else the fewest nodes
 
-    Pods that as many nodes as there are pods do not help are left out of the search. Of several
-    kinds, the numbers are made as small as they can be one after the other, in every order; then
+    Pods that as many nodes as there are pods do not help are left out of the search. With
+    several kinds, the numbers are made as small as possible one by one, in every order; then
     every mix of up to LINEAR_MAX nodes that is better is run, but for parts of one that does not
     help. Both the answer and one node less of a kind have been run. Beyond LINEAR_MAX, a smaller
     number that helps where a larger one does not is not searched for.

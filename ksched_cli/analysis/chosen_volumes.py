@@ -80,7 +80,7 @@ def with_storage(state: ClusterState, storage: Storage) -> ClusterState:
 
 
 def take_chosen_volumes(simulation: Simulation, pod: Pod, chosen: Mapping[Key, str]) -> None:
-    """Of a pod that has been placed: its claims have the volumes that they really got."""
+    """Gives the claims of a placed pod the volumes that they really got."""
     for use in claim_uses(pod):
         key = pod.namespace, use.claim
         if key not in chosen:

@@ -43,7 +43,7 @@ class ReplaySide:
 
     @classmethod
     def of(cls, named: NamedRun, replay: Replay, departed: Sequence[PodRecord]) -> ReplaySide:
-        """departed: the records of the pods that have left. Of pods of one name the last counts."""
+        """departed: the records of the pods that have left; the last counts for each name."""
         records = {record.pod: record for record in (*departed, *replay.log.live.values())}
         return cls(named, replay, records)
 

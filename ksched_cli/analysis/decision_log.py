@@ -213,7 +213,8 @@ class _Reader:
         return is_static or (self.tells_conditions and not _is_scheduled(pod))
 
     def _placements_of_gone(self) -> Iterator[Placement]:
-        """Of pods that waited in the first state, were bound, and are gone in the second."""
+        """Placements of pods that waited in the first state, were bound, and are gone in
+        the second."""
         for uid, pod in self.pods_before.items():
             if uid in self.pods_after or pod.node_name:
                 continue

@@ -160,8 +160,8 @@ def runs_of_placements(decisions: Sequence[Decision]) -> Iterator[list[Decision]
 
 
 def refined(decisions: Sequence[Decision], by: Refinement) -> tuple[Decision, ...]:
-    """Of the decisions that may be next, the one that the queue hands out first, again and again;
-    equal ones in the order observed."""
+    """Orders decisions by repeatedly taking, among those that may be next, the one that the queue
+    hands out first; equal ones keep the order observed."""
     order: list[Decision] = []
     window: list[tuple[int, Decision]] = []
     coming = deque(enumerate(decisions))

@@ -125,7 +125,7 @@ _OBSTACLES = {
 
 
 def diagnose(evaluation: Evaluation, state: ClusterState) -> Diagnosis | None:
-    """Of an evaluation in EXHAUSTIVE or REASONS mode; None where it broke or a node fits."""
+    """Diagnoses an evaluation in EXHAUSTIVE or REASONS mode; None where it broke or a node fits."""
     if evaluation.error or len(evaluation.feasible):
         return None
     if evaluation.pre_filter is not None:
@@ -263,8 +263,8 @@ class _Nodes:
         return Obstacle(Difficulty.CORDON, what, f"uncordon {_named(nodes)}")
 
     def _of_resources(self, status: Status) -> Iterator[Obstacle]:
-        """Of each resource that is short, beside what the nodes that nothing else keeps the pod
-        from have free at most."""
+        """One obstacle per resource that is short, with the most that is free on the nodes that
+        nothing else keeps the pod from."""
         rows = self._open_rows()
         for reason in status.reasons:
             resource = reason.removeprefix("Insufficient ")

@@ -29,7 +29,7 @@ _LISTED = 3
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a Run comes to.
+    """The outcome of a Run.
 
     pods:        their keys
     nodes:       pod key → the node that it is on in the end; in a replay, that it was on last

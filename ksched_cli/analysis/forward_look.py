@@ -207,7 +207,7 @@ def _pod_times(pod: Pod, state: ClusterState, now: str) -> _PodTimes:
 
 
 def _forecast(records: Sequence[PodRecord]) -> PodForecast:
-    """Of the draws of a pod, at least one."""
+    """The forecast of a pod from its draws, at least one."""
     placed = sorted(inf if record.placed is None else record.placed for record in records)
     waiting = next((record for record in records if record.placed is None), None)
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def pod_name(name: str, namespace: str) -> str:
-    """Of POD and -n: `name`, or `namespace/name` where one of the two gives the namespace. Raises
-    UsageError where they contradict each other."""
+    """The pod that POD and -n name: `name`, or `namespace/name` where one of the two gives the
+    namespace. Raises UsageError where they contradict each other."""
     kind, slash, rest = name.partition("/")
     if slash and kind in ("pod", "pods", "po"):
         name = rest

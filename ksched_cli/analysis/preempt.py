@@ -93,7 +93,7 @@ class Criterion(Part, frozen=True):
 
 
 class PreemptionResult(StateAnswer, frozen=True, kw_only=True):
-    """What an attempt to preempt would come to.
+    """The outcome of an attempt to preempt.
 
     running_on: the node the pod runs on and was taken off for the question; empty where it does not
                 run
@@ -185,7 +185,7 @@ def preempt(
     index = _deciding(turn.attempts)
     attempt, answer = turn.attempts[index], turn.answers[index]
     if attempt.node and not answer.fits:
-        # A plugin failed on a node that the attempt did not come to.
+        # A plugin failed on a node that the attempt did not reach.
         answer = replace(answer, error="", reason=FITS, fits=(attempt.node,))
     return replace(
         answer,

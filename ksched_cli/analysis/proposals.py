@@ -57,7 +57,7 @@ COSTS: Mapping[str, float] = {
 DEFAULT_COST = 8  # of a plugin's own kind
 TOGETHER_COST = 8  # of each proposal after the first
 CONTROL_PLANE_COST = 10  # more, to run where the control plane does
-# Of two changes of a kind the smaller is tried first.
+# Between two changes of a kind, the smaller is tried first.
 AMOUNT_COST: Mapping[str, float] = {"request": 8, "spread": 0.01, "node": 4}
 DEFAULT_AMOUNT_COST = 1.0
 
@@ -166,8 +166,10 @@ def _smallest_cover(masks: Mapping[tuple[str, str], Mask]) -> list[tuple[str, st
 def candidates(
     simulation: Simulation, pod: PodInfo, evaluation: Evaluation, waiting: int = 1
 ) -> Iterator[Candidate]:
-    """What might give the pod a node. Of an evaluation in REASONS mode that found none. waiting:
-    how many pods are to have a node"""
+    """What might give the pod a node.
+
+    evaluation: in REASONS mode, without a feasible node; waiting: how many pods are to have one
+    """
     if evaluation.error:
         return
     if evaluation.pre_filter is not None:
@@ -194,8 +196,8 @@ def for_rejected_pod(simulation: Simulation, pod: PodInfo, status: Status) -> It
 
 
 def _by_node(evaluation: Evaluation) -> Iterator[Candidate]:
-    """Of the nodes that are rejected alike, the nearest: one proposal of each plugin that rejects
-    the node."""
+    """Takes the nearest of the nodes that are rejected alike, and one proposal of each plugin that
+    rejects it."""
     answers = [a for a in independent_verdicts(evaluation) if a.verdicts.ids.any()]
     if not answers:
         return

@@ -99,9 +99,9 @@ class FilterStep(Part, frozen=True):
 
 def independent_verdicts(evaluation: Evaluation) -> list[PluginVerdicts]:
     """The plugins' verdicts, rejections of one cause once: a cordon sets a field and a taint, so
-    that TaintToleration's word about that taint alone is NodeUnschedulable's.
+        that TaintToleration's word about that taint alone is NodeUnschedulable's.
 
-    Of an evaluation in EXHAUSTIVE or REASONS mode.
+    evaluation: in EXHAUSTIVE or REASONS mode.
     """
     answers = list(evaluation.verdicts)
     cordoned = [a.verdicts.ids != 0 for a in answers if a.plugin == "NodeUnschedulable"]
@@ -135,7 +135,7 @@ def _untolerated(evaluation: Evaluation, taints: Iterable[Taint]) -> list[Taint]
 
 
 def distances(evaluation: Evaluation) -> Distances:
-    """Of an evaluation in EXHAUSTIVE or REASONS mode."""
+    """How far each node is from fitting. evaluation: in EXHAUSTIVE or REASONS mode."""
     snapshot = evaluation.statuses.snapshot
     obstacles = np.zeros(len(snapshot), dtype=np.int64)
     unresolvable = np.zeros(len(snapshot), dtype=np.int64)
@@ -150,8 +150,10 @@ def distances(evaluation: Evaluation) -> Distances:
 
 
 def reasons(evaluation: Evaluation) -> tuple[Reason, ...]:
-    """Of an evaluation in EXHAUSTIVE or REASONS mode; the reason with the node that is nearest to
-    fitting first, of equally near ones that of the most nodes."""
+    """The reasons, the one with the node nearest to fitting first, then the one of the most nodes.
+
+    evaluation: in EXHAUSTIVE or REASONS mode
+    """
     if evaluation.pre_filter is not None:
         return _of_pre_filter(evaluation, evaluation.pre_filter)
     masks = reason_masks(evaluation)
@@ -174,7 +176,7 @@ def _of_pre_filter(evaluation: Evaluation, status: Status) -> tuple[Reason, ...]
 
 
 def reason_masks(evaluation: Evaluation) -> dict[tuple[str, str], Mask]:
-    """(plugin, reason) → the rows that have it. Of an evaluation in EXHAUSTIVE or REASONS mode."""
+    """(plugin, reason) → the rows that have it. evaluation: in EXHAUSTIVE or REASONS mode."""
     masks: dict[tuple[str, str], Mask] = {}
     for plugin, verdicts, _ in independent_verdicts(evaluation):
         for index, status in enumerate(verdicts.statuses):
@@ -201,7 +203,7 @@ def _count(evaluation: Evaluation, plugin: str, reason: str, rows: Rows, away: D
 
 
 def _detail(evaluation: Evaluation, plugin: str, reason: str, row: int) -> str:
-    """Of the reason alone where the plugin has a line for each of its reasons, else all lines."""
+    """The reason's own line where the plugin has a line for each reason, else all lines."""
     for answer in evaluation.verdicts:
         reasons_there = answer.verdicts.statuses[answer.verdicts.ids[row]].reasons
         if answer.plugin == plugin and reason in (reasons_there or ("",)):
@@ -213,8 +215,10 @@ def _detail(evaluation: Evaluation, plugin: str, reason: str, row: int) -> str:
 
 
 def funnel(evaluation: Evaluation) -> tuple[FilterStep, ...]:
-    """Of an evaluation in EXHAUSTIVE or REASONS mode; the plugins that were asked about nodes, in
-    their order, then the extenders."""
+    """The plugins that were asked about nodes, in their order, then the extenders.
+
+    evaluation: in EXHAUSTIVE or REASONS mode
+    """
     count = len(evaluation.statuses.snapshot)
     if evaluation.pre_filter is not None:
         return (FilterStep(evaluation.pre_filter.plugin, count, 0),)

@@ -20,7 +20,7 @@ from ksched_cli.scenario.rollout import WITH_TEMPLATE
 from ksched_cli.scenario.targets import WORKLOADS
 
 _DEFAULT_TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-# Of a pod that waits; tolerations may be added.
+# The fields of a pending pod that may change; tolerations may be added.
 _MUTABLE = {"tolerations", "schedulingGates"}
 # Most of their spec cannot be changed.
 _REPLACED = ("pod", "job", "pvc", "resourceclaim")

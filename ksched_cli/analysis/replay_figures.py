@@ -117,7 +117,7 @@ def _hours(time: int) -> float:
 
 
 def waiting_groups(replay: Replay) -> WaitingGroups:
-    """Of the pods that were placed, and of those that still wait and are not gated."""
+    """Groups the pods that were placed, and those that still wait and are not gated."""
     placed, waiting = _waits(replay)
 
     def groups(name: str) -> dict[str, WaitingTimes]:
@@ -136,7 +136,7 @@ def waiting_groups(replay: Replay) -> WaitingGroups:
 
 
 def _waits(replay: Replay) -> tuple[Waits, Waits]:
-    """Of pods that were placed, and of pods that wait so far."""
+    """The waits of placed pods, and those so far of pods that still wait."""
     waiting = Waits()
     for record in replay.log.live.values():
         if record.outcome is PodOutcome.PENDING:
@@ -145,7 +145,7 @@ def _waits(replay: Replay) -> tuple[Waits, Waits]:
 
 
 def _all(*waits: Waits) -> list[int]:
-    """Of all pods: each has a namespace."""
+    """The waits of all pods: each has a namespace."""
     return [time for each in waits for times in each.namespace.values() for time in times]
 
 

@@ -1,4 +1,4 @@
-"""What a replay that has ended comes to: its pods, its nodes, the cluster over time."""
+"""The result of a replay: its pods, its nodes, the cluster over time."""
 
 from __future__ import annotations
 
@@ -372,7 +372,7 @@ def replay_result(
 
 
 def seconds(time: int) -> int | float:
-    """Of microseconds; a whole number where it is one."""
+    """Microseconds in seconds; a whole number where it is one."""
     whole, rest = divmod(time, SECOND)
     return time / SECOND if rest else whole
 

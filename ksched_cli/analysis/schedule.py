@@ -1,4 +1,4 @@
-"""What a run of `schedule` comes to."""
+"""The result of a run of `schedule`."""
 
 from __future__ import annotations
 

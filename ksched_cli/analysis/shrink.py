@@ -39,7 +39,7 @@ from ksched_cli.scenario.removal_order import time_of
 # Larger sets are tried one by one where they are not more than this.
 MAX_SETS = 300
 
-# Of so many nodes at most, those that stay are tried in front of those that go, too.
+# Up to this many nodes, those that stay are tried in front of those that go, too.
 MAX_IN_FRONT = 100
 
 OnProgress = Callable[[int, int], None]
@@ -375,7 +375,7 @@ def held_at_once(
 
 
 def _repacked(base: DrainedCluster, limits: ShrinkLimits) -> Repack:
-    """Of all nodes but those that are to stay themselves."""
+    """Places everything afresh on all nodes but those that must stay."""
     free = [
         node.name for node in base.state.nodes if limits.selects(node) and not limits.stays(node)
     ]
@@ -384,7 +384,7 @@ def _repacked(base: DrainedCluster, limits: ShrinkLimits) -> Repack:
 
 def _in_order(base: DrainedCluster, names: Sequence[str], limits: ShrinkLimits) -> list[str]:
     """Nodes with the smallest share of the cluster first, as most of these can go; with prices,
-    those that cost most for their share. Of equal ones those that least is requested of."""
+    those that cost most for their share. Among equal ones, those with the least requested."""
     size, used = _shares(base)
     if not limits.prices.listed:
         return sorted(names, key=lambda name: (size[name], used[name], name))

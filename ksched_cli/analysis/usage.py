@@ -20,7 +20,7 @@ from ksched_cli.plugins.taint_toleration import HARD_EFFECTS
 
 CORDONED = "cordoned"
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
-# Of taints that say what is wrong with a node.
+# The prefix of taints that say what is wrong with a node.
 CONDITIONS = "node.kubernetes.io/"
 
 

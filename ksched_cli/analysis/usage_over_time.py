@@ -107,7 +107,7 @@ class UsageOverTime:
         order = np.lexsort((moments, self._places))
         places, moments, changes = self._places[order], moments[order], self._signs[order]
         is_last = np.append((np.diff(places) != 0) | (np.diff(moments) != 0), True)[: len(order)]
-        # Of each node's pods after each of its moments: sums over all changes so far, without those
+        # Each node's pods after each of its moments: sums over all changes so far, without those
         # of the nodes before.
         begins = np.searchsorted(places, places)
         counts = (np.cumsum(changes) - _sums(changes)[begins])[is_last]
@@ -136,7 +136,7 @@ class UsageOverTime:
         return sorted({name for change in changes for name in change.allocatable or ()})
 
     def _allocatable(self, resource: str) -> _Numbers:
-        """Of all nodes."""
+        """The allocatable amounts of all nodes."""
         current = dict.fromkeys(range(len(self._history.names)), 0)
         changes = np.zeros(len(self), dtype=np.int64)
         for change in self._history.node_changes:
@@ -173,7 +173,7 @@ class UsageOverTime:
         )
 
     def extent(self, values: NDArray[np.int64] | NDArray[np.float64]) -> Extent:
-        """Of one of the arrays."""
+        """The least and the greatest of one of the arrays."""
         most = int(np.argmax(values))
         total = self.end - int(self.times[0])
         mean = float(np.dot(values, self.spans / total) if total else values[-1])

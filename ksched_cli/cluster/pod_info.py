@@ -111,7 +111,7 @@ class PodCatalog:
     def __init__(self, resources: Callable[[Pod], PodResources] = pod_resources) -> None:
         self._resources = resources
         self._templates: dict[int, Template] = {}
-        # Of signatures and shapes, which no number is both of unless they are the same.
+        # Numbers of signatures and shapes; equal numbers mean equal contents.
         self._ids: dict[object, int] = {}
 
     def info(self, pod: Pod) -> PodInfo:

@@ -27,7 +27,7 @@ INTERVAL = 60.0  # seconds from one checkpoint to the next
 
 @dataclass(slots=True)
 class Checkpoints:
-    """Of one replay. records: of the pods that have left, where they are listed in the end"""
+    """One replay's checkpoints. records: of the pods that have left, where the end lists them"""
 
     path: str
     fingerprint: str

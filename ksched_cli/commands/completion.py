@@ -104,7 +104,7 @@ def _names_of_pods(context: typer.Context) -> list[str]:
 
 
 def _chosen(context: typer.Context, *kinds: str) -> list[dict[str, Any]]:
-    """Of the namespace that -n names, where it does."""
+    """Reads objects of the namespace that -n names, where it names one."""
     chosen = context.params.get("namespace")
     objects = _metadata(context, *kinds)
     return [each for each in objects if not chosen or _namespace(each) == chosen]

@@ -122,7 +122,7 @@ def diff(
 
 
 def _configuration(opener: Opener, run: Run, allowed: tuple[AllowedPlugin, ...]) -> Configuration:
-    """Of a file, or as git has it. Raises InputError."""
+    """The configuration of a file, or as git has it. Raises InputError."""
     from ksched_cli.config.load import load_configuration_source
     from ksched_cli.config.sources import read_versioned_text
 
@@ -141,10 +141,10 @@ def migrate(
 ) -> ExitCode:
     """The same configuration in the newest apiVersion, comments kept.
 
-    Of v1beta1, v1beta2 and v1beta3, and of a Policy. The new file goes to standard output; what was
-    written otherwise, and what cannot be carried over, to standard error, line by line. -w writes
-    FILE, also where a ConfigMap in it holds the configuration, if all is carried over. Exit code 0
-    when it takes effect as the old file did, 1 when something is not carried over.
+    Reads v1beta1, v1beta2 and v1beta3, and a Policy. The new file goes to standard output; what
+    was written otherwise, and what cannot be carried over, to standard error, line by line. -w
+    writes FILE, also where a ConfigMap in it holds the configuration, if all is carried over. Exit
+    code 0 when it takes effect as the old file did, 1 when something is not carried over.
     """
     from ksched_cli.commands import output, runs
     from ksched_cli.config.answers import ConfigurationMigration

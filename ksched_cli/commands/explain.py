@@ -51,9 +51,9 @@ def explain(
     """Why this pod goes where `schedule` puts it, or why nowhere.
 
     The other pending pods are placed too, each in its turn; -f asks about a manifest, as if it were
-    applied now. Every node is shown: what rejected it, by every plugin, or its scores. Of a pod
-    that runs already, how its node ranks. Exit code 0 when the pod gets a node, 1 when it does not
-    or the scheduler never looks at it, 3 when a plugin's failure leaves it undecided.
+    applied now. Every node is shown: what rejected it, by every plugin, or its scores. For a
+    running pod, it shows how its current node ranks. Exit code 0 when the pod gets a node, 1 when
+    it does not or the scheduler never looks at it, 3 when a plugin's failure leaves it undecided.
 
     With --autoscaler, for a pod without a node: which node group would get more nodes for it, or
     why none would.

@@ -37,7 +37,7 @@ LESS = "FRX"  # quit where one screen shows it all, keep colours and the screen
 
 @dataclass(slots=True)
 class Settings:
-    """Of this run of ksched.
+    """The settings of this run of ksched.
 
     quiet: no warnings; pager: whether long tables go through one; browser: whether pages are shown
     in one; debug: whether the calls of plugins are noted; markdown: whether tables are Markdown

@@ -20,7 +20,7 @@ OnProgress = Callable[[int, int], None]
 # Redrawing takes longer than placing a pod.
 REDRAW_EVERY = 100
 REDRAW_SECONDS = 0.25
-# Of a replay, where there is no terminal.
+# Seconds between a replay's lines, where there is no terminal.
 LINE_EVERY = 30.0
 
 

@@ -104,7 +104,7 @@ def write_snapshot(items: Iterable[bytes], about: Callable[[], ClusterSnapshot],
 
 
 def warn_of_absences(about: ClusterSnapshot) -> None:
-    """Of what could not be read."""
+    """Warns of what could not be read."""
     for line in (*about.absences, *about.warnings):
         warn(line)
 

@@ -73,7 +73,7 @@ class NamedPlugins(PluginTable[KnownPlugin]):
 
 
 def parse_allowed(text: str) -> tuple[AllowedPlugin, ...]:
-    """Of `NAME,NAME=filter+score`; commas, spaces or lines between. Raises UsageError."""
+    """Parses `NAME,NAME=filter+score`; commas, spaces or lines separate. Raises UsageError."""
     lines = (line.partition("#")[0] for line in text.splitlines())
     return tuple(_parse(item) for line in lines for item in re.split(r"[,\s]+", line) if item)
 
@@ -93,7 +93,7 @@ def _parse(item: str) -> AllowedPlugin:
 
 
 def read_allowed(values: Iterable[str]) -> tuple[AllowedPlugin, ...]:
-    """Of every --allow-plugins: names, or a file of them. Raises KschedError."""
+    """Reads every --allow-plugins: names, or a file of them. Raises KschedError."""
     plugins: list[AllowedPlugin] = []
     for value in values:
         if os.path.isfile(value):

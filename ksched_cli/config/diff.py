@@ -32,8 +32,8 @@ class ConfigurationChange(Part, frozen=True):
     path: as plugins.score.NodeAffinity, args.NodeResourcesFit.scoringStrategy.type,
           extenders[0].weight; profile where a side has no such profile; plugins.POINT.order where
           shared plugins run in another order
-    before: plain data; null where the first has nothing there. Of a plugin its weight at score,
-            elsewhere true
+    before: plain data; null where the first has nothing there. A plugin has its weight at
+            score, elsewhere true
     after: the same of the second
     """
 
@@ -112,7 +112,7 @@ def _settings(profile: Profile, points: Iterable[str]) -> dict[str, Any]:
 def _of_args(
     profile: str, before: Mapping[str, Any], after: Mapping[str, Any], defaults: Mapping[str, Any]
 ) -> Iterator[ConfigurationChange]:
-    """Of a plugin that one side does not run, what the other side sets otherwise than by
+    """For a plugin that one side does not run: what the other side sets otherwise than by
     default."""
     for name in {**before, **after}:
         default = defaults.get(name, {})

@@ -38,7 +38,7 @@ class KnownPlugin(Protocol):
 
     @property
     def in_tree_args(self) -> InTreeArgs[Any] | None:
-        """Of an in-tree plugin that takes args."""
+        """The args' type, where this is an in-tree plugin that takes args."""
         ...
 
     def check_args(self, given: Any) -> Sequence[FieldError]:

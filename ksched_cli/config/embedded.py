@@ -194,8 +194,8 @@ def _content(node: Node, text: str, lines: Sequence[str]) -> tuple[bytes, Place]
 
 
 def _place_of_text(node: ScalarNode, lines: Sequence[str]) -> Place:
-    """Of a block scalar with its line breaks as they are, line by line; of others, where the
-    scalar begins."""
+    """Line by line for a block scalar that keeps its line breaks; for others, where the scalar
+    begins."""
     mark = node.start_mark
     first = next((line for line in node.value.split("\n") if line.strip()), "")
     blank = node.value[: node.value.find(first)].count("\n")

@@ -121,7 +121,8 @@ def read_versioned_text(reference: str) -> ConfigurationText:
 
 def read_configuration_text(reference: str) -> ConfigurationText:
     """The configuration at FILE, `-` or FILE#NAME: the only one in the file, else the one that goes
-    by the NAME. Of a file that begins with a configuration, as kube-scheduler, the first document.
+    by the NAME. A file that begins with a configuration gives its first document, as in
+    kube-scheduler.
 
     A file without a configuration is taken as one, for checks say best what it is instead.
     Raises InputError for what cannot be read, and where NAME must choose and does not.
@@ -179,7 +180,7 @@ def _names_of(texts: Sequence[ConfigurationText]) -> list[tuple[str, ...]]:
 
 
 def _scheduler_name(text: ConfigurationText) -> str:
-    """Of the first profile; "" where it has none, or cannot be read."""
+    """The first profile's; "" where it has none, or cannot be read."""
     try:
         name = text.data()["profiles"][0]["schedulerName"]
     except (InputError, LookupError, TypeError):

@@ -30,7 +30,7 @@ _TAKEN = np.iinfo(np.int64).min
 
 
 class Batch:
-    """Of one profile: the nodes that are left of the ranking for pods of one signature.
+    """One profile's ranking for pods of one signature: the nodes that are left of it.
 
     signature:    None where there is no ranking to use
     rows, totals: the ranked nodes, `left` of which are not taken

@@ -95,7 +95,7 @@ class BindingCycle:
         return Outcome(record, row, waits=True, activated=state.take_activated())
 
     def settle(self, decided: WaitingPod, now: float) -> Outcome:
-        """Goes on with a pod that was allowed or rejected while it waited."""
+        """Resumes a pod that was allowed or rejected while it waited."""
         assumed = self._held.pop(decided.pod.uid)
         self.waiting.remove(decided.pod.uid)
         record = replace(assumed.record, waited=now - decided.since)

@@ -99,7 +99,7 @@ class Evaluation(Struct, eq=False):
         return self.sums if self.keys is None else self.keys >> TIE_BITS
 
     def points_reached(self) -> tuple[str, ...]:
-        """Of PreFilter to Score."""
+        """The extension points from PreFilter to Score that the attempt reached."""
         if (self.error and not len(self.feasible)) or self.pre_filter is not None:
             return ("preFilter",)
         if self.sums is None and self.keys is None:

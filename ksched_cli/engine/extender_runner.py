@@ -84,7 +84,7 @@ class ExtenderScores(Struct, frozen=True):
 
 
 def with_another(score: NodeScore | None, other: NodeScore) -> NodeScore:
-    """What a node's scores by one extender, or by several of one URL, come to: each counts in the
+    """The sum of a node's scores by one extender, or by several of one URL: each counts in the
     total."""
     if score is None:
         return other

@@ -122,7 +122,7 @@ class PodGroupCycle(ABC):
 
 
 class _Verdict(Struct, frozen=True):
-    """Of a trial. message: why the group is not scheduled; "" where it is. waits: for victims"""
+    """A trial's verdict. message: why the group is not scheduled, else ""; waits: for victims"""
 
     message: str = ""
     error: str = ""
@@ -327,5 +327,5 @@ def errored(record: Attempt, error: str) -> Outcome:
 
 
 def left(record: Attempt, message: str) -> Attempt:
-    """Of a pod whose node is not used."""
+    """The record of a pod whose node is not used."""
     return replace(record, node="", message=message)

@@ -125,7 +125,7 @@ class TrialCycle(SchedulingCycle):
 
 
 def refused(record: Attempt, status: Status) -> Outcome:
-    """Of a pod that Reserve or Permit refuses on the node that was chosen."""
+    """The outcome where Reserve or Permit refuses the pod on the chosen node."""
     if status.is_rejected:
         message = counts_message(1, {status: 1}, NOT_LOOKED_AT)
         return Outcome(replace(record, node="", message=message), nomination="")
@@ -133,5 +133,5 @@ def refused(record: Attempt, status: Status) -> Outcome:
 
 
 def blank_attempt(pod: PodInfo) -> Attempt:
-    """Of a pod that nothing is known of."""
+    """An empty attempt record."""
     return Attempt(pod.key, pod.spec.scheduler_name)

@@ -99,8 +99,11 @@ def held_with_group(
     held: Iterable[QueuedPod],
     groups: PodGroups,
 ) -> dict[str, Status]:
-    """Of pods that no plugin holds back, by key, those whose group is not in the queue: it has no
-    object, or one of its pods is held back. Upstream: addPodGroupMember, runPreEnqueuePlugins."""
+    """The pods that no plugin holds back, but whose group is not in the queue, by key: the group
+    has no object, or one of its pods is held back.
+
+    Upstream: addPodGroupMember, runPreEnqueuePlugins.
+    """
     holders = {key: each.pod.key for each in held if (key := group_key(each.pod.pod)) is not None}
     with_group: dict[str, Status] = {}
     for pod in pods:
@@ -201,7 +204,7 @@ class Entry:
 
     @classmethod
     def alone(cls, pod: PodInfo) -> Entry:
-        """Of a pod that is in no queue."""
+        """An entry for a pod that is in no queue."""
         return cls(pod, QueuedPod(pod, 0.0, 0))
 
     def is_due(self, now: ClusterVersion) -> bool:

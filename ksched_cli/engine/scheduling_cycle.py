@@ -96,9 +96,9 @@ class RepeatedRejections:
 
 NO_NODES = "no nodes available to schedule pods"
 
-# Of the rows with the best total, in any order, the one to take.
+# Chooses one of the rows with the best total, which come in any order.
 TieBreak = Callable[[Rows], int]
-# Of a generator of random numbers: the form's number, its words, and what it drew ahead.
+# A random number generator's state: the form's number, its words, and what it drew ahead.
 DrawState: TypeAlias = tuple[int, tuple[int, ...], float | None]
 
 

@@ -25,7 +25,7 @@ BODY_TIMEOUT = (
     "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
 )
 
-# Of OpenSSL's X509_V_ERR codes.
+# Go's messages for OpenSSL's X509_V_ERR codes.
 _CERTIFICATE_PROBLEMS = {
     10: "certificate has expired or is not yet valid",
     9: "certificate has expired or is not yet valid",

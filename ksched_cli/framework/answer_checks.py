@@ -67,7 +67,7 @@ def _expect_pair(answer: tuple[Any, ...], method: str) -> None:
 
 
 def _check_names(result: object) -> None:
-    """Of nodes, in a PreFilterResult or PostFilterResult."""
+    """Checks the names of nodes in a PreFilterResult or PostFilterResult."""
     names = getattr(result, "node_names", None)
     if names is not None:
         expect_texts(names, frozenset, "pre_filter's node_names")

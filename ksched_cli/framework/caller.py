@@ -151,7 +151,7 @@ class PluginCaller:
     _read_only: ReadOnlyCalls = field(default_factory=ReadOnlyCalls)
 
     def limit_calls(self, seconds: float) -> None:
-        """Of plugins that are not in-tree. Raises UsageError outside of the main thread."""
+        """Limits the calls of plugins that are not in-tree. Raises UsageError in other threads."""
         self.limit = self._read_only.limit = CallLimit(seconds)
 
     @property
@@ -280,7 +280,7 @@ class PluginCaller:
     def compared_requests(
         self, plugin: ComparesResources, state: CycleState, pod: PodInfo
     ) -> Mapping[str, int] | None:
-        """Of a plugin of ksched itself, see there."""
+        """Calls a plugin of ksched itself, see there."""
         return plugin.compared_requests(state, pod)
 
     def compare_nodes(
@@ -518,7 +518,8 @@ class PluginCaller:
         method: Callable[..., Status],
         *arguments: Any,
     ) -> Status:
-        """Of PreEnqueue, AddPod, RemovePod, Reserve, PreBind, Bind; fails as `pre_filter` does."""
+        """The status of PreEnqueue, AddPod, RemovePod, Reserve, PreBind or Bind; fails as
+        `pre_filter` does."""
         try:
             if plugin.name not in self.foreign:
                 return method(*arguments)

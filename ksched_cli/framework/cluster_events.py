@@ -94,8 +94,8 @@ EventObject: TypeAlias = PodInfo | KubeObject | Plain | None
 QueueingHint: TypeAlias = Callable[[PodInfo, Any, Any], bool]
 Registration: TypeAlias = tuple[ClusterEvent, QueueingHint | None]
 
-# Of extenders, and of plugins that do not say which events they wait for. Upstream leaves the
-# resource slices and volume attachments out: UnrollWildCardResource.
+# The events of extenders, and of plugins that do not say which ones they wait for. Upstream leaves
+# the resource slices and volume attachments out: UnrollWildCardResource.
 BY_DEFAULT: tuple[Registration, ...] = tuple(
     (ClusterEvent(resource, Action.ALL), None)
     for resource in (

@@ -23,7 +23,7 @@ class BackingClasses:
         self._by_resource: dict[str, DeviceClass] = {}
         if not handle.release.enabled("DRAExtendedResource"):
             return
-        # Of several classes that name one resource the newest counts, then the first by name.
+        # Where several classes name one resource, the newest counts, then the first by name.
         classes = sorted(handle.cluster.device_classes.values(), key=lambda c: c.name, reverse=True)
         for device_class in sorted(classes, key=lambda c: c.metadata.creation_timestamp):
             self._by_resource[IMPLICIT_PREFIX + device_class.name] = device_class

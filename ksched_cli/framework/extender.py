@@ -1,4 +1,4 @@
-"""What a plugin may call of an extender, an external process that takes part in preemption.
+"""The part of an extender that a plugin may call in preemption. An extender is another process.
 
 Upstream: pkg/scheduler/framework/extender.go (Extender).
 """

@@ -91,13 +91,13 @@ class ExtensionsRunner:
     def run_add_pod(
         self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
     ) -> Status:
-        """Calls AddPod of the plugins whose Filter takes part: `added` is now on `node`."""
+        """Calls AddPod of the plugins whose Filter runs: `added` is now on `node`."""
         return self._run_extension("addPod", state, pod, added, node)
 
     def run_remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status:
-        """Calls RemovePod of the plugins whose Filter takes part: `removed` has left `node`."""
+        """Calls RemovePod of the plugins whose Filter runs: `removed` has left `node`."""
         return self._run_extension("removePod", state, pod, removed, node)
 
     def _run_extension(
@@ -312,7 +312,7 @@ class FilterRunner(ExtensionsRunner):
     # -- dry runs -------------------------------------------------------------------------------
 
     def is_node_local(self, state: CycleState, pod: PodInfo) -> bool:
-        """Whether every Filter plugin that takes part answers from the node and its pods alone."""
+        """Whether every Filter plugin that runs answers from the node and its pods alone."""
         return all(
             self._caller.is_cacheable(plugin, pod)
             for plugin in self.plugins

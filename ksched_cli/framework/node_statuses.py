@@ -90,7 +90,7 @@ class NodeStatuses(Mapping[str, Status]):
         # What is not in `_ids` yet: mostly nobody asks for more than how many there are.
         self._added: list[AddedVerdicts] = []
         self._rejections = 0
-        # Of all rows, until one of them changes or they are read one by one.
+        # The status of all rows, until one of them changes or they are read one by one.
         self._shared: StatusColumn | None = None
 
     @property

@@ -49,7 +49,7 @@ class FilterOperations(Protocol):
         ...
 
     def is_node_local(self, state: CycleState, pod: PodInfo) -> bool:
-        """Whether every Filter plugin that takes part answers from the node and its pods alone."""
+        """Whether every Filter plugin that runs answers from the node and its pods alone."""
         ...
 
     def compared_requests(self, state: CycleState, pod: PodInfo) -> Mapping[str, int] | None:

@@ -167,7 +167,7 @@ class TrialListing(msgspec.Struct, frozen=True):
 
 
 def _claims(pod: PodInfo) -> Iterator[GroupKey]:
-    """Of its volumes."""
+    """The keys of the pod's claims for volumes."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             yield pod.namespace, volume.persistent_volume_claim.claim_name
@@ -228,7 +228,7 @@ class PodGroups:
         return None if key is None else self.groups.get(key)
 
     def priority_of(self, pod: PodInfo) -> int:
-        """Of the pod as a victim: its group's, where there is one. Upstream: GetPodPriority."""
+        """A victim's priority: its group's, where it has one. Upstream: GetPodPriority."""
         group = self.get(pod)
         return pod.priority if group is None else group.priority
 
@@ -273,7 +273,7 @@ class PodGroups:
         return self._scheduled[key] + len(self._elsewhere[key])
 
     def scheduled_specs(self, key: GroupKey) -> list[PodSpec]:
-        """Of the group's pods that are on a node."""
+        """The specs of the group's pods that are on a node."""
         if not self.scheduled_count(key):
             return []
         specs = [pod.spec for pod in self._elsewhere[key].values()]

@@ -29,7 +29,7 @@ BY_SCHEDULER = "PreemptionByScheduler"
 
 
 class PreemptionTrial:
-    """Tries out, in post_filter, what evictions would come to; nobody is evicted.
+    """Tries evictions out, in post_filter, without evicting anything.
 
     handle: of the plugin; state, pod, filtered: what post_filter was given
     """

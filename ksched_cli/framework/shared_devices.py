@@ -37,7 +37,7 @@ class SharedDevices:
         return device in self._consumed
 
     def consumed(self, device: DeviceID) -> Mapping[str, int]:
-        """Of a device, by the name of the capacity. Do not change it."""
+        """What is consumed of a device, by the name of the capacity. Do not change it."""
         return self._consumed.get(device, _NOTHING)
 
     def add(self, shares: Iterable[DeviceRequestAllocationResult]) -> None:

@@ -126,7 +126,7 @@ class EditableDocument:
         return _inserted(self._text, container, item)
 
     def _flow_rewritten(self, path: Path, node: Node, rest: Path, value: Any) -> str:
-        """Of a flow collection with a value put in it, or (_DELETED) taken out of it."""
+        """A flow collection's text with a value put in it, or (_DELETED) taken out of it."""
         inner = EditableDocument(json.dumps(self.get(path)))
         if value is _DELETED:
             inner.delete(rest)

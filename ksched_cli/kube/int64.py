@@ -22,7 +22,7 @@ def wrap(number: int) -> int:
 
 
 def divide(amount: A, by: A | int) -> A:
-    """Of numbers, or of columns element by element."""
+    """Divides numbers, or columns element by element, as Go does."""
     quotient, rest = divmod(amount, by)
     result: A = quotient + ((rest != 0) & ((amount < 0) != (by < 0)))
     return result

@@ -1,4 +1,4 @@
-"""Questions about several Runs: which sides differ, and how, and what many of them come to."""
+"""Questions about several Runs: which sides differ and how, and summaries of many."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The changes of a watched cluster as events of a timeline: objects that come, change and go, and
 what the scheduler decided about pods.
 
-Of an object nothing but digests and a few fields stay in memory.
+Only digests and a few fields of each object stay in memory.
 """
 
 from __future__ import annotations
@@ -176,8 +176,8 @@ def _status(obj: Plain) -> Plain:
 
 
 def _digest(obj: Plain) -> bytes:
-    """Of all but the revision, which changes with what nobody reads, and the finalizer that
-    kube-scheduler gives claims before it allocates them."""
+    """The digest of all but the revision, which changes with what nobody reads, and the finalizer
+    that kube-scheduler gives claims before it allocates them."""
     ignored = ("resourceVersion", "finalizers") if obj["kind"] == _CLAIM else ("resourceVersion",)
     metadata = {k: v for k, v in obj["metadata"].items() if k not in ignored}
     return blake2b(msgspec.json.encode({**obj, "metadata": metadata}), digest_size=8).digest()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kubernetes.client.configuration import Configuration
     from urllib3 import BaseHTTPResponse, Timeout
 
-# Of an API server that answers, the first byte of a page of objects comes within seconds.
+# An API server that answers sends the first byte of a page of objects within seconds.
 _CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
 # How often a request is sent again after an answer that may pass (429, 5xx) or a connection that

@@ -139,7 +139,7 @@ class _Collecting(logging.Handler):
 
 @contextmanager
 def _logged_errors() -> Iterator[list[str]]:
-    """The library logs what is wrong with a plugin for credentials, and goes on without them."""
+    """The library logs what is wrong with a plugin for credentials, and continues without them."""
     handler = _Collecting()
     root = logging.getLogger()
     root.addHandler(handler)

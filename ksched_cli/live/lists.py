@@ -16,7 +16,7 @@ from ksched_cli.live.resources import Resource
 
 # What kubectl asks for at once.
 PAGE = 500
-# Of a list whose continue token has expired: so many times in pages, then once in a whole.
+# Tries in pages where a list's continue token expires, before one try for the whole list.
 _PAGED_TRIES = 2
 GONE = 410
 

@@ -154,8 +154,8 @@ class Recorder:
     # -- parts ------------------------------------------------------------------------------------
 
     def _begin_part(self) -> list[ObjectList]:
-        """Of all objects as they are now. What has changed in between is the end of the part
-        before. Returns the lists."""
+        """Begins a part with all objects as they are now, and returns the lists. What has changed
+        in between ends the part before."""
         reader = ClusterReader(self.server, namespace=self.namespace)
         lists = list(reader.lists())
         at = time.time()
@@ -335,5 +335,5 @@ _versioned = msgspec.json.Decoder(_Versioned)
 
 
 def _number(version: str) -> int:
-    """Of a revision; 0 where it is no number."""
+    """A revision's number; 0 where it is no number."""
     return parse_int64(version) or 0

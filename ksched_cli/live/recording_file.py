@@ -24,7 +24,7 @@ _LINES = (".jsonl", ".ndjson")
 
 
 def state_path(path: str) -> str:
-    """Of the state that a part begins with. Raises UsageError for a name that cannot be."""
+    """The path of the state that a part begins with. Raises UsageError for a wrong name."""
     stem, _, packed = _split(path)
     return f"{stem}.state.json{packed}"
 

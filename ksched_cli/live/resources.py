@@ -32,7 +32,7 @@ class Resource(Struct, frozen=True):
     namespaced: bool
 
     def path(self, namespace: str = "") -> str:
-        """Of the list, of all namespaces or of one."""
+        """The list's path, for all namespaces or for one."""
         base = "/apis" if "/" in self.api_version else "/api"
         scope = f"/namespaces/{namespace}" if namespace else ""
         return f"{base}/{self.api_version}{scope}/{self.plural}"

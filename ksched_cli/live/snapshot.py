@@ -26,7 +26,7 @@ from ksched_cli.live.resources import ABSENT, FORBIDDEN, Resource, discover, kin
 REQUIRED = ("Node", "Pod")
 
 EVENT = "Event"
-# Of the events that schedulers write of pods; others may say anything.
+# The reasons of events that schedulers write about pods; others may say anything.
 SCHEDULER_REASONS = frozenset(("Scheduled", "Preempted", "FailedScheduling"))
 
 

@@ -1,4 +1,4 @@
-"""Answers of `compare --seeds` and `replay --seeds`: what the sides come to over several draws, and
+"""Answers of `compare --seeds` and `replay --seeds`: figures of the sides over several draws, and
 whether they differ by more than the noise."""
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def _points(node: NodeExplanation, plugin: str) -> int | str:
 
 
 def short_name(plugin: str) -> str:
-    """Of an extender's URL the end of its path, or the host."""
+    """The plugin's short name; for an extender's URL, the end of its path, or the host."""
     name = plugin.rstrip("/").rpartition("/")[2] if "://" in plugin else plugin
     return SHORT_NAMES.get(name, name[:LONGEST_NAME])
 

@@ -19,7 +19,7 @@ def range_text(counts: NodeRange | GroupResult) -> str:
 
 
 def hours_text(time: int) -> str:
-    """Of microseconds: 1,234.5, 57 or 0.042."""
+    """Microseconds in hours: 1,234.5, 57 or 0.042."""
     hours = time / HOUR
     return f"{hours:.2g}" if 0 < hours < 1 else f"{hours:,.1f}".removesuffix(".0")
 

@@ -23,7 +23,7 @@ from ksched_cli.report.table import (
 
 SHOWN_GROUPS = 6
 SHOWN_BRIEF_GROUPS = 10
-# Of all groups together, and of one.
+# Reasons shown for all groups together, and for one.
 SHOWN_REASONS = 8
 SHOWN_REASONS_OF_GROUP = 4
 

@@ -133,7 +133,7 @@ def _candidate_rows(
     limit: Limit,
     why: Callable[[NodeRejection], str],
 ) -> list[tuple[object, ...]]:
-    """Of each, a row for each victim, and one for the pods that may stay."""
+    """For each candidate, a row per victim, and one for the pods that may stay."""
     return [
         row
         for candidate in candidates

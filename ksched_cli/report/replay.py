@@ -145,7 +145,7 @@ def table(replay: Replay, limit: Limit) -> str:
 
 
 def duration(time: int) -> str:
-    """Of microseconds, in the two largest units: 2d 3h, 4m 5s, 1.5s."""
+    """Microseconds as text in the two largest units: 2d 3h, 4m 5s, 1.5s."""
     whole = time // SECOND
     for size, unit, smaller, part in (
         (_DAY, "d", _HOUR, "h"),

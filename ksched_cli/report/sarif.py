@@ -87,7 +87,7 @@ def _location(text: ReviewedText, finding: Finding) -> dict[str, Any]:
 
 
 def _uri(path: str) -> str:
-    """Of a file: relative where the path is."""
+    """A file's URI: relative where the path is."""
     if Path(path).is_absolute():
         return Path(path).as_uri()
     return quote(Path(path).as_posix())

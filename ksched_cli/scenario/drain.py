@@ -188,7 +188,7 @@ class Evictions:
         return ""
 
     def outlook(self, pod: Pod) -> tuple[str, str]:
-        """Of a pod whose eviction is refused: how long, and by which budgets."""
+        """How long, and by which budgets, the pod's eviction is refused."""
         keys = [key for key, matches in self._matchers.items() if matches(pod)]
         names = ", ".join(self.budgets[key].key for key in keys)
         if len(keys) > 1:
@@ -215,7 +215,7 @@ class Evictions:
 
 
 def with_budgets(after: ClusterState, before: ClusterState, evictions: Evictions) -> ClusterState:
-    """Of each budget the lower of what evictions left of it and what its healthy pods leave."""
+    """Gives each budget the lower of what evictions left of it and what its healthy pods leave."""
     budgets = dict(after.pod_disruption_budgets)
     for key, evicted in evictions.budgets.items():
         if evicted is before.pod_disruption_budgets[key]:

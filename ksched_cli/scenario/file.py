@@ -142,7 +142,7 @@ def read_changes(
 
 
 def read_change(entry: Any, namespace: str, folder: Path, source: str) -> Change:
-    """Of a line, or of {apply: OBJECT}, or of a list there. source: name of the file.
+    """Reads a line, or {apply: OBJECT}, or a list of these. source: name of the file.
 
     Raises ChangeError.
     """

@@ -16,7 +16,7 @@ from ksched_cli.cluster.objects import Workload
 
 Manifest = dict[str, Any]
 
-# Of upstream's rand.SafeEncodeString: no vowels, so that no bad words come about.
+# The alphabet of upstream's rand.SafeEncodeString: no vowels, so that no bad words arise.
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 

@@ -50,7 +50,7 @@ class NodeChoice:
 
     @classmethod
     def read(cls, arguments: Arguments, names: Sequence[str]) -> NodeChoice:
-        """Of names, -l SELECTOR or --all. Raises ChangeError."""
+        """Reads names, -l SELECTOR or --all. Raises ChangeError."""
         selector = arguments.flags.get("--selector", "")
         if names and selector:
             raise arguments.error("takes names of nodes or -l SELECTOR, not both")

@@ -71,7 +71,7 @@ def removal_order(state: ClusterState, workload: Workload) -> list[Pod]:
     if workload.kind == "StatefulSet":
         return sorted(workload.pods, key=lambda pod: -_ordinal(pod))
     neighbours = Counter(pod.node_name for pod in workload.pods)
-    # Of pods that the ranking takes as equal the last in the state goes first, as the newest.
+    # Among pods that the ranking takes as equal, the last in the state goes first, as newest.
     pods = select_by_id(state.pods, {id(pod) for pod in workload.pods})
     candidates = [_candidate(pod, neighbours) for pod in reversed(pods)]
     ages = _Ages(time_of(state))

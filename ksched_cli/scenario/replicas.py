@@ -24,7 +24,7 @@ _MAX_LISTED = 3
 
 
 def workload_target(text: str, namespace: str) -> Target | None:
-    """Of KIND/NAME, with KIND a workload's; else None. namespace: "" to look everywhere."""
+    """The target KIND/NAME, where KIND is a workload's; else None. namespace: "" for any."""
     word, slash, name = text.partition("/")
     kind = kind_of(word) if slash and name else None
     if kind is None or kind.name not in WORKLOADS:

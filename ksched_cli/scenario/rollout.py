@@ -112,7 +112,7 @@ class SetResources(Change):
 
 
 def _amounts(arguments: Arguments, flag: str) -> tuple[tuple[str, str], ...]:
-    """Of "cpu=200m,memory=512Mi". Raises ChangeError."""
+    """Reads "cpu=200m,memory=512Mi". Raises ChangeError."""
     text = arguments.flags.get(flag, "")
     pairs = [part.partition("=") for part in text.split(",") if part]
     for name, _, amount in pairs:

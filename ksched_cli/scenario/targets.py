@@ -68,8 +68,8 @@ class Workload:
 
 
 def read_targets(arguments: Arguments, kinds: Iterable[str]) -> tuple[Target, ...]:
-    """Of "KIND/NAME...", "KIND NAME..." or "KIND -l SELECTOR". kinds: that the change takes. Raises
-    ChangeError."""
+    """Reads "KIND/NAME...", "KIND NAME..." or "KIND -l SELECTOR". kinds: that the change takes.
+    Raises ChangeError."""
     names = arguments.names
     selector = arguments.flags.get("--selector")
     if selector is not None or arguments.has("--all"):
@@ -102,7 +102,7 @@ def _unexpected(arguments: Arguments, written: str, kinds: Iterable[str]) -> Cha
 
 
 def _selected(arguments: Arguments, selector: str, kinds: Iterable[str]) -> tuple[Target, ...]:
-    """Of "KIND,KIND -l SELECTOR" and "KIND --all"."""
+    """Reads "KIND,KIND -l SELECTOR" and "KIND --all"."""
     if len(arguments.names) != 1 or "/" in arguments.names[0]:
         raise arguments.error("expected KIND -l SELECTOR, as deployments -l app=web")
     read_selector(arguments.text, selector)

@@ -199,7 +199,7 @@ class Timeline:
     _path: str = "-"
     _text: str = ""
     _share: float = 0.0
-    # Of lines, while they are read: the file as it is, gzipped or not.
+    # The file as it is, gzipped or not, while its lines are read.
     _file: IO[bytes] | None = None
     _templates: dict[str, _Template] = field(default_factory=dict)
     # Pods of equal specs share one: plugins' answers are cached by it.

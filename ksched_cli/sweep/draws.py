@@ -13,7 +13,7 @@ from ksched_cli.run.open import Opener
 from ksched_cli.sweep.outcome import Failed, Performer, Task
 from ksched_cli.sweep.preparation import Shared
 
-# Of a side, its figures draw by draw.
+# A side's figures, draw by draw.
 Figures = Sequence[Mapping[str, float]]
 
 

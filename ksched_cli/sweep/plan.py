@@ -20,10 +20,10 @@ from ksched_cli.run.run import Run
 Parameters = dict[str, Any]
 # In a document: keys, and indexes of lists.
 Place = tuple[str | int, ...]
-# Of each axis, which of its values a run has.
+# The index of a run's value on each axis.
 Indexes = tuple[int, ...]
 
-# Of a sweep: their ids are all in memory.
+# The most runs of a sweep: their ids are all in memory.
 RUNS_MAX = 1_000_000
 STATES, TIMELINES, CHANGES, SEEDS = "states", "timelines", "changes", "seeds"
 PLUGINS, PATCHES, VERSIONS = "plugins", "patches", "kubernetesVersions"

@@ -1,4 +1,4 @@
-"""What the rows of a sweep come to: per variant the spread of each metric, and how it differs from
+"""A summary of a sweep's rows: per variant the spread of each metric, and how it differs from
 the baseline where both were run on the same state with the same seed."""
 
 from __future__ import annotations

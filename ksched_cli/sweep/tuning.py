@@ -64,7 +64,7 @@ class Problem:
 
     @property
     def identity(self) -> str:
-        """A digest of all that decides what a trial comes to."""
+        """A digest of all that decides a trial's result."""
         objectives = [[item.metric, item.goal] for item in self.file.objectives]
         space = [[item.name, item.path, item.values, item.low, item.high, item.is_log]
                  for item in self.file.dimensions]  # fmt: skip

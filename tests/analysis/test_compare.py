@@ -159,7 +159,7 @@ def test_a_gate_is_the_cause_of_a_gated_pod() -> None:
 
 
 def test_a_node_that_one_side_did_not_look_at_is_said_not_to_have_been() -> None:
-    """Of 120 nodes 100 are enough; the first pod of the second side moves where the search
+    """100 of 120 nodes are enough; the first pod of the second side moves where the search
     starts."""
     nodes = [node(f"n{number:03}", cpu=2) for number in range(119)]
     best = node("n119", cpu=16)

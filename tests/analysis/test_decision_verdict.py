@@ -6,7 +6,7 @@ from ksched_cli.testing import cluster, node, pod, simulation
 
 
 def evaluation(*objects: dict[str, object]) -> Evaluation:
-    """Of the pod that is pending."""
+    """The verdict on the pending pod."""
     run = simulation(cluster(*objects))
     (pending,) = run.pending()
     return run.pipeline.evaluate(run.frameworks["default-scheduler"], pending, Mode.RANKED)

@@ -30,7 +30,7 @@ def fixer(
 
 
 def remedies(*objects: Manifest, name: str = "default/p", **options: Any) -> Remedies:
-    """Of the pod p, each made again: the pod has the node that the remedy says."""
+    """The remedies of the pod p, each run again: the pod has the node that the remedy says."""
     search = Search(**options) if options else None
     search_of = fixer(*objects, search=search)
     answer = fix(search_of, name, frozenset({name}))

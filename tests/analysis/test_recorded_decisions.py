@@ -264,7 +264,7 @@ def images(*sizes: int) -> list[Any]:
 
 @pytest.mark.parametrize("churns", [False, True])
 def test_images_counted_before_nodes_came_may_decide(churns: bool, folder: Path) -> None:
-    """The image is on b. Of two nodes one has it; kube-scheduler may still count one of one."""
+    """The image is on b. One of two nodes has it; kube-scheduler may still count one of one."""
     web = pod("p", cpu=1)
     web["spec"]["containers"][0]["image"] = "web:1"
     nodes = images(0, 100)

@@ -211,7 +211,7 @@ def test_a_peak_of_a_minute_in_a_week_is_the_maximum(tmp_path: Path) -> None:
     # Three pods wait 60 s: 180 / 3,600 hours, and on average 180 / 604,800 pods.
     assert figures.pending_hours == 0.05
     assert over_time.pending.mean == pytest.approx(180 / WEEK, abs=1e-6)
-    # Of twelve pods, nine wait 0 s and three 60 s.
+    # Nine of twelve pods wait 0 s and three wait 60 s.
     assert figures.wait == Durations(mean=15, p50=0, p90=60, p95=60, p99=60, max=60)
     assert (figures.node_hours, figures.used_node_hours) == (168, 168)
 

@@ -10,7 +10,7 @@ from tests.clusters import HOST
 
 
 def crowd(*pods: dict[str, Any]) -> ClusterState:
-    """Of 200 nodes, 100 are looked at, from n000 on at first; n150 is the best of all."""
+    """100 of 200 nodes are looked at, from n000 on at first; n150 is the best of all."""
     nodes = [node(f"n{i:03}", cpu=4, labels={HOST: f"n{i:03}"}) for i in range(200)]
     nodes[150] = node("n150", cpu=64)
     nodes[20] = node("n020", cpu=8)

@@ -168,7 +168,7 @@ def test_what_cannot_be_asked_is_bad_usage(
 
 
 def _workload(kind: str, **spec: Any) -> dict[str, Any]:
-    """Of pods that ask for a CPU."""
+    """Pods that ask for a CPU."""
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
     labels = {"app": "web"}
     return {

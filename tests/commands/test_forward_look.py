@@ -1,9 +1,9 @@
 """`ksched replay --from-now`: when pending pods start, worked out by hand.
 
 A node of one core. It is 01:00:00. `runs-0` of the Job `long` has run for 100 s on it; pods of the
-Job before ran for 300 s, so that it ends at 200 s from now. Of the pending ones `next-0`, another
-one of `long`, is older: it starts then and runs for 300 s. `last-0`, of another Job, starts at
-500 s.
+Job before ran for 300 s, so that it ends at 200 s from now. Among the pending ones `next-0`,
+another one of `long`, is older: it starts then and runs for 300 s. `last-0`, of another Job,
+starts at 500 s.
 """
 
 from __future__ import annotations

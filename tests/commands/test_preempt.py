@@ -68,7 +68,7 @@ def test_a_pod_that_no_eviction_helps(preempt: Answer, write_state: WriteState) 
 
 
 def test_the_limit_on_candidates_can_be_lifted(preempt: Answer, write_state: WriteState) -> None:
-    # A hundred candidates are enough, unless told otherwise.
+    # A hundred candidates are enough by default.
     names = [f"n{i:03d}" for i in range(101)]
     state = write_state(
         *(node(name, cpu=1) for name in names),

@@ -376,7 +376,7 @@ def test_several_draws_have_means_with_intervals(
     wait = result["summary"]["wait"]
     assert wait["max"]["mean"] == pytest.approx(sum(waits) / 10)
     assert wait["mean"]["mean"] == pytest.approx(sum(waits) / 20)
-    # Of k times 99 and 10 - k times 0 the variance is 99² k (10 - k) / 90; t(9) is 2.262.
+    # The variance of k times 99 and 10 - k times 0 is 99² k (10 - k) / 90; t(9) is 2.262.
     went = waits.count(99)
     half = 2.262 * (99**2 * went * (10 - went) / 90) ** 0.5 / 10**0.5
     assert wait["max"]["high"] == pytest.approx(sum(waits) / 10 + half, abs=1e-3)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A scheduler extender whose answers depend only on names and labels.
 
-    python extender.py [PORT]          (18700 unless told)
+    python extender.py [PORT]          (default 18700)
 
 The first path part picks how it behaves, the second is the verb:
 

@@ -35,7 +35,7 @@ def last(*objects: Manifest, config: Any = None, gates: str = "") -> tuple[Attem
 
 
 def outcomes(*objects: Manifest, config: Any = None, gates: str = "") -> tuple[str, str]:
-    """Of the last attempts: the node, the error, or the first sentence of the message."""
+    """The last attempts: the node, the error, or the first sentence of the message."""
     return tuple(  # type: ignore[return-value]  # two attempts are two texts
         attempt.node
         or attempt.error.removeprefix(FILTER)

@@ -38,7 +38,7 @@ def run(*objects: dict[str, Any], gates: str = GATES, nodes: int = 2) -> RunReco
 
 
 def messages(record: RunRecord) -> dict[str, str]:
-    """Of the first attempt of each pod."""
+    """The first attempt of each pod."""
     by_pod: dict[str, str] = {}
     for attempt in record.attempts:
         by_pod.setdefault(attempt.pod.partition("/")[2], attempt.error or attempt.message)
@@ -125,7 +125,7 @@ def test_a_group_makes_room_for_all_its_pods_at_once() -> None:
 
 
 def test_pods_of_a_group_that_is_disrupted_as_one_are_one_victim() -> None:
-    """Of a single pod that preempts, too; their priority is the group's."""
+    """The same for a single pod that preempts; their priority is the group's."""
     running = [member(f"b{i}", node=f"n{i}", priority=1) for i in range(2)]
     whole: Any = {"disruptionMode": {"all": {}}, "priority": 1}
     record = run(*running, group(1, **whole), pod("x", cpu="2", priority=5))

@@ -1,4 +1,4 @@
-"""AddPod and RemovePod of the plugins whose Filter takes part."""
+"""AddPod and RemovePod of the plugins whose Filter runs."""
 
 import pytest
 

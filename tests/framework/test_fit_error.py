@@ -17,7 +17,7 @@ SMALL = Status.unresolvable("small", "slow")
 
 @pytest.fixture
 def statuses() -> NodeStatuses:
-    """Of five nodes: a small and slow, c and e busy."""
+    """Five nodes: a small and slow, c and e busy."""
     node_statuses = NodeStatuses(Snapshot(cluster(*(node(name) for name in "abcde")).nodes))
     ids = np.array([2, 1, 1], dtype=np.int32)
     node_statuses.add(np.array([0, 2, 4], dtype=np.intp), ids, [SUCCESS, BUSY, SMALL])

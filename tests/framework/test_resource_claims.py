@@ -71,7 +71,7 @@ def test_what_became_of_unchanged_claims_is_carried_over() -> None:
 
 
 def test_a_store_is_given_back_what_became_of_its_claims() -> None:
-    """Of two claims that had one device one was freed, and the device with it."""
+    """One of two claims with one device was freed, and the device with it."""
     claims: dict[str, Any] = {"first": ALLOCATED, "second": ALLOCATED, "third": "gpu"}
     run = simulation(state_of({"claims": claims, "pods": {"p": list(claims)}}))
     handle = run.frameworks["default-scheduler"].handle

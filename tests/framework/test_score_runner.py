@@ -150,7 +150,7 @@ def test_default_normalize_score_keeps_the_order_and_ends_at_100(
 
 
 def sums_by_app(run: Simulation) -> dict[str, RowSums]:
-    """Of the pods' labels `app`, after the run."""
+    """The pods' labels `app`, after the run."""
     cache = run.frameworks["default-scheduler"].answer_cache
     entries = {info.labels["app"]: cache.entry_for(info) for info in run.pending()}
     return {app: present(present(present(entry).score).row_sums) for app, entry in entries.items()}

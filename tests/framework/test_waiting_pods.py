@@ -218,7 +218,7 @@ def test_pods_that_are_activated_are_tried_again() -> None:
                 return WAIT, 5.0
             return SUCCESS, 0
 
-    # Of pods that look the same, PreFilter may be asked more than once.
+    # For pods that look the same, PreFilter may be asked more than once.
     state = cluster(node("n"), pod("a", cpu=1), pod("b"))
     record = simulate(state, plugins=[Stubborn])
     assert tries == ["a", "b", "a"]

@@ -94,7 +94,7 @@ def _repeat_key(value: Any, rng: random.Random) -> str:
     return str(path[-1])
 
 
-# Why the two may differ: docs/security.md says more. Of several, the first counts.
+# Why the two may differ: docs/security.md says more. The first of several counts.
 REASONS: tuple[tuple[str, Callable[[str, Decoded, Decoded], bool]], ...] = (
     ("an unknown version", lambda text, api, mine: _is_of_unknown_version(api)),
     ("no apiVersion", lambda text, api, mine: "'apiVersion' is missing" in api.message),
@@ -133,7 +133,7 @@ def _is_unread(text: str, message: str) -> bool:
 
 
 def _fields(kind: Any) -> tuple[msgspec.structs.FieldInfo, ...]:
-    """Of a record, or of the records in a list, a map or a choice."""
+    """The record type, or that of the records in a list, a map or a choice."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return msgspec.structs.fields(kind)
     return tuple(field for part in get_args(kind) for field in _fields(part))

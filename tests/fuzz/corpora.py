@@ -20,7 +20,7 @@ CONFIGS = HERE.parent / "conformance" / "configs"
 MIGRATIONS = HERE.parent / "config" / "migration" / "cases.yaml"
 EXAMPLES = HERE.parent.parent / "examples"
 SIZE_MAX = 60_000  # bytes of a corpus file: larger ones are slow and show nothing more
-# Of random cases, those that have a state; extenders need a server.
+# Random cases that have a state; extenders need a server.
 RANDOM_FAMILIES = tuple(
     name for name in FAMILIES if name not in ("configs", "gates", *WITH_EXTENDERS)
 )
@@ -138,7 +138,7 @@ def expectations_corpus() -> list[tuple[Path, Any]]:
 
 @cache
 def old_configurations() -> list[Any]:
-    """Of kube-schedulers that are not supported any more."""
+    """Texts of kube-schedulers that are not supported any more."""
     cases = yaml.load(MIGRATIONS.read_text(), Loader=yaml.CSafeLoader)
     return [yaml.load(case["old"], Loader=yaml.CSafeLoader) for case in cases.values()]
 

@@ -46,7 +46,7 @@ def of_bytes(variants: Iterable[tuple[str, bytes]]) -> Variants:
 
 
 def of_documents(corpus: Callable[[], Iterable[Sequence[Any]]]) -> Callable[[], Variants]:
-    """Of files, each some documents; a place that an earlier file has is left out."""
+    """Some documents of each file, without places that an earlier file has."""
 
     def variants() -> Variants:
         seen: set[Any] = set()

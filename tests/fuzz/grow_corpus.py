@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Of texts that libFuzzer found, keeps the fewest that reach all lines that any of them reaches.
+"""Keeps the fewest texts that libFuzzer found which reach all lines that any of them reaches.
 
     coverage_guided.py FUNCTION FOLDER -max_total_time=600
     grow_corpus.py FUNCTION FOLDER

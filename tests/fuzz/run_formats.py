@@ -142,7 +142,7 @@ def study_command(file: str, folder: Path) -> Arguments:
 
 @cache
 def study() -> bytes:
-    """Of a search that is done."""
+    """A search that is done."""
     with tempfile.TemporaryDirectory() as folder, runs_here():
         _beside_sweeps(Path(folder))
         path = Path(folder) / "study"

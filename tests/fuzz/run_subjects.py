@@ -81,7 +81,7 @@ def rows_corpus() -> list[Any]:
 
 
 def rows(rng: random.Random, folder: Path) -> Input:
-    """The rows of a sweep that was interrupted, which the same command goes on with."""
+    """The rows of a sweep that was interrupted, which the same command resumes."""
     written_rows = rng.sample(rows_corpus(), rng.randint(1, len(rows_corpus())))
     changed = mutated(written_rows, rng, [rows_corpus()])
     lines = map(json.dumps, changed if isinstance(changed, list) else [changed])

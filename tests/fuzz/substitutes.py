@@ -43,7 +43,7 @@ class Variant:
 
 
 def json_variants(documents: Sequence[Any], seen: set[Any]) -> Iterator[Variant]:
-    """Of documents of JSON, a line each, with every value of VALUES in every place; and with every
+    """JSON documents, one per line, with every value of VALUES in every place, and with every
     key and item left out, doubled, renamed, and the value a list of itself.
 
     seen: places of which there have been variants: kinds of documents with their paths, any item
@@ -111,7 +111,7 @@ def _compact(value: Any) -> str:
 
 
 def token_variants(lines: Sequence[str], substitutes: Sequence[str] = TOKENS) -> Iterator[Variant]:
-    """Of lines, each with every substitute in the place of each of its own, and with each left
+    """Lines, each with every substitute in the place of each of its own, and with each left
     out or doubled."""
     for line in lines:
         tokens = line.split(" ")
@@ -125,7 +125,7 @@ def token_variants(lines: Sequence[str], substitutes: Sequence[str] = TOKENS) ->
 
 
 def cell_variants(rows: Sequence[Sequence[str]]) -> Iterator[Variant]:
-    """Of CSV."""
+    """Substitutes for CSV."""
     for row, cells in enumerate(rows):
         for column, _ in enumerate(cells):
             for cell in CELLS:

@@ -78,7 +78,7 @@ CHECKPOINTED = ("replay", DAY, "--state", str(REPLAY / "cluster.yaml"), *JSON)
 
 @cache
 def checkpoint() -> bytes:
-    """Of examples/replay/day.yaml, in the middle."""
+    """Events in the middle of examples/replay/day.yaml."""
     written: list[bytes] = []
 
     def after_instant(self: Checkpoints, run: Replay) -> None:

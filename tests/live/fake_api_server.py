@@ -59,7 +59,7 @@ SERVED: dict[str, dict[str, tuple[str, bool]]] = {
 # A status in place of an answer, or what becomes of the answer: CLOSED without a byte, CUT in its
 # middle, HALF of its JSON (as if whole), or it HANGS until the server ends. None: nothing is wrong.
 CLOSED, CUT, HALF, HANGS = "closed", "cut", "half", "hangs"
-# Of a watch: the API server has forgotten the revision.
+# A watch's answer: the API server has forgotten the revision.
 EXPIRED = "expired"
 Outage = int | str | None
 

@@ -92,7 +92,7 @@ def write_module_file(minor: str, version: str, previous: str) -> Path:
 
 
 def gate_changes(minor: str, previous: str) -> list[str]:
-    """Of the scheduler's gates: what came, went or changed."""
+    """The scheduler's gates: what came, went or changed."""
     before, after = (
         {
             name: gate

@@ -1,6 +1,6 @@
 """The oracles, one per Kubernetes minor: building them, and asking them case after case.
 
-python oracle.py [MINOR …]    builds them (1.34 unless told), or says why not (exit status 2)
+python oracle.py [MINOR …]    builds them (default 1.34), or says why not (exit status 2)
 """
 
 import json

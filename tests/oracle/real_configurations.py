@@ -4,7 +4,7 @@
     real_configurations.py FOLDER [--kubernetes-version MINOR] [--list FILE]
 
 Every configuration below FOLDER, those in ConfigMaps and values included, gets a verdict of both,
-and where both take it, the plugins, weights and args that it comes to; what old versions come to in
+and where both take it, the plugins, weights and args that it means; what old versions mean in
 v1 (ksched config migrate) is judged by both too. Exit status 0 when nothing differs, 1 otherwise, 2
 when there is no oracle.
 
@@ -46,7 +46,7 @@ def fetch(table: Path, folder: Path) -> None:
 
 
 def texts(folder: Path, minor: str) -> Iterator[tuple[str, str]]:
-    """Name and text of every configuration, and of what each comes to in v1."""
+    """Name and text of every configuration, and of what each means in v1."""
     registry = registry_of(release_of(minor))
     for source in find_configurations([str(folder)]).texts:
         name = source.name.removeprefix(f"{folder}/")

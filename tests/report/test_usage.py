@@ -13,7 +13,7 @@ DEVICE = "example.com/gpu"
 
 
 def usage(name: str, cpu: int, pods: int, gpus: int | None = None) -> NodeUsage:
-    """Of a node with four cores, 8 GiB and room for ten pods."""
+    """The usage of a node with four cores, 8 GiB and room for ten pods."""
     allocatable = {"cpu": 4000, "memory": 8 * GIB, "pods": 10}
     requested = {"cpu": cpu, "memory": cpu * GIB // 1000}
     if gpus is not None:

@@ -36,7 +36,7 @@ def write_state(path: Path, *objects: dict[str, Any]) -> Path:
 
 
 def write_sweep(folder: Path, kind: str = "Sweep", **fields: Any) -> Path:
-    """A file in the folder, beside the state that it names unless told otherwise."""
+    """A file in the folder, beside the state that it names by default."""
     if "states" not in fields:
         write_state(folder / "cluster.json")
         fields["states"] = ["cluster.json"]
@@ -65,7 +65,7 @@ class Sweep:
         return [Task(self.shared.id_of(run), run, number) for number, run in runs]
 
     def outcomes(self) -> list[Outcome]:
-        """Of all runs, made in this process."""
+        """The rows of all runs, made in this process."""
         performer = Performer(self.shared)
         return [performer.perform(task) for task in self.tasks()]
 

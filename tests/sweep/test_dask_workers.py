@@ -183,7 +183,7 @@ def test_a_cluster_that_does_not_answer_is_named(
 
 
 class GoneFuture:
-    """Of a batch whose worker is gone for good."""
+    """A batch whose worker is gone for good."""
 
     status = "error"
 

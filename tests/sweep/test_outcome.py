@@ -48,7 +48,7 @@ def ended(outcome: Outcome) -> Ended:
 
 
 def outcome_of(folder: Path, **fields: Any) -> Ended:
-    """Of the only run."""
+    """The only run's outcome."""
     (outcome,) = sweep(folder, **fields).outcomes()
     return ended(outcome)
 

@@ -21,7 +21,7 @@ def plan(folder: Path, base: Run = BASE, **fields: Any) -> Plan:
 
 
 def names(folder: Path, base: Run = BASE, **fields: Any) -> list[str]:
-    """Of the variant of each run, in order of the runs."""
+    """Each run's variant, in the order of the runs."""
     sweep = plan(folder, base, **fields)
     return [sweep.variant(indexes) for indexes in sweep.indexes()]
 

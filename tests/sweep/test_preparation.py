@@ -114,7 +114,7 @@ def test_a_metric_that_is_not_there_is_an_error_too(folder: Path) -> None:
 
 
 def test_axes_side_by_side_are_checked_as_they_are_run(folder: Path) -> None:
-    """Of all combinations two would fail."""
+    """Two of all combinations would fail."""
     write_state(folder / "one.json", node("x"))
     write_state(folder / "two.json", node("y"))
     read = sweep(folder, states=["one.json", "two.json"], changes=["cordon x", "cordon y"],

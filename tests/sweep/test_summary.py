@@ -1,4 +1,4 @@
-"""What the rows come to."""
+"""Summaries of rows."""
 
 from typing import Any
 

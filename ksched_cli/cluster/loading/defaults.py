@@ -213,7 +213,7 @@ class PriorityAdmission:
     def __init__(self, classes: Mapping[str, PriorityClass]) -> None:
         self._classes = classes
         defaults = [entry for entry in classes.values() if entry.global_default]
-        # Of several, which the API server does not allow, the one with the lowest value.
+        # The API server allows only one; among several, the one with the lowest value.
         self._default = min(defaults, key=lambda entry: entry.value, default=None)
         self._admitted: dict[PodSpec, PodSpec] = {}
 

@@ -37,7 +37,7 @@ _RESOURCE_PREFIX = re.compile(r"attachable-volumes-csi-|deviceclass\.resource\.k
 class Renamer:
     """Renames texts by their sort.
 
-    Of a first pass over all objects it only learns: texts come back as they are until
+    In a first pass over all objects it only learns: texts come back as they are until
     `learned` is called.
     """
 
@@ -105,8 +105,8 @@ class Renamer:
         return text if text in NAMESPACES else self.name(text)
 
     def key(self, text: str) -> str:
-        """Of labels, annotations, taints, topology, gates. Below Kubernetes's own domains the
-        domain stays."""
+        """Renames a key of labels, annotations, taints, topology or gates. Kubernetes's own
+        domains stay."""
         if text in KEYS or text == NAME_FIELD:
             return text
         domain, slash, rest = text.partition("/")
@@ -115,7 +115,7 @@ class Renamer:
         return self.name(text)
 
     def value(self, key: str, text: str) -> str:
-        """Of a label, an annotation or a taint with a key."""
+        """Renames the value of a label, an annotation or a taint with this key."""
         if key == NAMESPACE_NAME_KEY:
             return self.namespace(text)
         if key in KEYS_OF_PUBLIC_VALUES:

@@ -57,8 +57,8 @@ class Domains:
         return np.zeros(len(self.values) + 1, dtype=np.int32)
 
     def look_up(self, table: NDArray[T], rows: Rows | None) -> NDArray[T]:
-        """Of a table with an entry per domain and one for none, those of some rows; None: of all.
-        Do not write to it."""
+        """The rows' entries in a table with an entry per domain and one for none. rows: None for
+        all. Do not write to it."""
         if self.by_row:
             return table[:-1] if rows is None else table[rows]
         return table[self.codes if rows is None else self.codes[rows]]

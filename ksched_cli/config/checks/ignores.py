@@ -17,7 +17,7 @@ from ksched_cli.kube.near_names import did_you_mean
 _COMMENT = re.compile(
     r"(?:^|(?<=\s))#[ \t]*ksched:[ \t]*ignore\b(?:\[(?P<rules>[^\]\n]*)\])?", re.M
 )
-# Of the findings under the rules of later minors, which are made after the others.
+# The rule of findings about later minors, which are made after the others.
 LATER_RULE = "refused-later"
 _HINT = (
     f"as # ksched: ignore[weight-zero]; `{program_name()} validate --explain all` lists the rules"

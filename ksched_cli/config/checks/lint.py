@@ -293,7 +293,7 @@ def _disabled_unknown(subject: Subject, path: Path, name: str) -> None:
 def dropped_default(
     given: SchedulerConfiguration, defaulted: SchedulerConfiguration, findings: Findings
 ) -> None:
-    """Pods name default-scheduler unless told otherwise."""
+    """Pods name default-scheduler by default."""
     names = {profile.scheduler_name for profile in defaulted.profiles or ()}
     if DEFAULT_SCHEDULER_NAME not in names and any(names):
         message = "no profile is named default-scheduler: pods without a schedulerName stay pending"

@@ -1,8 +1,8 @@
 """Which rules of `ksched validate` are on, chosen as ruff chooses its own.
 
-A selector is a rule, a family of rules, or `all`. Of two selectors that contradict each other the
-one of fewer rules decides, of two alike the one that ignores. `select` on the command line starts
-anew; `extend-select` and `ignore` there change what the project file chooses.
+A selector is a rule, a family of rules, or `all`. Where two selectors contradict each
+other, the one of fewer rules decides; between two alike, the one that ignores. `select` on the
+command line starts anew; `extend-select` and `ignore` there change what the project file chooses.
 """
 
 from __future__ import annotations

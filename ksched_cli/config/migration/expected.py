@@ -1,4 +1,4 @@
-"""What a profile of an old version comes to in v1: which of v1's plugins run where, with which
+"""What a profile of an old version means in v1: which of v1's plugins run where, with which
 weights, so that it decides as it did.
 
 Upstream's documented steps: kubernetes.io, Scheduler Configuration, "Scheduler configuration

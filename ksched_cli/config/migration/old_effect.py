@@ -28,7 +28,7 @@ class Effect:
     """plugins: per point, in the order they run; weights: of those that score.
 
     refusal: why the old kube-scheduler refused the profile, "" where it did not; then the rest is
-    what it comes to with each plugin once
+    what it means with each plugin once
     """
 
     plugins: Mapping[str, tuple[str, ...]]
@@ -40,7 +40,7 @@ class Effect:
 
 
 def old_effect(version: OldVersion, plugins: Plugins | None, registry: KnownPlugins) -> Effect:
-    """Of what a profile of an old version says. registry: that version's plugins"""
+    """The effect of what a profile of an old version says. registry: that version's plugins"""
     given = _as_read(version, plugins)
     defaults = _defaults(version)
     if version.replaces_defaults:

@@ -50,7 +50,7 @@ class OldVersion:
 
 
 def _split(text: str) -> dict[str, tuple[str, ...]]:
-    """Of lines `NAME: POINT POINT`."""
+    """Splits lines `NAME: POINT POINT`."""
     pairs = (line.split(":") for line in text.strip().splitlines())
     return {name.strip(): tuple(points.split()) for name, points in pairs}
 

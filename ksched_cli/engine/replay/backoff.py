@@ -12,7 +12,7 @@ from msgspec import Struct
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
 from ksched_cli.kube.time import SECOND
 
-# Of a pod that need not wait; upstream's zero time.
+# The backoff of a pod that need not wait; upstream's zero time.
 NO_BACKOFF = -1
 # With the gate on, expirations are cut to it, so that pods of one second are ordered by priority.
 # A shift beyond this exceeds every maximum.

@@ -18,7 +18,7 @@ class End(Struct, frozen=True):
 
 
 class Ends:
-    """Of each pod the earliest end that was given; those of one time in the order given."""
+    """The earliest end given for each pod; ends at one time keep the order in which they came."""
 
     def __init__(self) -> None:
         self._by_uid: dict[str, End] = {}

@@ -427,7 +427,7 @@ class PodChanges(NamedTuple):
 def object_events(
     before: ClusterState, after: ClusterState, *, follows_taint_rules: bool = False
 ) -> Iterator[ObjectEvent]:
-    """Of nodes, then of the other kinds that kube-scheduler and plugins watch, without pods.
+    """Yields events of nodes, then of the other kinds that are watched, but not of pods.
     follows_taint_rules: slices change where DeviceTaintRules do"""
     if before.nodes is not after.nodes:
         old = {node.name: node for node in before.nodes}

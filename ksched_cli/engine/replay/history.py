@@ -102,7 +102,7 @@ class UsageRecorder:
         self._follow(0, snapshot)
 
     def resume(self, history: UsageHistory, snapshot: Snapshot) -> None:
-        """Goes on with a history that ends with what the snapshot has. Raises ValueError where its
+        """Resumes a history that ends with what the snapshot has. Raises ValueError where its
         parts contradict each other."""
         history.check()
         self.history = history
@@ -140,7 +140,7 @@ class UsageRecorder:
         self.history.requests.append(~self._index(pod.resources))
 
     def _index(self, resources: PodResources) -> int:
-        """Of what a pod requests, in `amounts`."""
+        """The index of what a pod requests, in `amounts`."""
         cached = self._cached.get(id(resources))
         if cached is not None:
             return cached[0]

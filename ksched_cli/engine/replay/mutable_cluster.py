@@ -307,8 +307,8 @@ class MutableCluster:
 
 
 def _keep_ports(before: Snapshot, after: Snapshot) -> None:
-    """Of the nodes that stay. A port that two pods had is free once one of them is gone, until the
-    other one is; see Snapshot.free_ports."""
+    """Keeps the ports of the nodes that stay. A port that two pods had is free once one of them
+    is gone, until the other one is; see Snapshot.free_ports."""
     for name, row in after.row.items():
         if name not in before.row:
             continue

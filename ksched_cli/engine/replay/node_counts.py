@@ -9,7 +9,7 @@ from ksched_cli.engine.replay.records import Count, Moment
 
 @dataclass(slots=True)
 class NodeCounts:
-    """Of a cluster or of a group of nodes. Times are microseconds.
+    """The node counts of a cluster or of a node group over time. Times are microseconds.
 
     steps: times, ascending, and how many nodes there were from then on
     node_time: the sum over nodes of the time that each was there, up to the last step

@@ -57,7 +57,7 @@ class PodLog:
         return record
 
     def record_of(self, pod: PodInfo, at: int) -> PodRecord:
-        """Of a pod that ran from the beginning, where it has none yet."""
+        """The pod's record; a new one for a pod that ran from the beginning and has none yet."""
         return self.live.get(pod.key) or self.arrive(pod, at)
 
     def try_pod(self, pod: PodInfo, at: int) -> PodRecord:

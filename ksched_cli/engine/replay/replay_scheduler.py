@@ -286,7 +286,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             self.queue.put_back_rejected(alike, unschedulable, pending, message)
 
     def _trace_alike(self, classes: list[EquivalenceClass]) -> None:
-        """Of classes that are going to be rejected, attempt by attempt."""
+        """Traces classes that are about to be rejected, attempt by attempt."""
         tried = [(*own, alike.pod) for alike in classes for own in alike.by_sequence()]
         for _, queued, pod in sorted(tried, key=lambda attempt: attempt[0]):
             outcome = self.engine.cycle.repeat_rejection(pod, 0)
@@ -386,8 +386,8 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
 
 
 def _group_order(queued: QueuedPodInfo) -> tuple[int, int, int]:
-    """Upstream: podGroupInfoForPod. Of those that were active first at one instant, in the order of
-    the queue."""
+    """Upstream: podGroupInfoForPod. Members that became active at one instant keep the
+    order of the queue."""
     return -queued.pod.priority, queued.first_active or 0, queued.sequence
 
 

@@ -55,7 +55,7 @@ class RegisteredHint(NamedTuple):
 
 
 class HintTable:
-    """Of all profiles."""
+    """The queueing hints of all profiles."""
 
     def __init__(self, frameworks: Mapping[str, Framework]) -> None:
         self._registered: dict[str, dict[str, Sequence[Registration]]] = {}
@@ -430,7 +430,7 @@ class SchedulingQueue:
         self.done(queued.pod.uid)
 
     def _strategy_in_flight(self, queued: QueuedPodInfo) -> Strategy:
-        """Of the events since its attempt began.
+        """Where the events since its attempt began send the pod.
 
         Upstream: determineSchedulingHintForInFlightPod.
         """
@@ -596,7 +596,7 @@ class SchedulingQueue:
     def _strategy(
         self, queued: QueuedPodInfo, event: ClusterEvent, old: EventObject, new: EventObject
     ) -> Strategy:
-        """Of a group, the best that any of its pods has. Upstream: isEntityWorthRequeuing."""
+        """A group has the best strategy of its pods. Upstream: isEntityWorthRequeuing."""
         return max(self._hints.strategy(each, event, old, new) for each in _members(queued))
 
     # -- time -----------------------------------------------------------------------------------
@@ -705,7 +705,7 @@ class SchedulingQueue:
 
 
 # Where a group whose pods change goes on.
-# Of one pod at one instant. `schedule`, in which all is one instant, makes as many passes.
+# Attempts of one pod at one instant. `schedule`, which is one instant, makes as many passes.
 _MAX_TRIES = 10
 _STRATEGY_OF = {
     Place.ACTIVE: Strategy.IMMEDIATELY,
@@ -721,6 +721,6 @@ def _members(queued: QueuedPodInfo) -> Sequence[QueuedPodInfo]:
 
 
 def _message_of(pod: Pod) -> str:
-    """Of the last attempt, as the scheduler wrote it into the pod."""
+    """The last attempt's message, as the scheduler wrote it into the pod."""
     messages = (each.message for each in pod.status.conditions if each.type == "PodScheduled")
     return next(messages, "")

@@ -99,7 +99,7 @@ class UnschedulablePods:
             heappush(self._flushes, flush)
 
     def _merge(self, present: QueuedPodInfo, queued: QueuedPodInfo) -> EquivalenceClass:
-        """Of a pod that is here, and one or a class that comes."""
+        """Merges a pod that is here with a pod or a class that arrives."""
         del self._keys[present]
         if isinstance(queued, EquivalenceClass):
             queued.add(present)

@@ -21,7 +21,7 @@ from ksched_cli.framework.interface import Plugin, PreFilterPlugin, PreScorePlug
 from ksched_cli.framework.plugins_runner import R, RowResults
 from ksched_cli.framework.results import PreFilterOutcome, Verdicts
 
-# Of that many nodes, to keep the answers for two pods costs more than to ask twice.
+# With this many nodes, keeping the answers for two pods costs more than asking twice.
 MANY_NODES = 1000
 
 # For so many pods that look the same, computing answers about all nodes brings more than it costs.

@@ -115,7 +115,7 @@ class SharedAnswers:
     def verdicts(
         self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, key: Hashable
     ) -> Verdicts:
-        """Of every node. key: the plugin's cache_key"""
+        """Verdicts about every node. key: the plugin's cache_key"""
         shared = self._cache.node_verdicts
         if key is not None and (plugin.name, key) in shared:
             return shared[plugin.name, key]
@@ -353,7 +353,7 @@ class CachedScores:
         return keys
 
     def _totals_without_entry(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        """Of a pod that no other looks like: nothing is cached but what pods of other shapes share.
+        """Totals of a pod that no other looks like: only what pods of other shapes share is cached.
         Raises PluginError."""
         self._runner.pre_score(self._runner.pre_scores, state, pod, nodes)
         sums = np.zeros(len(nodes), dtype=np.int64)
@@ -448,7 +448,7 @@ class CachedScores:
                 part = self._part(normalized.scores, extremes, static_state, pod)
                 cache.replace_part(normalized, extremes, part)
         if cache.row_sums is not None:
-            # Of all nodes, the log says which have changed; in-tree plugins do not mind more.
+            # For all nodes, the log says which have changed; in-tree plugins may be given more.
             in_view = Nodes(nodes.snapshot) if cache.row_scorers and nodes.are_most else nodes
             self._refresh_rows(cache, static_state, pod, in_view)
 

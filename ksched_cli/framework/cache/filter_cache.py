@@ -35,9 +35,9 @@ class FilterCache:
 
     stale:        the rows of `codes` that have changed since
     static_codes: per row, the code of the NODE plugins; codes: of all of them
-    row_plugins:  the ROW plugins that take part; positions: theirs in the profile's order
+    row_plugins:  the ROW plugins that run; positions: theirs in the profile's order
     uncached:     the plugins whose answers are not cached; uncached_positions: theirs
-    is_prefix:    whether these come after all the others that take part
+    is_prefix:    whether these come after all the others that run
     row_checks:   those of the row plugins; None where one of them has none
     rejected:     how many rows of `codes` do not pass
     statuses:     by number; numbers: the reverse
@@ -106,7 +106,7 @@ class FilterCache:
         return not self.rejected or all(codes.item(r) == PASSES for r in nodes.indices().tolist())
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
-        """Of nodes that are up to date."""
+        """The verdicts about nodes that are up to date."""
         if not self.rejected:
             return Verdicts.passing(len(nodes))
         codes = nodes.gather(self.codes)

@@ -210,7 +210,7 @@ class ScoreCache:
             self.normalized_plugins.append(plugin)
 
     def keys(self, nodes: Nodes) -> Scores:
-        """Of the nodes' sums. Do not write to it: it may be a part of a column itself."""
+        """The keys of the nodes' sums. Do not write to it: it may be a part of a column itself."""
         static = self._static(nodes)
         return static if self.row_sums is None else static + self.row_sums.gather(nodes)
 

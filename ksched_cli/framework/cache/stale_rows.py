@@ -55,7 +55,7 @@ class StaleRows:
         return Nodes(snapshot, snapshot.order[ranks])
 
     def _renew_selection(self, nodes: Nodes) -> Nodes | None:
-        """Of nodes in any order."""
+        """Renews the stale rows of nodes in any order."""
         ranks = self.snapshot.rank[nodes.indices()]
         stale = ranks[self._mask[ranks]]
         if not len(stale):

@@ -88,7 +88,7 @@ class DryRunColumns:
         return rows[self.ids[rows] == UNKNOWN]
 
     def victims(self, row: int) -> Victims:
-        """Of a candidate."""
+        """A candidate's victims."""
         return _victims_of(self.sources[row])
 
     def candidates(self, rows: Rows) -> LazyMapping[Victims]:

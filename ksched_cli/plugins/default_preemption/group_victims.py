@@ -59,8 +59,11 @@ class Entity(Struct, frozen=True, eq=False):
 
 
 def entities_on(groups: PodGroups, snapshot: Snapshot, rows: Iterable[int]) -> list[Entity]:
-    """Of the pods of some nodes, in their order there. Raises PluginError where a pod of a group
-    that is evicted together is on a node that is not there. Upstream: getCrossNodesVictims."""
+    """The entities of these nodes' pods, in their order there. Raises PluginError where a pod of
+    a group that is evicted together is on a node that is not there.
+
+    Upstream: getCrossNodesVictims.
+    """
     entities: list[Entity] = []
     listed: set[GroupKey] = set()
     for row in rows:

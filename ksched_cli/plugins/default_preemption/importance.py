@@ -44,8 +44,8 @@ def sort_by_importance(pods: list[PodInfo], ages_once: Sequence[PodInfo] | None 
 
 
 def _more_important(first: PodInfo, second: PodInfo) -> bool:
-    """Of two pods that have not started, each is more important than the other: upstream takes
-    the current time for both, one after the other."""
+    """Two pods that have not started are each more important than the other: upstream takes the
+    current time for both, one after the other."""
     if first.priority != second.priority:
         return first.priority > second.priority
     second_start = start_time(second)

@@ -32,7 +32,7 @@ class Reprieve(Struct, frozen=True):
     evicted: Mask
 
     def victims(self, index: int) -> Victims:
-        """Of one node. index: among the nodes"""
+        """One node's victims. index: among the nodes"""
         start = self.starts.item(index)
         entries = slice(start, start + self.lower.counts.item(index))
         evicted, violates = self.evicted[entries], self.violates[entries]

@@ -33,7 +33,7 @@ PodExtension: TypeAlias = Callable[[CycleState, PodInfo, PodInfo, NodeInfo], Sta
 
 
 def no_victim(node: str) -> Rejection:
-    """Of a node where all pods may stay, although the pod does not fit there now."""
+    """Rejects a node where all pods may stay although the pod does not fit there now."""
     return Rejection(Status.error(f'expected at least one victim pod on node "{node}"'))
 
 

@@ -384,7 +384,7 @@ class DeviceAllocator:
         candidate = request_data.all_devices[device]
         if not self._allocate_device(claim, request_data, candidate, must=True):
             return False
-        # Up to 1.35 upstream goes on with the first alternative, whichever is being tried.
+        # Up to 1.35 upstream continues with the first alternative, whichever is being tried.
         following = alternative if self._rules.tells_subrequests_apart else 0
         is_too_large = yield claim, entry, following, device + 1, chosen
         self._deallocate_device(claim)

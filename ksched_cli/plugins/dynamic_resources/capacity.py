@@ -24,7 +24,7 @@ CapacityRequests: TypeAlias = tuple[tuple[str, Quantity], ...] | None
 """A request's, by name; None: it asks for no capacity."""
 
 Consumed: TypeAlias = Mapping[str, int]
-"""Of one device, by name, in billionths."""
+"""The capacity of one device, by name, in billionths."""
 
 ZERO = Quantity(0)
 MILLI, NANO = 10**3, 10**9

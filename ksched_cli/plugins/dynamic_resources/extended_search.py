@@ -76,8 +76,8 @@ def has_mappings(spec: PodSpec, resources: Collection[str]) -> bool:
 
 
 def _requests_of(containers: Sequence[Container], init_count: int, resource: str) -> list[_Request]:
-    """Of one resource. Init containers that end run one after another: the greatest of their
-    requests does for all of them."""
+    """The containers' requests for one resource. Init containers that end run one after another:
+    the greatest of their requests does for all of them."""
     long_lived: list[_Request | None] = [
         None
         if index < init_count and not container.is_sidecar

@@ -184,7 +184,7 @@ class DemandView:
 
 def _interchangeable(demand: Demand) -> bool:
     """Not with admin access, which may use devices in use; nor with mode All where upstream fails
-    at the first free device that a constraint excludes, or goes on with another alternative."""
+    at the first free device that a constraint excludes, or tries another alternative."""
     if any(request.admin_access for request in demand.requests):
         return False
     return not any(

@@ -120,8 +120,8 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScoresRows, SignPlugin, Ex
 
 
 class BalanceChange(NodeResourcesBalancedAllocation):
-    """Of minors where the rule is by how much the pod improves the balance of the node: 75 where
-    it changes nothing, 50 at worst and 100 at best."""
+    """The rule of minors that score by how much the pod improves the balance of the node: 75
+    where it changes nothing, 50 at worst and 100 at best."""
 
     def row_scorer(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> RowScorer | None:
         score_after = super().row_scorer(state, pod, snapshot)

@@ -143,7 +143,7 @@ class NodeResourcesFit(
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         check = self.row_check(state, pod, node.snapshot)
         if check is not None:
-            # Of one node only: the amounts of all rows are not made for it.
+            # Reads one node only: the amounts of all rows are not made for it.
             capacity = node.snapshot.capacity[:, node.row].tolist()
             (usage,) = node.snapshot.rows_usage((node.row,))
             if check(node.row, usage, capacity):

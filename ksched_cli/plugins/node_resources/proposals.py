@@ -14,7 +14,7 @@ from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.kube.format_quantity import amount_text, exact_text
 from ksched_cli.plugins.helper.evictions import may_make_room, named
 
-# Of up to so many pods, every pair is looked at.
+# With up to this many pods, every pair is looked at.
 MAX_PAIRED = 60
 
 Amounts = Mapping[str, int]
@@ -109,7 +109,7 @@ def _amount(container: Container, resource: str) -> int:
 
 def fewest_victims(pod: PodInfo, pods: Iterable[PodInfo], missing: Amounts) -> tuple[PodInfo, ...]:
     """The fewest pods whose leaving gives the pod what is missing, of these the ones that request
-    the least; () where no pods do. Of more than two, the first that are found."""
+    the least; () where no pods do. Beyond two, the first that are found."""
     others = [other for other in pods if may_make_room(other, pod)]
 
     def gives(victims: Iterable[PodInfo]) -> bool:

@@ -71,7 +71,7 @@ def used_column(snapshot: Snapshot, resource: str, nonzero: bool) -> Column:
 
 
 def is_counted(resource: str, pod_request: int) -> bool:
-    """Of other resources, those that the pod does not request count for no node."""
+    """Other resources count only where the pod requests them."""
     return resource in (CPU, MEMORY, EPHEMERAL_STORAGE) or (
         pod_request != 0 and is_scalar_resource(resource)
     )

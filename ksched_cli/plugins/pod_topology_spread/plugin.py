@@ -498,7 +498,7 @@ SYSTEM_DEFAULTS = (
 def default_constraints(
     args: args_types.PodTopologySpreadArgs,
 ) -> tuple[TopologySpreadConstraint, ...]:
-    """Of pods without constraints of their own. Validation rejects label selectors in them."""
+    """The constraints of pods that have none. Validation rejects label selectors in them."""
     if args.defaulting_type == "System":
         return SYSTEM_DEFAULTS
     return tuple(

@@ -140,7 +140,7 @@ class DiskUse:
                 del rows[row]
 
     def conflicting(self, disks: Iterable[Disk], count: int) -> Mask:
-        """Of `count` rows, those where a disk cannot be shared with the pods that use it."""
+        """The rows, out of `count`, where a disk cannot be shared with the pods that use it."""
         mask = np.zeros(count, dtype=np.bool_)
         for disk, reads in disks:
             in_use = self.disks.get(disk, {})

@@ -143,7 +143,7 @@ def _gce_location(labels: dict[str, str]) -> str:
 
 
 def _gce_region(zones: list[str]) -> str:
-    """Of zones that are named LOCALE-REGION-ZONE."""
+    """The region of zones that are named LOCALE-REGION-ZONE."""
     regions = set()
     for zone in zones:
         parts = zone.split("-")

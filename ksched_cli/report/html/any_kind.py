@@ -67,7 +67,7 @@ def _sections(key: str, value: Any) -> list[Section]:
 
 
 def _column(name: str, values: Sequence[Any]) -> dict[str, Any]:
-    """Of numbers where all values are."""
+    """A column; of numbers where all values are numbers."""
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return column(title_of(name), values, Kind.NUMBER)
     return column(title_of(name), map(text_of, values))

@@ -52,7 +52,7 @@ def shares_of(series: Sequence[Sequence[NodeUsage]]) -> dict[str, list[list[floa
 
 
 def resource_names(usages: Sequence[NodeUsage]) -> list[str]:
-    """Of what some node has any; cpu, memory and pods first."""
+    """The resources that some node has; cpu, memory and pods first."""
     names = {key for usage in usages for key, amount in usage.allocatable.items() if amount}
     first = [name for name in ("cpu", "memory", PODS) if name in names]
     return [*first, *sorted(names.difference(first))]

@@ -37,7 +37,7 @@ RESOURCE_KINDS = {"cpu": Kind.CPU, "memory": Kind.BYTES, "ephemeral-storage": Ki
 
 
 def resource_kind(resource: str) -> Kind:
-    """Of amounts of a resource, in the scheduler's units."""
+    """The kind of a resource's amounts, in the scheduler's units."""
     if resource.startswith("hugepages-"):
         return Kind.BYTES
     return RESOURCE_KINDS.get(resource, Kind.NUMBER)

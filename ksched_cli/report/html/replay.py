@@ -105,7 +105,7 @@ def _moment(moment: MomentTexts, seconds: float) -> str:
 
 
 def _sizes(group: GroupResult, times: Sequence[float]) -> list[float]:
-    """Of a node group at these times; 0 before its first size."""
+    """The node group's sizes at these times; 0 before its first size."""
     starts = [step.at for step in group.sizes]
     indexes = (bisect_right(starts, time) - 1 for time in times)
     return [group.sizes[index].nodes if index >= 0 else 0 for index in indexes]

@@ -1,4 +1,4 @@
-"""The page of a sweep: what the variants come to, metric by metric, and which are on the front."""
+"""The page of a sweep: the variants' figures, metric by metric, and which are on the front."""
 
 from __future__ import annotations
 

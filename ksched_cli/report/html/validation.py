@@ -31,7 +31,7 @@ def page(answer: ValidationResult) -> Page:
 
 
 def page_of_files(answer: ValidationResults) -> Page:
-    """Of several files; the sections of each are headed by its path."""
+    """A page about several files; the sections of each are headed by its path."""
     files = answer.files
     valid = sum(file.valid for file in files)
     sections: list[Section] = []

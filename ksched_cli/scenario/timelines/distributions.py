@@ -10,7 +10,7 @@ from ksched_cli.errors import UsageError
 from ksched_cli.kube.selectors import parse_int64
 
 DAY = 86_400.0
-_BURST = 10  # pods, unless told
+_BURST = 10  # pods, by default
 LONGEST = 1e11 - 1  # seconds, which is what a timeline may have
 _WIDEST = 20  # of a logarithm
 

@@ -23,7 +23,7 @@ _HINT = "kubectl get pods -A -o json gives a dump."
 
 
 def timeline_of_dump(paths: Sequence[str]) -> tuple[Plain, list[Plain]]:
-    """The header and the events. Of a pod that is in several dumps, the last one counts. Raises
+    """The header and the events. Where a pod is in several dumps, the last one counts. Raises
     InputError."""
     pods: dict[str, Plain] = {}
     for item in plain_objects(paths):
@@ -66,7 +66,7 @@ def _arrival(pod: Plain, at: float) -> Plain:
     metadata = {key: own[key] for key in _METADATA if own.get(key)}
     spec = {key: value for key, value in _object(read, "spec").items() if key != "nodeName"}
     if "volumes" in spec:
-        # Of configuration and tokens nothing but the name is left, which differs from pod to pod.
+        # Only the names are left of configuration and tokens, and these differ from pod to pod.
         volumes = [volume for volume in _objects(spec, "volumes") if set(volume) - {"name"}]
         spec = {**spec, "volumes": volumes} if volumes else _without(spec, "volumes")
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

@@ -126,7 +126,7 @@ class Generator:
         return header(self.start, templates)
 
     def _manifests(self) -> Iterator[tuple[int, int | None, Plain]]:
-        """Of each template and priority."""
+        """Yields the manifests of each template and priority."""
         for index, template in enumerate(self.templates):
             if not self.priorities:
                 yield index, None, template.manifest

@@ -226,7 +226,7 @@ def test_a_pause_is_part_of_a_checkpoint() -> None:
 
 
 def over_time(*events: tuple[float, Manifest, float | None], **args: Any) -> dict[str, Any]:
-    """What a replay on two nodes for one pod each comes to: by pod its outcome, and when it was
+    """The result of a replay on two nodes for one pod each: by pod its outcome, and when it was
     placed. An event is when a pod comes, and for how long it runs."""
     listed = [
         {"at": at, "pod": each} | ({} if runs_for is None else {"runsFor": runs_for})

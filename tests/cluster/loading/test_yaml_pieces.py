@@ -15,7 +15,7 @@ from tests.narrowing import present
 
 
 def paths(value: Any) -> Iterator[Path]:
-    """Of all values, and of one that each mapping lacks."""
+    """All values, and one that each mapping lacks."""
     yield ()
     children: Any = value.items() if isinstance(value, dict) else ()
     if isinstance(value, list):

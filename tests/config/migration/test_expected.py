@@ -1,4 +1,4 @@
-"""What old effects come to in v1."""
+"""What old effects mean in v1."""
 
 from dataclasses import replace
 

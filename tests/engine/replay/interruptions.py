@@ -86,7 +86,7 @@ def in_set(name: str) -> Plain:
     return manifest
 
 
-# Of what a replay remembers beside its pods and queue: objects, and events.
+# What a replay remembers beside its pods and queue: objects, and events.
 MEMORIES: dict[str, tuple[list[Plain], list[Plain]]] = {
     "ports": (
         [node("a"), node("b"), on_port("first", nodeName="a")],

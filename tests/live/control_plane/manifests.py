@@ -42,7 +42,7 @@ def node(name: str, cpu: int, memory: int, **fields: Any) -> Manifest:
 
 
 def nodes(draw: random.Random, count: int, *, plain: bool = False) -> list[Manifest]:
-    """Of several sizes in three zones. plain: without taints and GPUs"""
+    """Nodes of several sizes in three zones. plain: without taints and GPUs"""
     answer = []
     for number in range(count):
         taints = []

@@ -63,7 +63,7 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "replay_workloads": replay.generate_workloads,
     "replay_extenders": extenders.generate_replay,
 }
-# Of which cases call tests/conformance/extender.py.
+# Families whose cases call tests/conformance/extender.py.
 WITH_EXTENDERS = frozenset(("extenders", "replay_extenders"))
 DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXTENDERS)
 

@@ -21,7 +21,7 @@ def add_groups(world: World) -> None:
 
 
 def member(world: World, pod: Object) -> None:
-    """Of the group's priority, as the scheduler wants it."""
+    """Pods of the group's priority, as the scheduler wants it."""
     name = world.draw.pick(podgroups.NAMES)
     pod["spec"]["schedulingGroup"] = {"podGroupName": name}
     groups = (each for each in world.others if each["kind"] == "PodGroup")

@@ -18,7 +18,7 @@ NO_VICTIMS, SINGLE_VIOLATION = Victims((), 0), Victims((), 1)
 
 @pytest.fixture
 def columns() -> DryRunColumns:
-    """Of the nodes a to e, before anything is computed."""
+    """Columns of the nodes a to e, before anything is computed."""
     return DryRunColumns(simulation(cluster(*map(node, "abcde"))).snapshot, criteria=2)
 
 

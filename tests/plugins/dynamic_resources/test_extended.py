@@ -76,7 +76,7 @@ def test_claims_and_resources_are_allocated_together() -> None:
 
 
 def stale_claim() -> dict[str, Any]:
-    """Of the pod p, from an attempt before."""
+    """The pod p's claim, from an attempt before."""
     stale = claim("p-extended-resources-x", {"requests": {"r": {}}})
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p", "controller": True}
     stale["metadata"]["ownerReferences"] = [owner]

@@ -167,7 +167,7 @@ class Autoscaler:
         return next((group for group in self.settings.groups if group.selects(node)), None)
 
     def _size(self, name: str) -> int:
-        """Of the group, with the nodes that were asked for."""
+        """The group's size, including nodes that were asked for."""
         upcoming = sum(node.group == name for node in self.state.upcoming)
         return self.sizes[name] + upcoming
 

@@ -50,7 +50,7 @@ class Packing:
             )
 
     def rows(self, names: Iterable[str]) -> Rows:
-        """Of the nodes of these names, in this order."""
+        """The rows of these nodes, in the order of the names."""
         row = self.engine.snapshot.row
         return np.array([row[name] for name in names], dtype=np.intp)
 
@@ -72,7 +72,7 @@ class Packing:
         return None if outcome.row is None else name
 
     def rejections(self, key: str, node: str) -> tuple[Status, ...]:
-        """Of a pod on a node, by every plugin that rejects it; empty where it fits."""
+        """The statuses of all plugins that reject the pod on the node; empty where it fits."""
         pod = self.pods[key]
         framework = self.engine.frameworks[pod.spec.scheduler_name]
         evaluation = self.engine.pipeline.evaluate(framework, pod, Mode.EXHAUSTIVE)

@@ -31,7 +31,7 @@ _SYSTEM = "kube-system"
 
 
 class DrainRules:
-    """Of one state, whose disruption budgets count. Those of a replay keep their status."""
+    """One state's rules, with its disruption budgets. Those of a replay keep their status."""
 
     def __init__(self, settings: AutoscalerSettings, state: ClusterState) -> None:
         self._settings = settings
@@ -94,7 +94,7 @@ def utilization(snapshot: Snapshot) -> NDArray[np.float64]:
 
 @dataclass(slots=True)
 class UnneededNodes:
-    """Of one snapshot. Whether pods keep a node is asked again when its pods have changed."""
+    """One snapshot's unneeded nodes. A node is checked again when its pods have changed."""
 
     cluster: MutableCluster
     settings: AutoscalerSettings

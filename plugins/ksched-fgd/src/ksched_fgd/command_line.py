@@ -43,7 +43,7 @@ Tune = Annotated[
 Seed = Annotated[int, typer.Option(metavar="N", help="Of the order of pods and nodes.")]
 Output = Annotated[
     Path | None,
-    typer.Option("-o", "--output", metavar="FILE", help="Standard output unless told."),
+    typer.Option("-o", "--output", metavar="FILE", help="Default standard output."),
 ]
 PolicyName = Annotated[
     str, typer.Option("--policy", metavar="|".join(POLICIES), help="Whose scores decide.")

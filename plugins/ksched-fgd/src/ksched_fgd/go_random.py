@@ -100,7 +100,7 @@ class GoRandom:
         return product >> 32
 
     def permutation(self, count: int) -> list[int]:
-        """Of the numbers from 0 to count - 1."""
+        """A permutation of the numbers from 0 to count - 1."""
         numbers = [0] * count
         for i in range(count):
             j = self.intn(i + 1)

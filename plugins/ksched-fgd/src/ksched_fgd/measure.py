@@ -109,7 +109,7 @@ def _follow(
 
 
 def _means(bins: NDArray[Any], values: NDArray[np.float64]) -> list[float]:
-    """Of the values of each bin; of an empty one, those of its neighbours."""
+    """The means of each bin's values; an empty bin takes those of its neighbours."""
     means = []
     for number in range(BINS):
         chosen = values[bins == number]

@@ -114,7 +114,7 @@ class Agreement:
 
 
 def agreement(ours: Sequence[float], papers: Sequence[float]) -> Agreement:
-    """Of one run. Where only one of the two has a value, they differ by infinity."""
+    """The agreement of one run. Where only one of the two has a value, they differ by infinity."""
     pairs = list(zip(ours, papers, strict=True))
     differences = [0.0 if isnan(our) and isnan(their) else abs(our - their) for our, their in pairs]
     differences = [float("inf") if isnan(value) else value for value in differences]

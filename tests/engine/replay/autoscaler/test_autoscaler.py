@@ -37,7 +37,7 @@ def state_of_autoscaler(run: Replay) -> AutoscalerState:
 
 
 def decisions(run: Replay) -> list[tuple[float, str, tuple[str, ...]]]:
-    """Of each decision the seconds, why, and the nodes."""
+    """Each decision's seconds, reason and nodes."""
     events = state_of_autoscaler(run).events
     return [(event.at / 1e6, event.reason.value, event.nodes) for event in events]
 

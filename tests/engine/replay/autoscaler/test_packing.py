@@ -9,7 +9,7 @@ from tests.replays import cluster_of, node, pod, state_of
 
 
 def packing_of(folder: Path, *cpus: str) -> Packing:
-    """Of pods p0, p1, … that request so much cpu, and nodes a and b with 2 each."""
+    """Pods p0, p1, … that request so much cpu, and nodes a and b with 2 each."""
     pods = [pod(f"p{index}", cpu) for index, cpu in enumerate(cpus)]
     state = state_of(folder, node("a", "2"), node("b", "2"), *pods)
     return Packing(cluster_of(state), state, state.pods)
