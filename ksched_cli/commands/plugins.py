@@ -11,7 +11,8 @@ from ksched_cli.commands.options import CommonOptions
 def plugins(options: CommonOptions) -> ExitCode:
     """Every plugin known, where it comes from, its extension points.
 
-    Plugins that are installed but cannot be loaded or made are listed as broken, with the cause.
+    Below them are the kinds of workloads that plugins make pods of. Plugins that are installed but
+    cannot be loaded or made are listed as broken, with the cause.
     """
     from ksched_cli.commands import runs
     from ksched_cli.commands.output import limit, show

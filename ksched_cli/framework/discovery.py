@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -51,10 +51,14 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The plugins that could be loaded, and the sources that could not."""
+    """The plugins that could be loaded, and the sources that could not.
+
+    workloads: kinds that a source makes pods of → its origin
+    """
 
     registry: Registry
     broken: tuple[Broken, ...]
+    workloads: Mapping[str, str] = field(default_factory=dict)
 
 
 class Loaded(NamedTuple):
@@ -123,7 +127,7 @@ def discover(
         load = partial(_by_hand, source) if given is None else partial(_by_class, given)
         registration.add(source, load, is_requested=True)
     registry = Registry(registration.entries.values(), pod_makers=registration.pod_makers)
-    return Discovery(registry, tuple(registration.broken))
+    return Discovery(registry, tuple(registration.broken), registration.workloads)
 
 
 @dataclass(slots=True)
@@ -132,6 +136,7 @@ class _Registration:
 
     entries: dict[str, PluginEntry]
     pod_makers: dict[str, PodMaker] = field(default_factory=dict)
+    workloads: dict[str, str] = field(default_factory=dict)
     broken: list[Broken] = field(default_factory=list)
 
     def add(self, origin: str, load: Callable[[], Loaded], *, is_requested: bool = False) -> None:
@@ -156,12 +161,13 @@ class _Registration:
                     f"{entry.origin}; uninstall or leave out one of them"
                 )
             self.entries[entry.name] = entry
-        twice = sorted(set(loaded.pod_makers) & set(self.pod_makers))
-        if twice:
-            raise UsageError(
-                f"{origin} makes pods of {', '.join(twice)}, as another source of plugins does; "
-                "uninstall or leave out one of them"
-            )
+        for kind in sorted(loaded.pod_makers):
+            if kind in self.workloads:
+                raise UsageError(
+                    f"{origin} makes pods of {kind}, as {self.workloads[kind]} does; "
+                    "uninstall or leave out one of them"
+                )
+            self.workloads[kind] = origin
         self.pod_makers |= loaded.pod_makers
 
 
@@ -198,7 +204,7 @@ def tried(discovery: Discovery) -> Discovery:
         else:
             broken.append(Broken(entry.origin, f"{entry.name} cannot be made: {problem}"))
     registry = Registry(entries, discovery.registry.release, discovery.registry.pod_makers)
-    return Discovery(registry, tuple(broken))
+    return replace(discovery, registry=registry, broken=tuple(broken))
 
 
 def _creation_error(entry: PluginEntry) -> str | None:

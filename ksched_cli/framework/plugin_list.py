@@ -23,6 +23,17 @@ class ListedPlugin(Part, frozen=True):
     default: bool
 
 
+class ListedWorkload(Part, frozen=True):
+    """A kind of workload that a plugin's hook makes pods of.
+
+    kind: with its group
+    origin: the distribution and version, or the argument of --plugin
+    """
+
+    kind: str
+    origin: str
+
+
 class BrokenSource(Part, frozen=True):
     """A source of a plugin that does not load."""
 
@@ -31,12 +42,13 @@ class BrokenSource(Part, frozen=True):
 
 
 class PluginList(Answer, frozen=True, kw_only=True):
-    """The plugins, and the sources that do not load."""
+    """The plugins, the kinds of workloads that they know, and the sources that do not load."""
 
     COMMAND: ClassVar = "plugins"
 
     kind: Literal["PluginList"] = "PluginList"
     plugins: tuple[ListedPlugin, ...]
+    workloads: tuple[ListedWorkload, ...] = ()
     broken: tuple[BrokenSource, ...] = ()
 
 
@@ -52,5 +64,6 @@ def plugin_list(discovery: Discovery, enabled: Set[str]) -> PluginList:
             )
             for entry in discovery.registry.values()
         ),
+        workloads=tuple(ListedWorkload(*item) for item in sorted(discovery.workloads.items())),
         broken=tuple(BrokenSource(source.origin, source.cause) for source in discovery.broken),
     )

@@ -1,4 +1,4 @@
-"""The plugins of a discovery, and the sources that do not load, as a table."""
+"""The plugins of a discovery, their kinds of workloads, and the sources that do not load."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ksched_cli.report.table import Limit, columns
 
 
 def table(answer: PluginList, limit: Limit) -> str:
-    """A row per plugin, then one per source that does not load."""
+    """A row per plugin, then one per kind of workload, then one per source that does not load."""
     rows = [
         (
             entry.name,
@@ -18,6 +18,9 @@ def table(answer: PluginList, limit: Limit) -> str:
         for entry in answer.plugins
     ]
     parts = [columns(("PLUGIN", "FROM", "DEFAULT", "EXTENSION POINTS"), rows, limit)]
+    if answer.workloads:
+        kinds = [(workload.kind, workload.origin) for workload in answer.workloads]
+        parts.append(columns(("WORKLOAD", "FROM"), kinds, limit))
     if answer.broken:
         broken = [(source.origin, source.cause) for source in answer.broken]
         parts.append(columns(("BROKEN", "CAUSE"), broken, limit))

@@ -24,6 +24,14 @@ def test_extension_points_are_in_the_order_they_run(tmp_path: Path) -> None:
     assert entries["NodePorts"].extension_points == ("preFilter", "filter")
 
 
+def test_kinds_that_a_plugin_makes_pods_of_are_listed() -> None:
+    farm = "plugins/examples/farm.py"
+    answer = plugin_list(discover(IN_TREE, (farm,)), set())
+    assert [(each.kind, each.origin) for each in answer.workloads] == [("Farm.example.com", farm)]
+    text = squeezed(plugins.table(answer, EVERYTHING))
+    assert text[-2:] == ["WORKLOAD FROM", f"Farm.example.com {farm}"]
+
+
 def test_what_does_not_load_is_listed_with_its_cause(tmp_path: Path) -> None:
     answer = plugin_list(discovery(tmp_path), set())
     (broken,) = answer.broken
