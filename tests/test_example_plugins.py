@@ -87,6 +87,20 @@ def test_fewest_restarts_respects_grace_periods_over_time() -> None:
     assert pods.loc["default/vip", ["node", "placed", "attempts"]].tolist() == ["one", 31, 2]
 
 
+def test_fewest_restarts_finds_the_two_that_free_two_resources_and_no_third() -> None:
+    """Neither all of the cpu nor all of the memory is one pod's; the six small ones would do."""
+    small = [pod(f"small-{i}", cpu=1, memory="1Gi", node="n", priority=1) for i in range(6)]
+    large = [
+        pod("cpu", cpu=5, memory="1Gi", node="n", priority=5),
+        pod("memory", cpu=1, memory="5Gi", node="n", priority=5),
+    ]
+    vip = pod("vip", cpu=6, memory="6Gi", priority=9)
+    run = Run(state=[node("n", cpu=12, memory="12Gi"), *small, *large, vip])
+    own = run.with_(config=WITHOUT_DEFAULT, plugins=[FewestRestarts])
+    assert own.schedule().evicted == ("default/cpu", "default/memory")
+    assert len(run.schedule().evicted) == 6
+
+
 def test_victims_of_another_node_are_a_failure_of_the_plugin() -> None:
     class Confused(FewestRestarts):
         def post_filter(
@@ -225,7 +239,7 @@ def test_a_farm_that_its_plugin_cannot_read_is_an_error_of_the_plugin() -> None:
 def test_two_sources_may_not_make_pods_of_one_kind(tmp_path: Path) -> None:
     copy = tmp_path / "copy_of_farm.py"
     copy.write_text((EXAMPLES / "farm.py").read_text())
-    with pytest.raises(UsageError, match=r"makes pods of Farm\.example\.com, as another source"):
+    with pytest.raises(UsageError, match=r"makes pods of Farm\.example\.com, as .*/farm\.py does"):
         Run(state=[node("n")], plugins=[str(EXAMPLES / "farm.py"), str(copy)]).schedule()
 
 
