@@ -72,9 +72,9 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.draws import DrawnComparison
     from ksched_cli.analysis.drift import DriftResult
     from ksched_cli.analysis.explain import Explanation
-    from ksched_cli.analysis.fix import Remedies
     from ksched_cli.analysis.pending import PendingReport
     from ksched_cli.analysis.preempt import PreemptionResult
+    from ksched_cli.analysis.remedies import Remedies
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
     from ksched_cli.analysis.shrink import ShrinkResult
@@ -176,7 +176,7 @@ _ANSWERS = {
     "PendingReport": "ksched_cli.analysis.pending",
     "PreemptionResult": "ksched_cli.analysis.preempt",
     "ReplayComparison": "ksched_cli.analysis.compare_replays",
-    "Remedies": "ksched_cli.analysis.fix",
+    "Remedies": "ksched_cli.analysis.remedies",
     "ReplayResult": "ksched_cli.analysis.replay_result",
     "ScheduleResult": "ksched_cli.analysis.schedule",
     "ShrinkResult": "ksched_cli.analysis.shrink",

@@ -20,10 +20,10 @@ from ksched_cli.analysis.draws import DrawnComparison, ReplayDraws
 from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.expectations import ExpectationsResult
 from ksched_cli.analysis.explain import Explanation
-from ksched_cli.analysis.fix import Remedies
 from ksched_cli.analysis.forward_look import ForwardLook
 from ksched_cli.analysis.pending import PendingReport
 from ksched_cli.analysis.preempt import PreemptionResult
+from ksched_cli.analysis.remedies import Remedies
 from ksched_cli.analysis.replay_result import ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
 from ksched_cli.analysis.shrink import ShrinkResult

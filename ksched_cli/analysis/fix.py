@@ -13,36 +13,28 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic
-from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ksched_cli.analysis.diagnosis import diagnose
+from ksched_cli.analysis.looks import Look, Looks
 from ksched_cli.analysis.proposals import (
     COSTS,
     MANY_NODE_COUNTS,
     MAX_TOGETHER,
     Candidate,
-    ConflictingReason,
-    candidates,
-    conflict,
-    evaluate,
-    for_rejected_pod,
     with_scaling,
 )
+from ksched_cli.analysis.remedies import Aftermath, Remedies, Remedy, RemedyCost
 from ksched_cli.analysis.remedy_changes import (
-    Subject,
     change_lines,
     kubectl_command,
     manifest_patches,
-    subject_of,
+    subjects_of,
 )
-from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
-from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
+from ksched_cli.cluster.pod_info import PodCatalog
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Focus
-from ksched_cli.engine.evaluation import Evaluation
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import InputError, UsageError
@@ -61,100 +53,6 @@ MAX_REMEDIES = 5
 DISRUPTED_COST = 1.0  # of a running pod that restarts
 GONE_COST = 4.0  # of a pod that has no controller to make it anew
 PENDING_AGAIN_COST = 30.0  # of a pod that had a node
-
-
-class RemedyCost(Part, frozen=True):
-    """What a remedy costs.
-
-    points: all together; the less, the better
-    disruption: running pods that restart
-    evictions: pods that leave their node for the pod, be they placed elsewhere
-    nodes: that are added
-    requests: the largest share of a request that the pod gives up
-    """
-
-    points: float
-    disruption: Count = 0
-    evictions: Count = 0
-    nodes: Count = 0
-    requests: float = 0
-
-
-class Aftermath(Part, frozen=True):
-    """What else a remedy does.
-
-    placed: other pods that waited and have a node then
-    pending_again: pods that have a node without it and none with it
-    gone: pods that nothing makes anew
-    moved: running pods that get another node; pod → node
-    """
-
-    placed: tuple[str, ...] = ()
-    pending_again: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
-    moved: Mapping[str, str] = {}
-
-
-class Remedy(Part, frozen=True):
-    """Changes after which the pods have a node; a whole run has verified it.
-
-    text: what to do, in words
-    kinds: of the changes, as --never and --prefer take them
-    changes: lines for --change
-    commands: what does the same with kubectl, a line for each change; empty where nothing does
-    patches: of manifests, as kustomize takes them; of what is no pod and no workload none
-    node: of the pod, or of the first of them
-    because: the reasons that are lifted
-    """
-
-    text: str
-    kinds: tuple[str, ...]
-    changes: tuple[str, ...]
-    commands: tuple[str, ...]
-    patches: tuple[Any, ...]
-    cost: RemedyCost
-    node: str
-    because: tuple[str, ...]
-    verified: Literal[True] = True
-    also: Aftermath = Aftermath()
-    parts: Annotated[tuple[str, ...], HIDDEN] = ()
-
-
-class Remedies(StateAnswer, frozen=True, kw_only=True):
-    """The changes after which pods that wait have a node.
-
-    pod: the pod or the workload asked about; "" with --pending
-    pods: those of its pods that wait, or all that wait
-    node: where the pod is placed without any change; "" where it waits
-    blocked_by: the pod whose attempt is explained: the first that finds no node
-    cause: what is in the way where the least is
-    remedies: best first
-    unresolved: with --pending, the pods that none of the changes helps
-    conflict: the fewest reasons of which every node has one; where there is no remedy
-    runs: how many runs were made
-    not_tried: what the search left out, and why
-    """
-
-    COMMAND: ClassVar = "fix"
-    ROWS: ClassVar = "remedies"
-
-    kind: Literal["Remedies"] = "Remedies"
-    pod: str
-    pods: tuple[str, ...] = ()
-    node: str = ""
-    blocked_by: str = ""
-    cause: str = ""
-    remedies: tuple[Remedy, ...] = ()
-    unresolved: tuple[str, ...] = ()
-    conflict: tuple[ConflictingReason, ...] = ()
-    runs: Count = 0
-    not_tried: tuple[str, ...] = ()
-    undecided: Annotated[bool, HIDDEN] = False
-
-    @property
-    def is_yes(self) -> bool:
-        """Whether all of the pods have a node, be it after a remedy."""
-        return not self.unresolved and (not self.pods or bool(self.remedies))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,34 +78,6 @@ class Search:
         for kind in sorted(self.prefer | self.never):
             if kind not in COSTS:
                 raise UsageError(f'"{kind}" is no kind of change; expected {", ".join(COSTS)}')
-
-
-class Look(Struct, frozen=True):
-    """A pod that finds no node, what is in its way, and what might help."""
-
-    pod: PodInfo
-    cause: str
-    candidates: tuple[Candidate, ...]
-    conflict: tuple[ConflictingReason, ...]
-
-    @staticmethod
-    def of(
-        simulation: Simulation,
-        pod: PodInfo,
-        evaluation: Evaluation,
-        earlier: Look | None,
-        waiting: int,
-    ) -> Look:
-        """earlier: at an attempt before, whose candidates may help, too; waiting: how many pods
-        are to have a node"""
-        diagnosis = diagnose(evaluation, simulation.state)
-        before = earlier.candidates if earlier is not None else ()
-        return Look(
-            pod,
-            diagnosis.cause if diagnosis else evaluation.fit_error(),
-            (*before, *candidates(simulation, pod, evaluation, waiting)),
-            conflict(evaluation),
-        )
 
 
 class Outcome(Struct, frozen=True):
@@ -287,27 +157,15 @@ class Fixer:
         UsageError and InputError for changes that cannot be made."""
         state = self.changed(lines)
         simulation = self.open(state)
-        looks: dict[str, Look] = {}
-
-        def look(pod: PodInfo) -> None:
-            # The first attempt finds the most room, a later one what others have left since.
-            earlier = looks.pop(pod.key, None)
-            evaluation = evaluate(simulation, pod)
-            if not len(evaluation.feasible) and not evaluation.error:
-                looks[pod.key] = Look.of(simulation, pod, evaluation, earlier, len(pods))
-
-        simulation.focus = Focus(pods, look, records_detail=False)
+        looks = Looks(simulation, pods, lambda pod: subjects_of(pod, pods, self.state))
+        simulation.focus = Focus(pods, looks.look, records_detail=False, in_every_placement=True)
         record = simulation.run()
         simulation.focus = None
         self.runs += 1
         if self.search.on_run is not None:
             self.search.on_run(self.runs, max(self.runs, self._last_run))
         nodes = _nodes(state, record)
-        waiting = [key for key in (*record.gated, *record.pending) if key in pods]
-        looked = next((looks[key] for key in waiting if key in looks), None)
-        gated = next((key for key in waiting if key in record.gated), None)
-        if gated is not None:
-            looked = self._at_gate(simulation, gated, record)
+        looked = looks.conclude(record)
         self.failed |= not pods.isdisjoint(record.failed)
         self.defects |= simulation.caller.defects
         simulation.close()
@@ -317,13 +175,6 @@ class Fixer:
         """The state after changes. Raises UsageError and InputError."""
         changes = [parse_change(line) for line in lines]
         return apply_changes(self.state, changes, workloads=self.workloads)[0]
-
-    def _at_gate(self, simulation: Simulation, key: str, record: RunRecord) -> Look:
-        status = record.gated[key]
-        pod = next(pod for pod in simulation.pending() if pod.key == key)
-        reason = ConflictingReason(status.plugin, status.message, len(simulation.snapshot))
-        proposed = tuple(for_rejected_pod(simulation, pod, status))
-        return Look(pod, f"it is {status.message}", proposed, (reason,))
 
     @property
     def _limit(self) -> str:
@@ -348,42 +199,47 @@ class Fixer:
         self._last_run = self.search.max_runs + self.runs - 1
         assert before.look is not None
         frontier.push(with_scaling(before.look.candidates, self.state))
-        subject = subject_of(before.look.pod.pod, self.state)
         by_kinds: dict[tuple[str, ...], Remedy] = {}
         settled: set[tuple[str, ...]] = set()
         while len(by_kinds) < self.search.most and not self._limit:
             candidate = frontier.pop(settled)
             if candidate is None:
                 break
-            lines = change_lines(candidate.proposals, subject)
+            lines = change_lines(candidate.steps)
             if not frontier.is_new(lines) or self._violates_budgets(candidate.evicts):
                 continue
             after = self._try(lines, pods)
             if after is None:
                 continue
             if pods <= after.nodes.keys():
-                candidate, after = self._largest_request(candidate, after, before.look.pod, pods)
-                candidate, after = self._fewest_nodes(candidate, after, subject, pods)
-                remedy = self._remedy(candidate, subject, before, after, pods)
+                candidate, after = self._largest_request(candidate, after, before.look, pods)
+                candidate, after = self._fewest_nodes(candidate, after, pods)
+                remedy = self._remedy(candidate, before, after, pods)
                 settled.add(candidate.kinds)
                 if remedy is not None:
                     by_kinds[candidate.kinds] = remedy
             elif after.look is not None:
                 more = with_scaling(after.look.candidates, self.state)
-                frontier.push(candidate.extended(each) for each in more)
+                several = len(pods) > 1
+                frontier.push(candidate.extended(each, of_several=several) for each in more)
         enough = len(by_kinds) >= self.search.most
         why = "there are remedies enough" if enough else f"{name} stopped at {self._limit}"
         return sorted(by_kinds.values(), key=lambda each: each.cost.points), frontier.not_tried(why)
 
     def _largest_request(
-        self, candidate: Candidate, after: Outcome, pod: PodInfo, pods: frozenset[str]
+        self, candidate: Candidate, after: Outcome, look: Look, pods: frozenset[str]
     ) -> tuple[Candidate, Outcome]:
         """Where one request is lowered, the most of it with which the pods are placed and nobody
-        more is evicted: more than is free at the pod's turn where that depends on the pod."""
+        more is evicted: more than is free at the pod's turn where that depends on the pod. look:
+        at that pod"""
         resources = {resource for each in candidate.proposals for resource in _lowered(each)}
-        if candidate.kinds != ("request",) or len(resources) != 1:
+        if (
+            candidate.kinds != ("request",)
+            or len(resources) != 1
+            or candidate.subjects != (look.subjects,)
+        ):
             return candidate, after
-        (resource,) = resources
+        (resource,), pod = resources, look.pod
         changed = next(each for each in after.state.pods if each.key == pod.key)
         low = PodCatalog().info(changed).resources.requests[resource]
         high, middle = pod.resources.requests[resource], low + 1
@@ -391,10 +247,8 @@ class Fixer:
         while low < middle < high and not self._limit:
             lower = lower_request(pod, {resource: middle})
             assert lower is not None, "less was possible"
-            larger = Candidate((lower,), candidate.because)
-            outcome = self._try(
-                change_lines(larger.proposals, subject_of(pod.pod, self.state)), pods
-            )
+            larger = Candidate((lower,), candidate.because, candidate.subjects)
+            outcome = self._try(change_lines(larger.steps), pods)
             if (
                 outcome is not None
                 and pods <= outcome.nodes.keys()
@@ -407,7 +261,7 @@ class Fixer:
         return candidate, after
 
     def _fewest_nodes(
-        self, candidate: Candidate, after: Outcome, subject: Subject, pods: frozenset[str]
+        self, candidate: Candidate, after: Outcome, pods: frozenset[str]
     ) -> tuple[Candidate, Outcome]:
         """Where many nodes are added, the fewest of them with which the pods are placed."""
         many = len(after.state.nodes) - len(self.state.nodes)
@@ -417,7 +271,7 @@ class Fixer:
         while enough - lacking > 1 and not self._limit:
             middle = (lacking + enough) // 2
             fewer = candidate.with_nodes(many, middle)
-            outcome = self._try(change_lines(fewer.proposals, subject), pods)
+            outcome = self._try(change_lines(fewer.steps), pods)
             if outcome is not None and pods <= outcome.nodes.keys():
                 candidate, after, enough, many = fewer, outcome, middle, middle
             else:
@@ -442,7 +296,6 @@ class Fixer:
     def _remedy(
         self,
         candidate: Candidate,
-        subject: Subject,
         before: Outcome,
         after: Outcome,
         pods: frozenset[str],
@@ -453,7 +306,7 @@ class Fixer:
         evicted -= {eviction.pod for eviction in before.record.evicted}
         if self._violates_budgets(evicted):
             return None
-        lines = change_lines(candidate.proposals, subject)
+        lines = change_lines(candidate.steps)
         also = aftermath(before, after, pods)
         evicts = {"priority", "evict", "scale"}.intersection(candidate.kinds)
         if not evicts and len(also.pending_again) > len(pods) + len(also.placed):
@@ -463,7 +316,7 @@ class Fixer:
             candidate.kinds,
             lines,
             tuple(map(kubectl_command, lines)),
-            manifest_patches(candidate.proposals, subject),
+            manifest_patches(candidate.steps),
             self._cost(candidate, after, also, evicted),
             after.nodes[min(pods)],
             candidate.because,
@@ -539,7 +392,9 @@ def fix(fixer: Fixer, name: str, pods: frozenset[str]) -> Remedies:
     remedies, not_tried = fixer.remedies(frozenset(waiting), before)
     return replace(
         answer,
+        group=before.look.group,
         blocked_by=before.look.pod.key,
+        domain=before.look.domain,
         cause=before.look.cause,
         remedies=tuple(remedies),
         conflict=() if remedies else before.look.conflict,

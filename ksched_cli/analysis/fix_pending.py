@@ -7,15 +7,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ksched_cli.analysis.fix import (
-    Fixer,
-    Outcome,
-    Remedies,
-    Remedy,
-    RemedyCost,
-    aftermath,
-    left_out,
-)
+from ksched_cli.analysis.fix import Fixer, Outcome, aftermath, left_out
+from ksched_cli.analysis.remedies import Remedies, Remedy, RemedyCost
 from ksched_cli.analysis.remedy_changes import kubectl_command
 
 

@@ -49,19 +49,55 @@ def find_pod(simulation: Simulation, name: str, namespace: str = "") -> PodInfo:
 
 
 def pods_of(simulation: Simulation, name: str, namespace: str = "") -> frozenset[str]:
-    """The keys of the pod of this name; of KIND/NAME, or of a pod's group, all of its pods that
-    are neither finished nor being deleted. Raises as find_pod."""
+    """The keys of the pod of this name; of KIND/NAME, be it a PodGroup or a Workload, or of a pod's
+    group, all of its pods that are neither finished nor being deleted. Raises as find_pod."""
     from ksched_cli.framework.pod_groups import group_key
 
-    pod = find_pod(simulation, name, namespace)
     state = simulation.state
+    groups = _groups_named(simulation, name, namespace)
+    if groups:
+        pods = [pod for pod in state.pods if group_key(pod) in groups]
+        if not pods:
+            raise UsageError(f"{name} has no pods in the state")
+        return _active(pods)
+    pod = find_pod(simulation, name, namespace)
     pods = [pod.pod]
     if pod.name != name.rpartition("/")[2] or _workload_kind(name):
         pods = _pods_of_workload(state, name, _workload_kind(name), namespace) or pods
-    if simulation.pod_groups is not None and simulation.pod_groups.get(pod) is not None:
-        key = group_key(pod.pod)
+    key = group_key(pod.pod)
+    if simulation.pod_groups is not None and key is not None:
         pods = [each for each in state.pods if group_key(each) == key]
-    return frozenset(each.key for each in pods if not each.finished and not each.deleting)
+    return _active(pods)
+
+
+def _active(pods: Iterable[Pod]) -> frozenset[str]:
+    return frozenset(pod.key for pod in pods if not pod.finished and not pod.deleting)
+
+
+def _groups_named(simulation: Simulation, name: str, namespace: str) -> frozenset[tuple[str, str]]:
+    """The keys of podgroup/NAME, or of the groups of workload/NAME; none for another name. Raises
+    UsageError."""
+    word, _, own = name.rpartition("/")
+    kind = _GROUP_KINDS.get(word.partition(".")[0].lower())
+    if kind is None:
+        return frozenset()
+    groups = simulation.pod_groups
+    if groups is None:
+        raise UsageError(f"{name}: pods have groups with --feature-gates GenericWorkload=true only")
+    names = {
+        key: group.workload if kind == "Workload" else group.name
+        for key, group in groups.groups.items()
+        if namespace in ("", key[0])
+    }
+    keys = frozenset(key for key, each in names.items() if each == own)
+    namespaces = ", ".join(sorted({key[0] for key in keys}))
+    if "," in namespaces:
+        raise UsageError(f'several namespaces have a {kind} "{own}": {namespaces}; give -n')
+    if not keys:
+        listed = ", ".join(sorted(set(filter(None, names.values())))) or "none"
+        missing = "was made for Workload" if kind == "Workload" else "has the name"
+        raise UsageError(f'no PodGroup of the state {missing} "{own}" ({kind}s: {listed})')
+    return keys
 
 
 def _workload_kind(name: str) -> str:
@@ -98,6 +134,14 @@ def _pods_of_workload(state: ClusterState, name: str, kind: str, namespace: str)
         listed = ", ".join(f"{kind.lower()}/{own} of namespace {at}" for at, kind, _ in workloads)
         raise UsageError(f'several workloads are named "{name}": {listed}; give KIND/NAME and -n')
     return [pod for group in workloads.values() for pod in group]
+
+
+_GROUP_KINDS = {
+    "podgroup": "PodGroup",
+    "podgroups": "PodGroup",
+    "workload": "Workload",
+    "workloads": "Workload",
+}
 
 
 def find_pods(simulation: Simulation, names: Iterable[str], namespace: str = "") -> frozenset[str]:

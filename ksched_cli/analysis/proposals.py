@@ -13,14 +13,14 @@ import numpy as np
 from msgspec import Struct
 
 from ksched_cli.analysis.reasons import distances, independent_verdicts, reason_masks
-from ksched_cli.analysis.remedy_changes import Subject, subject_of
+from ksched_cli.analysis.remedy_changes import Step, Subject, subject_of
 from ksched_cli.analysis.usage import CONTROL_PLANE
 from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.resources import CPU, MEMORY
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.evaluation import Evaluation
 from ksched_cli.framework.interface import Proposal, Proposes
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.results import Mask
@@ -47,6 +47,7 @@ COSTS: Mapping[str, float] = {
     "untaint": 7,
     "relabel": 7,
     "request": 7,
+    "gang": 7,
     "affinity": 8,
     "condition": 9,
     "priority": 10,
@@ -68,6 +69,12 @@ NODE_COUNTS, MANY_NODE_COUNTS = (1, 2, 3, 4), (8, 16, 32)
 MAX_MODELS = 4  # shapes of nodes of which one more is added
 MAX_CLASSES = 3  # priority classes that are tried
 _SCALABLE = ("Deployment", "ReplicaSet", "StatefulSet")
+# What rejects a node whose size does not matter; "": it is not in the domain of the pod's group.
+_LASTING = ("", "NodeAffinity", "TaintToleration", "NodeName", "VolumeZone")
+
+
+# The plugin and the reason of nodes outside of the domain that a group is tried in.
+OUTSIDE = ("", "")
 
 
 class ConflictingReason(Part, frozen=True):
@@ -82,10 +89,24 @@ class ConflictingReason(Part, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """Proposals to make together. because: the reasons that they lift, where a node has these"""
+    """Proposals to make together.
+
+    because: the reasons that they lift, where a node has these
+    subjects: of each proposal, what is changed where it changes pods
+    """
 
     proposals: tuple[Proposal, ...]
     because: tuple[str, ...] = ()
+    subjects: tuple[tuple[Subject, ...], ...] = ()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Each proposal with what is changed."""
+        return tuple(map(Step, self.proposals, self.subjects))
+
+    def about(self, subjects: tuple[Subject, ...]) -> Candidate:
+        """The same about the pods that these make."""
+        return Candidate(self.proposals, self.because, (subjects,) * len(self.proposals))
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -108,13 +129,18 @@ class Candidate(Struct, frozen=True):
         )
         return sum(costs) + TOGETHER_COST * (len(self.proposals) - 1)
 
-    def extended(self, more: Candidate) -> Candidate:
+    def extended(self, more: Candidate, *, of_several: bool) -> Candidate:
         """Both together. What is proposed later replaces what is of the same kind, unless it
-        evicts."""
-        later = {proposal.kind for proposal in more.proposals if proposal.kind != "evict"}
-        earlier = tuple(proposal for proposal in self.proposals if proposal.kind not in later)
-        because = tuple(dict.fromkeys((*self.because, *more.because)))
-        return Candidate((*earlier, *more.proposals), because)
+        evicts. of_several: pods are to have a node; then it is replaced where it sets the same"""
+        field_of = _field_of if of_several else _kind_of
+        later = {key for step in more.steps if (key := field_of(step)) is not None}
+        steps = [step for step in self.steps if field_of(step) not in later]
+        steps += more.steps
+        return Candidate(
+            tuple(step.proposal for step in steps),
+            tuple(dict.fromkeys((*self.because, *more.because))),
+            tuple(step.subjects for step in steps),
+        )
 
     def with_nodes(self, count: int, fewer: int) -> Candidate:
         """With fewer nodes added than `count`."""
@@ -122,7 +148,24 @@ class Candidate(Struct, frozen=True):
         (line,) = proposal.changes
         line = line.replace(f"--count {count}", f"--count {fewer}")
         text = proposal.text.replace(_nodes(count), _nodes(fewer))
-        return Candidate((replace(proposal, text=text, changes=(line,)),), self.because)
+        changed = replace(proposal, text=text, changes=(line,))
+        return Candidate((changed,), self.because, self.subjects)
+
+
+def _kind_of(step: Step) -> str | None:
+    """None where it evicts pods."""
+    return None if step.proposal.kind == "evict" else step.proposal.kind
+
+
+def _field_of(step: Step) -> object:
+    """What a step sets, of which one value lasts; None where it evicts pods."""
+    kind = _kind_of(step)
+    if kind is None:
+        return None
+    if step.proposal.changes:
+        _, target, *rest = step.proposal.changes[0].split()
+        return kind, target if target != "nodes" else rest[0]
+    return kind, step.subjects
 
 
 def cost_of(proposal: Proposal) -> float:
@@ -134,13 +177,16 @@ def cost_of(proposal: Proposal) -> float:
 
 
 def conflict(evaluation: Evaluation) -> tuple[ConflictingReason, ...]:
-    """A smallest set of reasons of which every node has one; of a pod that fits nowhere. Exact up
-    to three reasons."""
+    """A smallest set of reasons of which every node has one, in the domain that the pod's group is
+    tried in; of a pod that fits nowhere. Exact up to three reasons."""
     if evaluation.pre_filter is not None:
         count = len(evaluation.statuses.snapshot)
         status = evaluation.pre_filter
         return tuple(ConflictingReason(status.plugin, reason, count) for reason in status.reasons)
     masks = reason_masks(evaluation)
+    outside = masks.pop(OUTSIDE, None)
+    if outside is not None:
+        masks = {key: mask & ~outside for key, mask in masks.items()}
     chosen = _smallest_cover(masks)
     return tuple(
         ConflictingReason(plugin, reason, int(masks[plugin, reason].sum()))
@@ -149,13 +195,13 @@ def conflict(evaluation: Evaluation) -> tuple[ConflictingReason, ...]:
 
 
 def _smallest_cover(masks: Mapping[tuple[str, str], Mask]) -> list[tuple[str, str]]:
+    left = np.logical_or.reduce([*masks.values()]) if masks else np.zeros(0, dtype=np.bool_)
     for count in range(1, MAX_TOGETHER + 1):
         for keys in combinations(masks, count):
-            if np.logical_or.reduce([masks[key] for key in keys]).all():
+            if (np.logical_or.reduce([masks[key] for key in keys]) == left).all():
                 return list(keys)
     # The one that stands against most of the nodes that are left, again and again.
     chosen: list[tuple[str, str]] = []
-    left = np.logical_or.reduce([*masks.values()]) if masks else np.zeros(0, dtype=np.bool_)
     while left.any():
         best = max(masks, key=lambda key: int((masks[key] & left).sum()))
         chosen.append(best)
@@ -253,7 +299,7 @@ def _more_nodes(evaluation: Evaluation, waiting: int) -> Iterator[Candidate]:
     snapshot, pod = evaluation.statuses.snapshot, evaluation.pod
     lasting = np.zeros(len(snapshot), dtype=np.bool_)
     for answer in independent_verdicts(evaluation):
-        if answer.plugin in ("NodeAffinity", "TaintToleration", "NodeName", "VolumeZone"):
+        if answer.plugin in _LASTING:
             lasting |= answer.verdicts.ids != 0
     models: dict[object, int] = {}
     names = snapshot.names
@@ -319,7 +365,7 @@ def with_scaling(proposed: Iterable[Candidate], state: ClusterState) -> Iterator
         if evicted and len(candidate.proposals) == 1:
             subjects = {subject_of(running[key], state) for key in evicted}
             if len(subjects) == 1 and (scaled := _scaled(subjects.pop(), len(evicted), state)):
-                yield Candidate((scaled,), candidate.because)
+                yield Candidate((scaled,), candidate.because, candidate.subjects)
 
 
 def _scaled(subject: Subject, fewer: int, state: ClusterState) -> Proposal | None:
@@ -332,9 +378,3 @@ def _scaled(subject: Subject, fewer: int, state: ClusterState) -> Proposal | Non
     line = f"scale {subject.text} -n {subject.namespace} --replicas={replicas - fewer}"
     text = f"scale {subject.namespace}/{subject.text} down from {replicas} to {replicas - fewer}"
     return Proposal("scale", text, (line,), amount=fewer)
-
-
-def evaluate(simulation: Simulation, pod: PodInfo) -> Evaluation:
-    """As if the pod came now, every plugin about every node."""
-    framework = simulation.frameworks[pod.spec.scheduler_name]
-    return simulation.pipeline.evaluate(framework, pod, Mode.REASONS)

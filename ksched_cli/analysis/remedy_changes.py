@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from msgspec import Struct
@@ -57,21 +57,41 @@ def subject_of(pod: Pod, state: ClusterState) -> Subject:
     return Subject("Pod", pod.namespace, pod.name)
 
 
-def change_lines(proposals: Iterable[Proposal], subject: Subject) -> tuple[str, ...]:
-    """What --change takes: nodes and other objects first, then the pod, then who leaves."""
-    proposals = tuple(proposals)
-    lines = [line for proposal in proposals for line in proposal.changes]
-    patch: dict[str, Any] = {}
-    for proposal in proposals:
-        patch = _combined(patch, proposal.patch)
-        if proposal.requests and subject.kind not in WITH_TEMPLATE:
-            patch = _combined(patch, _requesting(proposal.requests))
-        elif proposal.requests:
-            lines += _resource_lines(proposal.requests, subject)
-    if patch:
-        text = json.dumps(subject.patch(_of_template(patch, subject)), separators=(",", ":"))
-        lines.append(f"patch {subject.text} -n {subject.namespace} -p {shlex.quote(text)}")
-    evicted = sorted({key for proposal in proposals for key in proposal.evicts})
+def subjects_of(pod: Pod, pods: Set[str], state: ClusterState) -> tuple[Subject, ...]:
+    """What is changed so that the pod changes, and with it all of the pods that are made as it is.
+    pods: those asked about"""
+    subject = subject_of(pod, state)
+    if subject.kind != "Pod" or len(pods) == 1:
+        return (subject,)
+    own = [each for each in state.pods if each.key in pods]
+    # Pods of one template share their spec.
+    spec = next((each.spec for each in own if each.key == pod.key), None)
+    alike = [Subject("Pod", each.namespace, each.name) for each in own if each.spec is spec]
+    return tuple(alike) or (subject,)
+
+
+class Step(Struct, frozen=True):
+    """A proposal, and what is changed where it changes pods."""
+
+    proposal: Proposal
+    subjects: tuple[Subject, ...]
+
+
+def change_lines(steps: Sequence[Step]) -> tuple[str, ...]:
+    """What --change takes: nodes and other objects first, then the pods, then who leaves."""
+    lines = [line for step in steps for line in step.proposal.changes]
+    for subject, proposals in _by_subject(steps):
+        patch: dict[str, Any] = {}
+        for proposal in proposals:
+            patch = _combined(patch, proposal.patch)
+            if proposal.requests and subject.kind not in WITH_TEMPLATE:
+                patch = _combined(patch, _requesting(proposal.requests))
+            elif proposal.requests:
+                lines += _resource_lines(proposal.requests, subject)
+        if patch:
+            text = json.dumps(subject.patch(_of_template(patch, subject)), separators=(",", ":"))
+            lines.append(f"patch {subject.text} -n {subject.namespace} -p {shlex.quote(text)}")
+    evicted = sorted({key for step in steps for key in step.proposal.evicts})
     for namespace in dict.fromkeys(key.partition("/")[0] for key in evicted):
         names = [
             name for space, _, name in (key.partition("/") for key in evicted) if space == namespace
@@ -80,20 +100,31 @@ def change_lines(proposals: Iterable[Proposal], subject: Subject) -> tuple[str, 
     return tuple(dict.fromkeys(lines))
 
 
-def manifest_patches(proposals: Iterable[Proposal], subject: Subject) -> tuple[Any, ...]:
-    """The patch of the pod's manifest, as kustomize takes it; none where the pod stays as it is."""
-    patch: dict[str, Any] = {}
-    for proposal in proposals:
-        patch = _combined(patch, proposal.patch)
-        patch = _combined(patch, _requesting(proposal.requests))
-    if not patch:
-        return ()
-    identity = {
-        "apiVersion": f"{KINDS[subject.kind].group}/v1".removeprefix("/"),
-        "kind": subject.kind,
-        "metadata": {"name": subject.name, "namespace": subject.namespace},
-    }
-    return (_combined(identity, subject.patch(_of_template(patch, subject))),)
+def _by_subject(steps: Iterable[Step]) -> Iterator[tuple[Subject, list[Proposal]]]:
+    proposals: dict[Subject, list[Proposal]] = {}
+    for step in steps:
+        for subject in step.subjects:
+            proposals.setdefault(subject, []).append(step.proposal)
+    return iter(proposals.items())
+
+
+def manifest_patches(steps: Sequence[Step]) -> tuple[Any, ...]:
+    """The patches of the pods' manifests, as kustomize takes them; none where pods stay as they
+    are."""
+    patches = []
+    for subject, proposals in _by_subject(steps):
+        patch: dict[str, Any] = {}
+        for proposal in proposals:
+            patch = _combined(patch, proposal.patch)
+            patch = _combined(patch, _requesting(proposal.requests))
+        if patch:
+            identity = {
+                "apiVersion": f"{KINDS[subject.kind].group}/v1".removeprefix("/"),
+                "kind": subject.kind,
+                "metadata": {"name": subject.name, "namespace": subject.namespace},
+            }
+            patches.append(_combined(identity, subject.patch(_of_template(patch, subject))))
+    return tuple(patches)
 
 
 def _requesting(requests: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:

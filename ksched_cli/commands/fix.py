@@ -59,9 +59,9 @@ def fix(
     """The smallest changes after which this pod is placed, verified.
 
     A remedy is one change or a few, as lines for --change and as commands of kubectl, with what
-    else it does. POD may be a workload: then all of its pods get a node. Kinds of changes:
+    else it does. POD may be a workload or a PodGroup: then all of its pods get a node. Kinds:
     gate, uncordon, label, toleration, object, class, port, selector, spread, claim, untaint,
-    relabel, request, affinity, condition, priority, evict, scale, node.
+    relabel, request, gang, affinity, condition, priority, evict, scale, node.
     Exit code 0 when there is a remedy or none is needed, 1 when there is none, 3 when a plugin's
     failure leaves it undecided.
     """

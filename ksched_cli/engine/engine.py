@@ -66,6 +66,8 @@ class Focus:
     before_group: called before the group of such a pod is tried, with the pod
     on_choice: called with the row of the node that such an attempt takes, before the pod is there
     records_detail: whether their attempts are recorded in detail
+    in_every_placement: before_attempt is called on each set of nodes that a group may go to, not on
+                        the first alone
     """
 
     pods: frozenset[str]
@@ -73,6 +75,7 @@ class Focus:
     before_group: Callable[[PodInfo], None] | None = None
     on_choice: Callable[[int], None] | None = None
     records_detail: bool = True
+    in_every_placement: bool = False
 
 
 @dataclass(slots=True)
@@ -220,9 +223,12 @@ class Engine:
             if (not pod.node_name or pod.finished) and (reason := why_ignored(pod, self.frameworks))
         )
 
-    def look_at(self, pod: PodInfo) -> None:
-        """Before an attempt: whether its detail is recorded, and who wants to see the cluster."""
+    def look_at(self, pod: PodInfo, again: bool = False) -> None:
+        """Before an attempt: whether its detail is recorded, and who wants to see the cluster.
+        again: of a pod whose group is tried on another set of nodes than the first"""
         focus = self.focus
+        if again and (focus is None or not focus.in_every_placement):
+            return
         # The other pods pay no more than this, but for the one right after.
         if focus is None or not (self._was_in_focus or pod.key in focus.pods):
             return

@@ -73,7 +73,7 @@ class PodGroupCycle(ABC):
     """Runs attempts of groups, one after the other.
 
     frameworks: by scheduler name
-    look_at:    called before each pod's trial
+    look_at:    called before each pod's trial; with True on another set of nodes than the first
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class PodGroupCycle(ABC):
         cycle: SchedulingCycle,
         frameworks: Mapping[str, Framework],
         groups: PodGroups,
-        look_at: Callable[[PodInfo], None],
+        look_at: Callable[[PodInfo, bool], None],
     ) -> None:
         self._pipeline = pipeline
         self._binding = binding
@@ -149,7 +149,7 @@ class PermittedGroupCycle(PodGroupCycle):
         tried = zip(pods, trials, strict=False)
         outcomes = [(pod, self._conclude(pod, trial, verdict, framework)) for pod, trial in tried]
         for pod in pods[len(trials) :]:
-            self._look_at(pod)
+            self._look_at(pod, False)
             if verdict.error:
                 outcomes.append((pod, errored(blank_attempt(pod), verdict.error)))
             else:
@@ -213,8 +213,9 @@ class PermittedGroupCycle(PodGroupCycle):
         tried: list[tuple[Placement, list[Trial], _Verdict]] = []
         for placement in placements:
             with self._within(placement):
-                looks = not is_dry_run and not tried
-                trials = self._try_all(framework, pods, listing, is_dry_run=is_dry_run, looks=looks)
+                trials = self._try_all(
+                    framework, pods, listing, is_dry_run=is_dry_run, again=bool(tried)
+                )
             verdict = _verdict(trials)
             if verdict.error:
                 return trials, verdict
@@ -239,19 +240,19 @@ class PermittedGroupCycle(PodGroupCycle):
         listing: TrialListing,
         *,
         is_dry_run: bool = False,
-        looks: bool = True,
+        again: bool = False,
     ) -> list[Trial]:
         """Until a pod fails with an error. Upstream: podGroupSchedulingDefaultAlgorithm.
 
-        is_dry_run: without PostFilter; looks: somebody may look at it
+        is_dry_run: without PostFilter, and nobody looks at it; again: as `look_at` has it
         """
         trials: list[Trial] = []
         self._groups.trial = listing
         self._trial_cycle.preempts = not is_dry_run
         try:
             for pod in pods:
-                if looks and not is_dry_run:
-                    self._look_at(pod)
+                if not is_dry_run:
+                    self._look_at(pod, again)
                 trials.append(self._try(framework, pod))
                 if trials[-1].error:
                     break

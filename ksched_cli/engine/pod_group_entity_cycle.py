@@ -155,7 +155,7 @@ class PodGroupEntityCycle(PodGroupCycle):
         first: GroupTrial | None = None
         for placement in placements:
             with self._within(placement):
-                trial = self._try_all(this, looks=looks and first is None)
+                trial = self._try_all(this, looks=looks, again=first is not None)
             if trial.status.code == Code.ERROR:
                 return trial
             first = first or trial
@@ -173,9 +173,9 @@ class PodGroupEntityCycle(PodGroupCycle):
         except PluginError as error:
             return GroupTrial(Status.error(str(error)))
 
-    def _try_all(self, this: _Attempt, *, looks: bool) -> GroupTrial:
-        """Until enough pods cannot have a node any more. looks: somebody may look at it. Upstream:
-        podGroupSchedulingDefaultAlgorithm."""
+    def _try_all(self, this: _Attempt, *, looks: bool, again: bool = False) -> GroupTrial:
+        """Until enough pods cannot have a node any more. looks: somebody may look at it; again: as
+        `look_at` has it. Upstream: podGroupSchedulingDefaultAlgorithm."""
         scheduled, remaining = self._groups.scheduled_count(this.group.key), len(this.pods)
         status = this.plugins.feasible(this.group, scheduled, remaining)
         if status.code == Code.ERROR:
@@ -187,7 +187,7 @@ class PodGroupEntityCycle(PodGroupCycle):
         try:
             for pod in this.pods:
                 if looks:
-                    self._look_at(pod)
+                    self._look_at(pod, again)
                 outcome = self._trial_cycle.attempt(this.framework, pod)
                 trials.append(Trial(outcome, self._trial_cycle.state, outcome.row))
                 this.states[pod.uid] = self._trial_cycle.state

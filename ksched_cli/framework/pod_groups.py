@@ -51,9 +51,19 @@ class _DisruptionMode(msgspec.Struct, frozen=True):
     all: dict[str, Any] | None = None
 
 
-class _Spec(msgspec.Struct, frozen=True, rename="camel"):
-    """disruption_mode: a word in the former API"""
+class _WorkloadReference(msgspec.Struct, frozen=True, rename="camel"):
+    workload_name: str = ""
 
+
+class _TemplateReference(msgspec.Struct, frozen=True):
+    workload: _WorkloadReference | None = None
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    """disruption_mode: a word in the former API, whose template pod_group_template_ref names"""
+
+    workload_ref: _WorkloadReference | None = None
+    pod_group_template_ref: _TemplateReference | None = None
     scheduling_policy: _Policy = _Policy()
     scheduling_constraints: _Constraints | None = None
     disruption_mode: str | _DisruptionMode | None = None
@@ -70,6 +80,7 @@ class PodGroup(msgspec.Struct, frozen=True):
     is_indivisible: its pods are evicted together, or not at all
     is_constrained: it has scheduling constraints; topology_key: of the first, or ""
     preemption_policy: whether it may evict others; "" where it says nothing of that
+    workload: the name of the Workload that it was made for, or ""
     """
 
     namespace: str
@@ -80,6 +91,7 @@ class PodGroup(msgspec.Struct, frozen=True):
     is_constrained: bool = False
     topology_key: str = ""
     preemption_policy: str = ""
+    workload: str = ""
 
     @property
     def key(self) -> GroupKey:
@@ -200,6 +212,7 @@ class PodGroups:
     places:   a group may be limited to nodes of one topology domain
     are_entities: see Rules.queues_groups
     have_policies: a group says whether it may evict others; else its pods do
+    api_version: of the objects
     """
 
     def __init__(
@@ -215,6 +228,8 @@ class PodGroups:
         self.places = release.enabled("TopologyAwareWorkloadScheduling")
         self.are_entities = release.rules.queues_groups
         self.have_policies = release.enabled("PodGroupPreemptionPolicy")
+        self.api_version = (API_VERSIONS if self.are_entities else FORMER_API_VERSIONS)[0]
+        self._objects = state.others.get(KIND, ())
         self._snapshot = snapshot
         self._scheduler_names = scheduler_names
         self.groups = _read_groups(state, release, self.preempts)
@@ -226,6 +241,14 @@ class PodGroups:
         """The object of the pod's group, or None."""
         key = group_key(pod.pod)
         return None if key is None else self.groups.get(key)
+
+    def spec_of(self, key: GroupKey) -> dict[str, Any]:
+        """The spec of the group's object, as it was read; {} where there is none."""
+        for plain in self._objects:
+            meta = plain.get("metadata") or {}
+            if (meta.get("namespace") or "default", meta.get("name")) == key:
+                return dict(plain.get("spec") or {})
+        return {}
 
     def priority_of(self, pod: PodInfo) -> int:
         """A victim's priority: its group's, where it has one. Upstream: GetPodPriority."""
@@ -348,7 +371,8 @@ def _read(
             own = admission.admit(own)
         except UnknownPriorityClassError as error:
             raise UsageError(f"PodGroup {namespace}/{name}: {error}") from None
-    mode = spec.disruption_mode
+    mode, former = spec.disruption_mode, spec.pod_group_template_ref
+    reference = spec.workload_ref or (former.workload if former is not None else None)
     return PodGroup(
         namespace,
         name,
@@ -358,4 +382,5 @@ def _read(
         constraints is not None,
         constraints.topology[0].key if constraints is not None and constraints.topology else "",
         own.preemption_policy if has_policy else "",
+        reference.workload_name if reference is not None else "",
     )

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
     from ksched_cli.analysis.drift import DriftResult
     from ksched_cli.analysis.explain import Explanation
-    from ksched_cli.analysis.fix import Remedies
     from ksched_cli.analysis.pending import PendingReport
     from ksched_cli.analysis.preempt import PreemptionResult
+    from ksched_cli.analysis.remedies import Remedies
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
     from ksched_cli.analysis.shrink import ShrinkResult

@@ -9,7 +9,8 @@ Upstream: plugins/gangscheduling/gangscheduling.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
@@ -17,9 +18,15 @@ from ksched_cli.framework.cluster_events import POD, Action, ClusterEvent, Regis
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import PlacementFeasiblePlugin
-from ksched_cli.framework.interface import PermitPlugin, PreEnqueuePlugin, ReservePlugin
+from ksched_cli.framework.interface import (
+    PermitPlugin,
+    PreEnqueuePlugin,
+    Proposal,
+    Proposes,
+    ReservePlugin,
+)
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.framework.pod_groups import PodGroup, group_key
+from ksched_cli.framework.pod_groups import GroupKey, PodGroup, group_key
 from ksched_cli.framework.status import SUCCESS, Code, Status
 
 PERMIT_SECONDS = 300.0
@@ -32,7 +39,9 @@ NEVER = "minCount ({}) cannot be satisfied: {} scheduled, {} remaining"
 NODES_MISSING = Status(Code.WAIT, ("waiting for minCount pods from a gang to be scheduled",))
 
 
-class GangScheduling(PreEnqueuePlugin, ReservePlugin, PermitPlugin, PlacementFeasiblePlugin):
+class GangScheduling(
+    PreEnqueuePlugin, ReservePlugin, PermitPlugin, PlacementFeasiblePlugin, Proposes
+):
     name = "GangScheduling"
 
     def __init__(self, args: Any, handle: Handle) -> None:
@@ -53,6 +62,34 @@ class GangScheduling(PreEnqueuePlugin, ReservePlugin, PermitPlugin, PlacementFea
         if group.min_count is not None and self._groups.pod_count(key) < group.min_count:
             return PODS_MISSING
         return SUCCESS
+
+    def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
+        """A gang's object, or one for the pods that there are: upstream, minCount may change."""
+        key = group_key(pod.pod)
+        if self._groups is None or key is None:
+            return
+        namespace, name = key
+        group, count = self._groups.groups.get(key), self._groups.pod_count(key)
+        if group is None:
+            text = f"create PodGroup {namespace}/{name}, a gang of {count}"
+            yield Proposal("object", text, (self._gang(key, count),))
+        elif group.min_count is not None and count < group.min_count:
+            text = (
+                f"lower minCount of PodGroup {namespace}/{name} from {group.min_count} to {count}"
+            )
+            yield Proposal("gang", text, (self._gang(key, count),), amount=group.min_count - count)
+
+    def _gang(self, key: GroupKey, count: int) -> str:
+        """The change after which the group has this minCount."""
+        assert self._groups is not None
+        spec = self._groups.spec_of(key) | {"schedulingPolicy": {"gang": {"minCount": count}}}
+        manifest = {
+            "apiVersion": self._groups.api_version,
+            "kind": "PodGroup",
+            "metadata": {"name": key[1], "namespace": key[0]},
+            "spec": spec,
+        }
+        return f"apply -f '{json.dumps(manifest, separators=(',', ':'))}'"
 
     def placement_feasible(self, group: PodGroup, scheduled: int, remaining: int) -> Status:
         least = 1 if group.min_count is None else group.min_count

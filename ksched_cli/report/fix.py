@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ksched_cli.analysis.fix import Remedies, Remedy
+from ksched_cli.analysis.remedies import Remedies, Remedy
 from ksched_cli.report.table import (
     GREEN,
     RED,
@@ -31,23 +31,31 @@ def headline(answer: Remedies, limit: Limit) -> str:
     if not answer.pods:
         text = f"{answer.pod or 'every pod'} needs no remedy: "
         return verdict(paragraph(text + _where(answer), limit), GREEN, limit)
-    name = answer.pod or counted(len(answer.pods), "pending pod")
-    if answer.pods != (answer.pod,) and answer.pod:
-        name += f": {counted(len(answer.pods), 'pod')} without a node"
-    lines = [paragraph(name, limit)]
-    text = (
-        "fits on no node"
-        if answer.blocked_by in ("", *answer.pods[:1])
-        else (f"{answer.blocked_by} fits on no node")
-    )
+    lines = [paragraph(_subject(answer), limit)]
+    is_alone = not answer.group and answer.blocked_by in ("", *answer.pods[:1])
+    who = "" if is_alone else f"{answer.blocked_by} "
+    where = f"in {answer.domain}, where most of them fit, " if answer.domain else ""
     if answer.cause.startswith("it is waiting"):
-        lines.append(verdict(paragraph(answer.cause.removeprefix("it "), limit), YELLOW, limit))
+        text = who + answer.cause.removeprefix("it ")
+        lines.append(verdict(paragraph(text, limit), YELLOW, limit))
     elif answer.cause:
-        lines.append(verdict(paragraph(f"{text}: {answer.cause}", limit), RED, limit))
+        text = f"{where}{who}fits on no node: {answer.cause}"
+        lines.append(verdict(paragraph(text, limit), RED, limit))
     if answer.unresolved:
         rest = listed(answer.unresolved, limit)
         lines.append(verdict(paragraph(f"nothing helps {rest}", limit), YELLOW, limit))
     return "\n".join(lines)
+
+
+def _subject(answer: Remedies) -> str:
+    """What was asked about, and how many of its pods wait."""
+    count = counted(len(answer.pods), "pod")
+    if not answer.pod:
+        return counted(len(answer.pods), "pending pod")
+    if answer.pods == (answer.pod,):
+        return answer.pod
+    name = f"PodGroup {answer.group}" if answer.group else answer.pod
+    return f"{name}: {count} without a node"
 
 
 def _where(answer: Remedies) -> str:
