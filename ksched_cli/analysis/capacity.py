@@ -31,6 +31,7 @@ from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.kube.plain_json import plain_json
+from ksched_cli.kube.stored_bytes import ObjectJson
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import Run
 from ksched_cli.scenario.change import apply_changes
@@ -269,7 +270,7 @@ def _copies(simulation: Simulation, model: Pod) -> Iterator[Pod]:
             )
 
 
-def _renamed(raw: msgspec.Raw, name: str) -> msgspec.Raw:
+def _renamed(raw: ObjectJson, name: str) -> ObjectJson:
     """A pod's JSON, which extenders are sent, under another name and without a status."""
     if not bytes(raw):
         return raw

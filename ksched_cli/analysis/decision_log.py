@@ -428,7 +428,7 @@ def _bound_at(pod: Pod) -> float:
     """To the second: when PodScheduled became true, else when the kubelet saw the pod first, else
     when it was created."""
     if len(bytes(pod.raw)):
-        status = _pod_times.decode(pod.raw).status
+        status = _pod_times.decode(bytes(pod.raw)).status
         for condition in (status.conditions or ()) if status is not None else ():
             if condition.type == "PodScheduled" and condition.status == "True":
                 return seconds(condition.last_transition_time)

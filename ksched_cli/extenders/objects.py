@@ -15,6 +15,7 @@ from ksched_cli.cluster.objects import Container, KubeObject, Node, encode_hook
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.kube.plain_json import plain_json
+from ksched_cli.kube.stored_bytes import ObjectJson
 
 _PARTS = ("metadata", "spec", "status")
 
@@ -84,7 +85,7 @@ def _node_json(node: Node) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(data))
 
 
-def _plain(obj: KubeObject, raw: msgspec.Raw) -> dict[str, Any]:
+def _plain(obj: KubeObject, raw: ObjectJson) -> dict[str, Any]:
     """The object as plain data with metadata, spec and status: in Go none of them can be absent.
 
     raw: the object's JSON, empty for an object that was not read from a file

@@ -7,7 +7,7 @@ import zlib
 
 from ksched_cli.errors import InputError
 
-_MAGIC = b"\x1f\x8b"
+MAGIC = b"\x1f\x8b"
 
 UNPACKING_ERRORS = (EOFError, OSError, zlib.error)
 """What Python's gzip raises for a file that is not gzip, or not whole."""
@@ -15,10 +15,15 @@ UNPACKING_ERRORS = (EOFError, OSError, zlib.error)
 
 def unpacked(data: bytes, name: str) -> bytes:
     """Data without its packing; what gzip is, its first two bytes tell. Raises InputError."""
-    if not data.startswith(_MAGIC):
+    if not data.startswith(MAGIC):
         return data
     try:
         return gzip.decompress(data)
     except UNPACKING_ERRORS as error:
-        problem = str(error)[:1].lower() + str(error)[1:]
-        raise InputError(name, f"not gzip: {problem}; is the file complete?") from None
+        raise not_gzip(name, error) from None
+
+
+def not_gzip(name: str, error: Exception) -> InputError:
+    """The InputError for one of UNPACKING_ERRORS."""
+    problem = str(error)[:1].lower() + str(error)[1:]
+    return InputError(name, f"not gzip: {problem}; is the file complete?")

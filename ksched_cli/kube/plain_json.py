@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from ksched_cli.errors import InputError
+from ksched_cli.kube.stored_bytes import ObjectJson, StoredJson
 
 T = TypeVar("T")
 
@@ -18,15 +19,16 @@ THE_STATE = "the state"
 _ANYTHING: type[Any] = cast("type[Any]", Any)
 
 
-def plain_json(data: bytes | msgspec.Raw, source: str = THE_STATE) -> Any:
+def plain_json(data: bytes | ObjectJson, source: str = THE_STATE) -> Any:
     """Plain data. source: what errors say it is from. Raises InputError."""
     return typed_json(data, _ANYTHING, source)
 
 
-def typed_json(data: bytes | msgspec.Raw, kind: type[T], source: str = THE_STATE) -> T:
+def typed_json(data: bytes | ObjectJson, kind: type[T], source: str = THE_STATE) -> T:
     """A value of a type. source: what errors say it is from. Raises InputError."""
     try:
-        value: T = msgspec.json.decode(data, type=kind)
+        text = bytes(data) if isinstance(data, StoredJson) else data
+        value: T = msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         problem = f"{str(error)[:1].lower()}{str(error)[1:]}"
         raise InputError(source, f"an object cannot be read: {problem}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from ksched_cli.errors import InputError
 
@@ -17,12 +17,17 @@ STDIN_NAME = "standard input"
 _STREAMS = (0, 1, 2)
 
 
-def read_standard_input() -> bytes:
-    """Raises InputError where it is closed or cannot be read."""
+def standard_input() -> BinaryIO:
+    """Raises InputError where it is closed."""
     if sys.stdin is None:
         raise InputError(STDIN_NAME, "it is closed")
+    return sys.stdin.buffer
+
+
+def read_standard_input() -> bytes:
+    """Raises InputError where it is closed or cannot be read."""
     try:
-        return sys.stdin.buffer.read()
+        return standard_input().read()
     except OSError as error:
         raise InputError(STDIN_NAME, f"cannot be read: {error.strerror}") from None
 

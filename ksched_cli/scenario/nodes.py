@@ -19,6 +19,7 @@ from ksched_cli.cluster.objects import CSINode, Node, Taint
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.quantity import Quantity, QuantityError
+from ksched_cli.kube.stored_bytes import ObjectJson
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.lookup import read_selector
@@ -113,7 +114,7 @@ def _taint_fields(taint: Taint) -> dict[str, str]:
     }
 
 
-def edited_raw(raw: msgspec.Raw, edit: Callable[[dict[str, Any]], None]) -> msgspec.Raw:
+def edited_raw(raw: ObjectJson, edit: Callable[[dict[str, Any]], None]) -> ObjectJson:
     """An object's JSON after an edit; an object without JSON stays without."""
     if not bytes(raw):
         return raw

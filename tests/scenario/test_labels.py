@@ -58,7 +58,9 @@ def test_labels_are_set_on_what_is_named_or_selected(
     assert [o.key for o in objects if o.metadata.labels.get("k") == "v"] == labelled
     assert effects[: len(did)] == did
     for obj in objects:
-        assert msgspec.json.decode(obj.raw)["metadata"].get("labels", {}) == obj.metadata.labels
+        assert (
+            msgspec.json.decode(bytes(obj.raw))["metadata"].get("labels", {}) == obj.metadata.labels
+        )
 
 
 def test_a_label_is_removed_and_one_that_is_not_there_is_said() -> None:

@@ -47,7 +47,7 @@ def test_a_cordoned_node_takes_no_pod_and_an_uncordoned_one_does() -> None:
 def test_taints_are_added_replaced_and_removed(line: str, left: list[str]) -> None:
     state, _ = changed(cluster(TAINTED), line)
     assert taints(state)[: len(left)] == left
-    raw = msgspec.json.decode(state.nodes[0].raw)["spec"]["taints"]
+    raw = msgspec.json.decode(bytes(state.nodes[0].raw))["spec"]["taints"]
     assert [taint["key"] for taint in raw] == [text.split("=")[0] for text in taints(state)]
 
 
@@ -66,7 +66,7 @@ def test_new_nodes_are_copies_with_nothing_on_them() -> None:
     )
     assert taints(state, "new-2") == ["x=:NoSchedule"]
     assert new.status == state.nodes[0].status
-    assert msgspec.json.decode(new.raw)["metadata"]["name"] == "new-2"
+    assert msgspec.json.decode(bytes(new.raw))["metadata"]["name"] == "new-2"
 
 
 ZONE = "topology.kubernetes.io/zone"

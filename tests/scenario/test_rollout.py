@@ -28,7 +28,7 @@ def test_resources_are_set_in_pods_and_template() -> None:
     assert did[0] == "Deployment default/web: resources set"
     assert [cpu_of(pod) for pod in after.pods] == ["250m", "250m"]
     assert set(nodes_of(after).values()) == {""}
-    assert msgspec.json.decode(after.pods[0].raw)["status"] == {"phase": "Pending"}
+    assert msgspec.json.decode(bytes(after.pods[0].raw))["status"] == {"phase": "Pending"}
     after, _ = changed(web(), "set resources deployment/web --requests=cpu=3")
     after, _ = changed(after, "scale deployment/web --replicas=3")
     assert [cpu_of(pod) for pod in after.pods] == ["3", "3", "3"]

@@ -31,4 +31,6 @@ def test_a_state_that_is_written_is_read_as_it_was(tmp_path: Path) -> None:
         ("b", "", False),
     ]
     assert again.pods[0].status.start_time == "2026-01-01T00:00:00Z"
-    assert msgspec.json.decode(again.nodes[0].raw) == msgspec.json.decode(state.nodes[0].raw)
+    assert msgspec.json.decode(bytes(again.nodes[0].raw)) == msgspec.json.decode(
+        bytes(state.nodes[0].raw)
+    )

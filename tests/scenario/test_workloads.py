@@ -94,7 +94,7 @@ def test_a_deployment_makes_a_replica_set_and_its_pods() -> None:
         assert owner is not None
         assert (owner.kind, owner.name) == ("ReplicaSet", replica_set.name)
     assert state.pods[0].spec is state.pods[1].spec
-    assert msgspec.json.decode(state.pods[0].raw)["metadata"]["name"] == state.pods[0].name
+    assert msgspec.json.decode(bytes(state.pods[0].raw))["metadata"]["name"] == state.pods[0].name
     assert len(simulate(state).placements) == 2
 
 

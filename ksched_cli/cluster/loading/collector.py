@@ -13,6 +13,7 @@ from msgspec.structs import force_setattr, replace
 from ksched_cli.cluster.custom_objects import Others, kind_with_group
 from ksched_cli.cluster.loading.completeness import part_warnings
 from ksched_cli.cluster.loading.defaults import PriorityAdmission, UnknownPriorityClassError
+from ksched_cli.cluster.loading.json_pieces import JsonPieces
 from ksched_cli.cluster.loading.kinds import KINDS, Kind, find_kind
 from ksched_cli.cluster.loading.object_errors import (
     ObjectLocation,
@@ -34,6 +35,7 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
+from ksched_cli.kube.stored_bytes import ObjectJson
 
 _BETA = "/v1beta1"
 _ARRAY = re.compile(rb"\s*\[")
@@ -137,6 +139,15 @@ class Collector:
         except RecursionError:  # of objects, or (Python 3.14 nests deeper) of their errors
             raise InputError(document.source.name, "nested too deeply") from None
 
+    def add_pieces(self, pieces: JsonPieces) -> None:
+        """Adds the objects of a list. Raises InputError, UnusualFormError."""
+        document = pieces.document
+        header = self._read_header(document.data)
+        implied = _implied(header)
+        self._add_snapshot(msgspec.json.decode(header.snapshot, type=_Snapshot))
+        for index, (item, stored) in enumerate(pieces.items()):
+            self._add(item, ObjectLocation(document, ("items", index), stored), implied)
+
     def finish(self, warnings: tuple[str, ...] = ()) -> ClusterState:
         """The state. warnings: about its files. Raises InputError for a pod of an unknown priority
         class."""
@@ -210,9 +221,7 @@ class Collector:
     def _add_items(
         self, header: _Header, items: list[msgspec.Raw], location: ObjectLocation
     ) -> None:
-        implied = _Header()
-        if header.kind and header.kind != "List":
-            implied = _Header(kind=header.kind.removesuffix("List"), api_version=header.api_version)
+        implied = _implied(header)
         for index, item in enumerate(items):
             self._add(
                 item, ObjectLocation(location.document, (*location.path, "items", index)), implied
@@ -227,7 +236,7 @@ class Collector:
         if kind is KINDS["Pod"]:
             self._add_pod(header, data, location)
         elif kind is not None:
-            self._store(kind, self._decode(kind, version, data))
+            self._store(kind, self._decode(kind, version, data, location.stored or data))
             self._fields.check(kind, version, data, location)
         elif name and (full := kind_with_group(version, name)) in self._reads:
             self._custom_objects.setdefault(full, []).append(data.copy())
@@ -240,18 +249,19 @@ class Collector:
 
     def _add_pod(self, parts: PodParts, data: msgspec.Raw, location: ObjectLocation) -> None:
         try:
-            pod = self._pods.decode(parts, data)
+            pod = self._pods.decode(parts, location.stored or data)
         except PartError:
             without = _without_nulls(data)
             if without is None:
                 raise
-            pod = self._pods.decode(self._header.decode(without), data)
+            pod = self._pods.decode(self._header.decode(without), location.stored or data)
         self._store(KINDS["Pod"], pod)
         self._fields.check_pod(KINDS["Pod"], pod.spec, data, location)
         if pod.spec.priority is None and pod.spec.priority_class_name:
             self._class_users[pod.key] = location
 
-    def _decode(self, kind: Kind, version: str, data: msgspec.Raw) -> KubeObject:
+    def _decode(self, kind: Kind, version: str, data: msgspec.Raw, raw: ObjectJson) -> KubeObject:
+        """raw: the JSON that the object has"""
         content: msgspec.Raw | bytes = data
         if kind.upgrade is not None and version.endswith(_BETA):
             plain = msgspec.json.decode(data)
@@ -267,9 +277,9 @@ class Collector:
         if kind.default is not None:
             obj = kind.default(obj)
         if isinstance(obj, Node):
-            return replace(obj, raw=data)
+            return replace(obj, raw=raw)
         if isinstance(obj, Workload):
-            obj = replace(obj, raw=data)
+            obj = replace(obj, raw=raw)
         if kind.namespaced and not obj.namespace:
             return replace(obj, metadata=replace(obj.metadata, namespace="default"))
         return obj
@@ -307,11 +317,18 @@ class Collector:
         return object_error(
             self._class_users[pod.key],
             "Pod",
-            pod.raw,
+            msgspec.Raw(bytes(pod.raw)),
             ("spec", "priorityClassName"),
             f'no PriorityClass "{name}" in the state, and the pod has no priority of its own',
             hint="Add the class to the state (kubectl get priorityclasses -o yaml).",
         )
+
+
+def _implied(header: _Header) -> _Header:
+    """What the items of a list need not repeat."""
+    if header.kind and header.kind != "List":
+        return _Header(kind=header.kind.removesuffix("List"), api_version=header.api_version)
+    return _Header()
 
 
 def _refuse_other_input(name: str, version: str) -> None:

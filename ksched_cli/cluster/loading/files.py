@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.errors import InputError, UsageError
-from ksched_cli.kube.gzipped import unpacked
-from ksched_cli.kube.streams import STDIN_NAME, read_standard_input
+from ksched_cli.kube.stored_bytes import StoredBytes, read_or_store
+from ksched_cli.kube.streams import STDIN_NAME, standard_input
 
 STDIN = "-"
 DEFAULT_FILES = tuple(
@@ -68,8 +68,7 @@ class StateFiles:
         for path in self._paths:
             if path == STDIN:
                 if self._is_new(STDIN, STDIN_NAME):
-                    data = self._stdin.read() if self._stdin else read_standard_input()
-                    yield Source(STDIN_NAME, unpacked(data, STDIN_NAME))
+                    yield Source(STDIN_NAME, _read_stdin(self._stdin))
             elif os.path.isdir(path):
                 yield from self._folder_sources(path)
             elif self._is_new(_real_path(path), path):
@@ -152,9 +151,15 @@ def _may_hold_objects(path: str) -> bool:
 def _read(path: str, *, in_folder: bool = False) -> Source:
     try:
         with open(path, "rb") as file:
-            data = file.read()
+            return Source(path, read_or_store(file, path), in_folder)
     except FileNotFoundError:
         raise InputError(path, "there is no such file or folder") from None
     except OSError as error:
         raise InputError(path, f"the file cannot be read: {error.strerror}") from None
-    return Source(path, unpacked(data, path), in_folder)
+
+
+def _read_stdin(stream: BinaryIO | None) -> bytes | StoredBytes:
+    try:
+        return read_or_store(standard_input() if stream is None else stream, STDIN_NAME)
+    except OSError as error:
+        raise InputError(STDIN_NAME, f"cannot be read: {error.strerror}") from None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import BinaryIO
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from ksched_cli.cluster.loading.collector import Collector
 from ksched_cli.cluster.loading.files import StateFiles, default_state_path, has_state_suffix
 from ksched_cli.cluster.loading.gc_control import gc_paused
+from ksched_cli.cluster.loading.json_pieces import UnusualFormError, pieces_of
 from ksched_cli.cluster.loading.sources import Document, NoObjectError, Source, documents
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
@@ -44,15 +46,45 @@ def load_sources(
 
     Raises InputError.
     """
+    rest, taken = iter(sources), list[Source]()
+
+    def noted() -> Iterator[Source]:
+        for source in rest:
+            taken.append(source)
+            yield source
+
     with gc_paused():
-        collector = Collector(reads)
-        for source in sources:
-            if not source.in_folder:
-                for document in documents(source):
-                    collector.add(document)
-            elif not _add_folder_file(collector, source):
-                on_passed_over(source.name)
+        try:
+            collector = _collected(noted(), reads, on_passed_over, in_pieces=True)
+        except UnusualFormError:
+            collector = _collected(chain(taken, rest), reads, on_passed_over, in_pieces=False)
         return collector.finish(tuple(warnings()))
+
+
+def _collected(
+    sources: Iterable[Source],
+    reads: Container[str],
+    on_passed_over: Callable[[str], None],
+    *,
+    in_pieces: bool,
+) -> Collector:
+    """Raises InputError, UnusualFormError."""
+    collector = Collector(reads)
+    for source in sources:
+        if in_pieces and (pieces := pieces_of(source)) is not None:
+            collector.add_pieces(pieces)
+        elif not _add(collector, source):
+            on_passed_over(source.name)
+    return collector
+
+
+def _add(collector: Collector, source: Source) -> bool:
+    """Adds a file as a whole. Returns whether it holds an object. Raises InputError."""
+    if source.in_folder:
+        return _add_folder_file(collector, source)
+    for document in documents(source):
+        collector.add(document)
+    return True
 
 
 class _Typed(msgspec.Struct):

@@ -11,6 +11,7 @@ import msgspec
 from ksched_cli.cluster.loading.sources import Document, looks_like_json
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube.documents import decode_text, locate
+from ksched_cli.kube.stored_bytes import StoredJson
 
 Path = tuple[str | int, ...]
 
@@ -43,10 +44,15 @@ _ANY_KEY = "..."  # how msgspec writes a key of a map in a path
 
 
 class ObjectLocation(NamedTuple):
-    """Where an object is. path: in the document, () for the document itself, else ("items", 3)."""
+    """Where an object is.
+
+    path:   in the document, () for the document itself, else ("items", 3)
+    stored: where it is in a file that is read piece by piece
+    """
 
     document: Document
     path: Path
+    stored: StoredJson | None = None
 
 
 def decode_error(
@@ -114,22 +120,28 @@ def path_text(path: Path) -> str:
 def object_position(location: ObjectLocation, data: msgspec.Raw, path: Path) -> Position | None:
     """Line and column of the field at a path in an object; of its nearest parent where it is
     absent. data: the object's JSON."""
-    source = location.document.source
+    source, stored = location.document.source, location.stored
     content = bytes(data)
-    offset = source.data.find(content) if looks_like_json(source) else -1
-    if offset < 0:
-        text, pieces = decode_text(source.data, source.name), location.document.pieces
-        if pieces is not None:
-            return pieces.locate(text, location.path + path)
-        return locate(text, location.document.index, location.path + path)
-    position = locate(content.decode(), 0, path)
-    if position is None or position.line > 1:
-        before = 0
+    if stored is not None:
+        line, before = stored.place()
     else:
-        line_start = source.data.rfind(b"\n", 0, offset) + 1
-        before = len(source.data[line_start:offset].decode("utf-8-sig"))
-    line = source.data.count(b"\n", 0, offset)
-    return position and Position(line + position.line, before + position.column)
+        text = source.data
+        offset = text.find(content) if looks_like_json(source) else -1
+        if offset < 0:
+            return _position_in_yaml(decode_text(text, source.name), location, path)
+        line, before = text.count(b"\n", 0, offset), text[text.rfind(b"\n", 0, offset) + 1 : offset]
+    position = locate(content.decode(), 0, path)
+    if position is None:
+        return None
+    indent = len(before.decode("utf-8-sig")) if position.line == 1 else 0
+    return Position(line + position.line, indent + position.column)
+
+
+def _position_in_yaml(text: str, location: ObjectLocation, path: Path) -> Position | None:
+    document = location.document
+    if document.pieces is not None:
+        return document.pieces.locate(text, location.path + path)
+    return locate(text, document.index, location.path + path)
 
 
 def _plain(data: msgspec.Raw) -> Any:

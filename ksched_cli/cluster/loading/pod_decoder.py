@@ -21,6 +21,7 @@ from ksched_cli.cluster.objects import (
     decode_hook,
 )
 from ksched_cli.cluster.objects.base import Int64
+from ksched_cli.kube.stored_bytes import ObjectJson
 from ksched_cli.kube.time import parse_time
 
 # Beyond this many different specs or label maps, further ones are not cached: in a state where no
@@ -29,6 +30,7 @@ _MAX_CACHED = 20_000
 
 _TOKEN_VOLUME = re.compile(rb'"kube-api-access-[a-z0-9]{5}"')
 _NODE_NAME_KEY = b'"nodeName"'
+_NODE_NAME = re.compile(rb'"nodeName"\s*:\s*"([^"\\]+)"')
 _EMPTY = msgspec.Raw(b"{}")
 _SECONDS = len("2026-01-01T00:00:00")
 # RFC 3339 as Go takes it, but for hours of one digit and the year 0.
@@ -83,7 +85,7 @@ class PodDecoder:
         self._specs: dict[bytes, PodSpec] = {}
         self._maps: dict[bytes, dict[str, str]] = {}
 
-    def decode(self, parts: PodParts, raw: msgspec.Raw) -> Pod:
+    def decode(self, parts: PodParts, raw: ObjectJson) -> Pod:
         """raw: the pod's JSON, which extenders are sent. Raises PartError."""
         part = "metadata"
         try:
@@ -128,26 +130,25 @@ class PodDecoder:
 
     def _spec_of(self, data: bytes) -> tuple[PodSpec, str]:
         """The spec, shared between pods, and the node name."""
-        node_name, key = self._split_node_name(data)
-        spec = self._specs.get(key)
-        if spec is None:
-            spec = default_pod_spec(self._spec.decode(data))
-            if len(self._specs) < _MAX_CACHED:
-                self._specs[key] = spec
-        return spec, node_name
-
-    def _split_node_name(self, data: bytes) -> tuple[str, bytes]:
-        """The node name, and the spec's bytes without it, which are no JSON but a cache key."""
         key = _TOKEN_VOLUME.sub(b"", data) if b'"kube-api-access-' in data else data
-        if _NODE_NAME_KEY not in data:
-            return "", key
-        node_name = self._node_name.decode(data).node_name
-        # A nodeSelector may have a key of that name too; then the key is the whole spec.
-        if node_name and key.find(_NODE_NAME_KEY) == key.rfind(_NODE_NAME_KEY):
-            quoted = node_name.encode()
-            key = key.replace(b'"nodeName":"%b"' % quoted, b"")
-            key = key.replace(b'"nodeName": "%b"' % quoted, b"")
-        return node_name, key
+        node_name = b""
+        # A nodeSelector may have a key of that name too. Whose it is is the same in all specs that
+        # are alike otherwise.
+        start = key.find(_NODE_NAME_KEY)
+        is_only = start >= 0 and key.rfind(_NODE_NAME_KEY) == start
+        if is_only and (match := _NODE_NAME.match(key, start)) is not None:
+            node_name = match[1]
+            key = key[: match.start(1)] + b"\0" + key[match.end(1) :]  # which no JSON has
+        spec = self._specs.get(key)
+        if spec is not None and (node_name or start < 0):
+            return spec, node_name.decode()
+        decoded = self._node_name.decode(data).node_name
+        if decoded.encode() != node_name:
+            key = data
+        spec = self._specs.get(key) or default_pod_spec(self._spec.decode(data))
+        if len(self._specs) < _MAX_CACHED:
+            self._specs[key] = spec
+        return spec, decoded
 
 
 def _utc(text: str, path: str) -> str:

@@ -15,8 +15,10 @@ from msgspec import Struct
 from ksched_cli.cluster.loading.yaml_pieces import YamlPieces
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, position_at, yaml_failure
+from ksched_cli.kube.stored_bytes import StoredBytes
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
+_START = 1024  # bytes that tell JSON from YAML
 _UTF8_BOM = b"\xef\xbb\xbf"
 _AT_BYTE = re.compile(r"(?:JSON is malformed: )?(.*?) \(byte (\d+)\)")
 _TRAILING = "trailing characters"
@@ -34,15 +36,27 @@ _scanner = msgspec.json.Decoder(_Object | list[msgspec.Raw])
 
 
 class Source(Struct, frozen=True):
-    """The bytes of a file, without gzip's packing.
+    """The text of a file, without gzip's packing.
 
     name:      its path, or "standard input", for messages
     in_folder: it was found in a folder and may hold anything
     """
 
     name: str
-    data: bytes
+    content: bytes | StoredBytes
     in_folder: bool = False
+
+    @property
+    def data(self) -> bytes:
+        """The whole text."""
+        stored = self.content
+        return stored if isinstance(stored, bytes) else stored.read(0, stored.size)
+
+    @property
+    def start(self) -> bytes:
+        """What it begins with."""
+        stored = self.content
+        return stored[:_START] if isinstance(stored, bytes) else stored.read(0, _START)
 
 
 class NoObjectError(InputError):
@@ -69,28 +83,31 @@ class Document(Struct, frozen=True):
 def documents(source: Source) -> Iterator[Document]:
     """Splits a source. Raises InputError where it is not UTF-8, or neither JSON nor YAML,
     NoObjectError where it is empty."""
-    if _is_blank(source.data):
+    data = source.data
+    if _is_blank(data):
         hint = "Expected YAML or JSON objects."
         raise NoObjectError(source.name, "the file is empty", hint=hint)
     if looks_like_json(source):
-        yield from _json_documents(source, source.data.removeprefix(_UTF8_BOM))
+        yield from _json_documents(source, data)
     else:
         yield from _yaml_documents(source)
 
 
 def looks_like_json(source: Source) -> bool:
     """Whether the text begins with a brace or a bracket."""
-    return source.data[:1024].removeprefix(_UTF8_BOM).lstrip()[:1] in (b"{", b"[")
+    return source.start.removeprefix(_UTF8_BOM).lstrip()[:1] in (b"{", b"[")
 
 
 def _is_blank(data: bytes) -> bool:
     # Stripping copies the text, so the whole is stripped only if its beginning is blank.
-    return not data[:1024].strip() and not data.strip()
+    return not data[:_START].strip() and not data.strip()
 
 
-def _json_documents(source: Source, data: bytes) -> Iterator[Document]:
+def _json_documents(source: Source, text: bytes) -> Iterator[Document]:
     """One or several values of JSON, with nothing between them but whitespace and logs."""
-    _check_utf8(source)
+    if not text.isascii():
+        decode_text(text, source.name)
+    data = text.removeprefix(_UTF8_BOM)
     rest, index = memoryview(data), 0
     while rest.nbytes:
         if logs := _LOGS_START.match(rest):
@@ -103,7 +120,7 @@ def _json_documents(source: Source, data: bytes) -> Iterator[Document]:
         except msgspec.DecodeError as error:
             yield from _yaml_or_error(source, error, len(data) - rest.nbytes)
             return
-        start = len(source.data) - rest.nbytes
+        start = len(text) - rest.nbytes
         yield Document(source, index, msgspec.Raw(rest[:end]), start=start)
         rest, index = rest[end:], index + 1
 
@@ -153,11 +170,6 @@ def _yaml_or_error(source: Source, error: msgspec.DecodeError, offset: int) -> I
 
 def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
-
-
-def _check_utf8(source: Source) -> None:
-    if not source.data.isascii():
-        decode_text(source.data, source.name)
 
 
 def _yaml_documents(source: Source) -> Iterator[Document]:

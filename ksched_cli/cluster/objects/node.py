@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ksched_cli.cluster.objects.base import Int64, KubeObject, Record, ResourceList
+from ksched_cli.kube.stored_bytes import ObjectJson
 
 # Upstream fills an absent allocatable from the capacity, and leaves an empty one alone.
 ABSENT: ResourceList = {}
@@ -51,4 +52,4 @@ class Node(KubeObject, frozen=True):
 
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
-    raw: msgspec.Raw = msgspec.Raw()
+    raw: ObjectJson = msgspec.Raw()

@@ -15,6 +15,7 @@ from ksched_cli.cluster.objects.base import (
     ResourceList,
 )
 from ksched_cli.cluster.objects.volumes import Volume
+from ksched_cli.kube.stored_bytes import ObjectJson
 
 
 class ContainerPort(Record, frozen=True):
@@ -216,7 +217,7 @@ class Pod(KubeObject, frozen=True):
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
     node_name: str = ""
-    raw: msgspec.Raw = msgspec.Raw()
+    raw: ObjectJson = msgspec.Raw()
 
     @property
     def finished(self) -> bool:

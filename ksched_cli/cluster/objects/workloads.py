@@ -17,6 +17,7 @@ from ksched_cli.cluster.objects.base import (
 )
 from ksched_cli.cluster.objects.pod import PodSpec
 from ksched_cli.cluster.objects.storage import PersistentVolumeClaim
+from ksched_cli.kube.stored_bytes import ObjectJson
 
 
 class Namespace(KubeObject, frozen=True):
@@ -73,7 +74,7 @@ class PodTemplate(Record, frozen=True):
 class Workload(KubeObject, frozen=True):
     """An object whose controller makes pods. raw: the JSON as it came."""
 
-    raw: msgspec.Raw = msgspec.Raw()
+    raw: ObjectJson = msgspec.Raw()
 
 
 class ReplicationControllerSpec(Record, frozen=True):

@@ -30,6 +30,14 @@ def test_the_node_name_is_read_whether_or_not_the_spec_is_cached() -> None:
     assert pods[0].spec.priority == pods[1].spec.priority == 1
 
 
+def test_a_label_called_node_name_is_no_node_name() -> None:
+    decoder, raw = PodDecoder(), msgspec.Raw(b"{}")
+    specs = [f'{{"nodeSelector":{{"nodeName":"{name}"}}}}' for name in ("", "x", "y", "x")]
+    pods = [decoder.decode(parts(spec=spec), raw) for spec in specs]
+    assert [pod.node_name for pod in pods] == [""] * 4
+    assert [pod.spec.node_selector["nodeName"] for pod in pods] == ["", "x", "y", "x"]
+
+
 @pytest.mark.parametrize(
     ("part", "text", "path"),
     [
@@ -112,8 +120,8 @@ def test_extenders_get_pods_and_nodes_as_they_came() -> None:
     node = {"kind": "Node", "metadata": {"name": "n"}, "status": {"podCIDR": "10.0.0.0/8"}}
     pod = {**manifest(nodeName="n", hostname="h"), "own": [1, None]}
     loaded = state(node, pod)
-    assert msgspec.json.decode(loaded.pods[0].raw) == pod
-    assert msgspec.json.decode(loaded.nodes[0].raw) == node
+    assert msgspec.json.decode(bytes(loaded.pods[0].raw)) == pod
+    assert msgspec.json.decode(bytes(loaded.nodes[0].raw)) == node
 
 
 @pytest.mark.parametrize(("phase", "finished"), [("Succeeded", True), ("Running", False)])

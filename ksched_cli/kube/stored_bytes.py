@@ -1,0 +1,122 @@
+"""Large texts that stay on disk, and what is read of a stream or a file, gzipped or not.
+
+A dump of a gigabyte is read block by block; what is needed later is read again from its file, or
+from a temporary file where it was gzipped or came through a pipe.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from io import BufferedReader, BytesIO, RawIOBase
+from stat import S_ISREG
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Raw
+
+from ksched_cli.kube.gzipped import MAGIC, UNPACKING_ERRORS, not_gzip
+
+_BLOCK = 1 << 18
+LARGE = 1 << 26
+"""So many bytes are kept in memory."""
+
+
+class StoredBytes:
+    """The bytes of an open file. A copy by pickle is the bytes themselves."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file, self.size = file, size
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return bytes, (self.read(0, self.size),)
+
+    def read(self, start: int, length: int) -> bytes:
+        """Fewer where the file ends."""
+        number, pieces = self._file.fileno(), []
+        while length and (piece := os.pread(number, length, start)):
+            pieces.append(piece)
+            start, length = start + len(piece), length - len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def place_of(self, offset: int) -> tuple[int, bytes]:
+        """How many lines end before an offset, and what of its own line is before it."""
+        lines, begin = 0, b""
+        for start in range(0, offset, _BLOCK):
+            block = self.read(start, min(_BLOCK, offset - start))
+            lines += block.count(b"\n")
+            _, newline, after = block.rpartition(b"\n")
+            begin = after if newline else begin + after
+        return lines, begin
+
+
+class StoredJson:
+    """A value of JSON in StoredBytes. `bytes` reads it."""
+
+    __slots__ = ("_stored", "length", "start")
+
+    def __init__(self, stored: StoredBytes, start: int, length: int) -> None:
+        self._stored, self.start, self.length = stored, start, length
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Raw, (bytes(self),)
+
+    def __bytes__(self) -> bytes:
+        return self._stored.read(self.start, self.length)
+
+    def place(self) -> tuple[int, bytes]:
+        """See StoredBytes.place_of."""
+        return self._stored.place_of(self.start)
+
+
+if TYPE_CHECKING:
+    ObjectJson: TypeAlias = Raw | StoredJson
+else:
+    ObjectJson = Raw  # as which msgspec knows the fields of objects
+"""An object's JSON."""
+
+
+def read_or_store(file: IO[bytes], name: str) -> bytes | StoredBytes:
+    """What is left of a file, without gzip's packing; large JSON as StoredBytes.
+
+    Raises InputError for what is not gzip, OSError.
+    """
+    head = file.read(LARGE)
+    if not head.startswith(MAGIC):
+        return head if len(head) < LARGE else _store(head, file)
+    try:
+        with gzip.GzipFile(fileobj=_Joined(head, file)) as packed:
+            head = packed.read(LARGE)
+            return head if len(head) < LARGE else _store(head, packed)
+    except UNPACKING_ERRORS as error:
+        raise not_gzip(name, error) from None
+
+
+def _store(head: bytes, rest: IO[bytes] | gzip.GzipFile) -> bytes | StoredBytes:
+    """head: what was read of the stream already"""
+    if head[:1] not in (b"{", b"["):
+        return head + rest.read()
+    if isinstance(rest, BufferedReader) and S_ISREG(os.fstat(rest.fileno()).st_mode):
+        own = os.fdopen(os.dup(rest.fileno()), "rb")
+        return StoredBytes(own, os.fstat(own.fileno()).st_size)
+    # What small files need not wait for.
+    from shutil import copyfileobj
+    from tempfile import TemporaryFile
+
+    try:
+        file = TemporaryFile(prefix="ksched-")  # noqa: SIM115  # it goes with what is stored
+    except OSError:  # nothing can be written
+        return head + rest.read()
+    file.write(head)
+    copyfileobj(rest, file, _BLOCK)
+    file.flush()
+    return StoredBytes(file, file.tell())
+
+
+class _Joined(RawIOBase):
+    """A stream of which some was read already."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head, self._rest = BytesIO(head), rest
+
+    def read(self, size: int = -1) -> bytes:
+        return self._head.read(size) or self._rest.read(size)
