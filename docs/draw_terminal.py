@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Draws docs/terminal.svg, README's picture: commands in a terminal, in its colours.
 
-    draw_terminal.py            runs the commands and writes the picture
-    draw_terminal.py --check    exit 1 where the commands print something else now
+draw_terminal.py            runs the commands and writes the picture
+draw_terminal.py --check    exit 1 where the commands print something else now
 """
 
 from __future__ import annotations

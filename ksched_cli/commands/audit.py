@@ -39,7 +39,7 @@ class AuditOptions(CommonOptions):
 Before = Annotated[
     list[str] | None,
     option(
-        "The cluster's state before the decisions, as --state of other commands; repeatable.",
+        "The state before the decisions, as --state elsewhere; repeatable.",
         "PATH",
     ),
 ]
@@ -52,9 +52,7 @@ After = Annotated[
 Log = Annotated[
     list[str] | None,
     option(
-        "kube-scheduler's log of that time, at -v=3 or more: the exact order of the "
-        "decisions, and when pods left; at -v=4 also when it noticed nominations. Repeatable, for "
-        "the files of a log that was rotated.",
+        "kube-scheduler's log of that time, at -v=3 or -v=4; repeatable.",
         "FILE",
     ),
 ]
@@ -84,6 +82,11 @@ def audit(
     json); both are a little off, and --scheduler-log has the exact one. --timeline audits a
     recording, with all that happened in between. -o name lists the pods that differ.
     Exit code 0 when no decision differs, 1 when some does, 3 when a plugin failed.
+
+    Examples:
+        ksched audit --before before.json.gz --after after.json.gz
+        ksched audit --timeline week.jsonl
+        ksched audit --before a.json --after b.json --scheduler-log log.txt
     """
     from ksched_cli.analysis import audit as analysis
     from ksched_cli.commands import progress, runs

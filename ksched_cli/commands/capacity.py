@@ -78,6 +78,11 @@ def capacity(
     -o wide shows every node, -o name the names of those that take any.
     Exit code 0 when a copy fits, or some number of nodes is enough, 1 when not, 3 when a plugin's
     failure leaves it undecided.
+
+    Examples:
+        ksched capacity deployment/web
+        ksched capacity -f pod.yaml --max 500
+        ksched capacity --pending --like node-1 --like node-7
     """
     if [pod is not None, options.file is not None, options.pending].count(True) != 1:
         raise UsageError("capacity takes one of POD, -f FILE, and --pending --like NODE")

@@ -8,28 +8,25 @@ neither: it gets one parameter per option, and `typer.Exit`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from enum import IntEnum
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import typer
 from typer.models import OptionInfo
 
 from ksched_cli.commands.options import (
-    Before,
     CommonOptions,
     ReplayableOptions,
     ShownOptions,
-    StateOptions,
 )
 from ksched_cli.commands.output import SETTINGS, command_output
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.report.forms import Form
 
-OWN_OPTIONS_AFTER = "output"
 DEBUG_HINT = "--debug prints the traceback"
 
 
@@ -124,7 +121,7 @@ def _refuse_idle(values: Mapping[str, Any]) -> None:
 def _parameters(
     function: Callable[..., ExitCode], hints: dict[str, Any], objects: dict[str, Any]
 ) -> list[Parameter]:
-    """One per option and argument, in the order in which --help shows them."""
+    """One per option and argument."""
     of_objects = [
         Parameter(
             field.name,
@@ -143,9 +140,7 @@ def _parameters(
     ]
     for parameter in (*of_objects, *own):
         _name_option(parameter)
-    shared = get_type_hints(StateOptions, include_extras=True)
-    own += [option for option in of_objects if shared.get(option.name) != option.annotation]
-    return _in_help_order([option for option in of_objects if option not in own], own)
+    return [*of_objects, *own]
 
 
 def _name_option(parameter: Parameter) -> None:
@@ -157,29 +152,3 @@ def _name_option(parameter: Parameter) -> None:
 
 def _default(field: Field[Any]) -> Any:
     return Parameter.empty if field.default is MISSING else field.default
-
-
-def _in_help_order(shared: Sequence[Parameter], own: Sequence[Parameter]) -> list[Parameter]:
-    """A command's own options after --output; those that say so before another option."""
-    ordered: list[Parameter] = []
-    for parameter in shared:
-        if _successor(parameter) is None:
-            ordered.append(parameter)
-        if parameter.name == OWN_OPTIONS_AFTER:
-            ordered += [option for option in own if _successor(option) is None]
-    if not any(parameter.name == OWN_OPTIONS_AFTER for parameter in shared):
-        ordered += [option for option in own if _successor(option) is None]
-    for parameter in (*shared, *own):
-        successor = _successor(parameter)
-        if successor is not None:
-            names = [option.name for option in ordered]
-            ordered.insert(names.index(successor), parameter)
-    return ordered
-
-
-def _successor(parameter: Parameter) -> str | None:
-    """The parameter that its `Before` names."""
-    if get_origin(parameter.annotation) is not Annotated:
-        return None
-    marks = [mark for mark in get_args(parameter.annotation) if isinstance(mark, Before)]
-    return marks[0].parameter if marks else None

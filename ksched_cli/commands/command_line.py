@@ -15,6 +15,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from ksched_cli import program_name
 from ksched_cli.errors import KschedError, UsageError
 
 # The base of BadParameter: any error in a command line.
@@ -27,6 +28,16 @@ _LISTED = re.compile(r" \((.*)\)$")
 _MISSING_OPTION = re.compile(r"Missing option '([^']*)'")
 
 
+# The panels of options that commands share; --help shows them in this order.
+STATE = "Cluster state"
+CONFIGURATION = "Configuration"
+DECISIONS = "Decisions"
+TIME = "Over time"
+EXTENDERS = "Extenders"
+OUTPUT = "Output"
+_PANELS = (STATE, CONFIGURATION, DECISIONS, TIME, EXTENDERS, OUTPUT)
+# Begins the examples in a command's docstring.
+EXAMPLES = "\n\nExamples:\n"
 # Parts a command line into sides.
 SIDES = "--vs"
 # Parameters that are of the whole answer, wherever they are given.
@@ -39,6 +50,8 @@ class CommandGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         _convert_plainly(self.get_params(ctx))
+        if args[:1] == ["help"]:  # `ksched help explain`
+            args = [*args[1:], "--help"]
         if not args and not ctx.resilient_parsing:
             print(ctx.get_help(), file=sys.stderr)
             raise typer.Exit(UsageError.exit_code)
@@ -56,11 +69,43 @@ class CommandGroup(TyperGroup):
         for panel, rows in panels.items():
             with formatter.section(panel):
                 formatter.write_dl([(name.ljust(width), sentence) for name, sentence in rows])
+        formatter.write(f"\n{program_name()} help COMMAND says more, with examples.\n")
 
 
 class Command(TyperCommand):
-    """A command whose --trace is given with the pod it is about, or without: pods are arguments,
-    as an option of typer's takes a value or none."""
+    """A command with its options in panels and examples at the end of its help.
+
+    Its --trace is given with a pod, or without: pods are arguments, because an option of typer's
+    takes a value or none.
+    """
+
+    def __init__(self, name: str | None, *, help: str | None = None, **settings: Any) -> None:
+        text, _, examples = (help or "").partition(EXAMPLES)
+        self.examples = tuple(line.strip() for line in examples.splitlines() if line.strip())
+        super().__init__(name, help=text, **settings)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """The command's own options, then those that it shares with others, panel by panel."""
+        for panel, parameters in self.panels(ctx).items():
+            records = [parameter.get_help_record(ctx) for parameter in parameters]
+            with formatter.section(panel):
+                formatter.write_dl(records)
+
+    def panels(self, ctx: Any) -> dict[str, list[Any]]:
+        """The parameters that are not hidden, by the title of their panel."""
+        panels: dict[str, list[Any]] = {panel: [] for panel in ("Arguments", "Options", *_PANELS)}
+        for parameter in self.get_params(ctx):
+            if parameter.get_help_record(ctx) is not None:
+                own = f"{parameter.param_type_name.title()}s"
+                panels[getattr(parameter, "rich_help_panel", None) or own].append(parameter)
+        return {panel: parameters for panel, parameters in panels.items() if parameters}
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The examples as they are written, so that they can be copied."""
+        if self.examples:
+            formatter.write("\nExamples:\n")
+            for line in self.examples:
+                formatter.write(f"  {line}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         parameters = self.get_params(ctx)
@@ -155,14 +200,23 @@ def _split_trace(arg: str) -> Sequence[str]:
 
 
 def option(
-    help_text: str, metavar: str | None = None, short: str = "", name: str = "", **settings: Any
+    help_text: str,
+    metavar: str | None = None,
+    *,
+    short: str = "",
+    name: str = "",
+    panel: str | None = None,
+    **settings: Any,
 ) -> Any:
     """An option of a command, beside its type in `Annotated`.
 
-    name: else the parameter's, with dashes. settings: as typer.Option's
+    name: else the parameter's, with dashes; panel: of --help, None for the command's own options;
+    settings: as typer.Option's
     """
     names = filter(None, (short, name))
-    return typer.Option(..., *names, metavar=metavar, help=help_text, **settings)
+    return typer.Option(
+        ..., *names, metavar=metavar, help=help_text, rich_help_panel=panel, **settings
+    )
 
 
 def whole_number(

@@ -12,7 +12,7 @@ import typer
 from ksched_cli import program_name
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option
-from ksched_cli.commands.options import Before, Seeds, StateOptions
+from ksched_cli.commands.options import Seeds, StateOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_paths import check_standard_input
 
@@ -42,7 +42,6 @@ class CompareOptions(StateOptions):
         option(
             "One more side: the options before the first --vs, and these; repeatable.", "OPTIONS..."
         ),
-        Before("plugin"),
     ] = None
 
 
@@ -64,6 +63,12 @@ def compare(
     node-3'`, `compare --timeline day.yaml --autoscaler a.yaml --vs --config new.yaml`. Sides are
     named by what differs between them. Exit code 0 when every pod ends up in the same place, 1 when
     some pod differs, 3 when a plugin's failure leaves some pod undecided.
+
+    Examples:
+        ksched compare new.yaml
+        ksched compare --vs --change 'drain node-3'
+        ksched compare --vs --kubernetes-version 1.36
+        ksched compare --timeline day.yaml --seeds 20 --vs --config new.yaml
     """
     from ksched_cli.commands import runs
 

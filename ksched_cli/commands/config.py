@@ -46,7 +46,12 @@ def show(
     ] = None,
     allow_plugins: AllowPlugins = None,
 ) -> ExitCode:
-    """The effective plugins, weights and args of every profile."""
+    """The effective plugins, weights and args of every profile.
+
+    Examples:
+        ksched config show scheduler.yaml
+        ksched config show origin/main:deploy/scheduler.yaml -o yaml
+    """
     from ksched_cli.commands import output, runs
     from ksched_cli.config.answers import EffectiveConfiguration
     from ksched_cli.report import configuration as renderer
@@ -86,6 +91,10 @@ def diff(
     not differ, however they are written. With --from-version, A and B may be one file: what an
     upgrade changes in it. -o markdown is for a pull request. Exit code 0 when nothing differs, 1
     when something does.
+
+    Examples:
+        ksched config diff old.yaml new.yaml
+        ksched config diff -o markdown -- origin/main:scheduler.yaml scheduler.yaml
     """
     from msgspec.structs import replace
 
@@ -145,6 +154,10 @@ def migrate(
     was written otherwise, and what cannot be carried over, to standard error, line by line. -w
     writes FILE, also where a ConfigMap in it holds the configuration, if all is carried over. Exit
     code 0 when it takes effect as the old file did, 1 when something is not carried over.
+
+    Examples:
+        ksched config migrate old.yaml > new.yaml
+        ksched config migrate -w scheduler-configmap.yaml
     """
     from ksched_cli.commands import output, runs
     from ksched_cli.config.answers import ConfigurationMigration

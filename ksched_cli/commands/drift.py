@@ -14,6 +14,11 @@ def drift(options: ShownOptions) -> ExitCode:
     -o wide shows every pod that is not on a best node, -o name their names.
     Exit code 0 when every pod is on a best node, 1 when some would go elsewhere or are no longer
     allowed where they are, 3 when a plugin failed.
+
+    Examples:
+        ksched drift --live
+        ksched drift --owner deployment/web -o wide
+        ksched drift --config new.yaml
     """
     from ksched_cli.analysis import drift as analysis
     from ksched_cli.commands import progress, runs

@@ -60,6 +60,13 @@ def explain(
 
     With --pending: every pod that stays pending, by owner and message. Exit code 0 when there is
     none, 1 when there are some, 3 when a plugin's failure leaves some undecided.
+
+    Examples:
+        ksched explain web-2
+        ksched explain shop/web-2 --node node-3 --top 5
+        ksched explain deployment/web --live
+        ksched explain --pending -n shop
+        ksched explain -f pod.yaml -o html --open
     """
     if [bool(pod), options.manifest is not None, options.pending].count(True) != 1:
         raise UsageError("explain takes one of POD, -f FILE, and --pending for all pending pods")

@@ -64,6 +64,11 @@ def fix(
     relabel, request, gang, affinity, condition, priority, evict, scale, node.
     Exit code 0 when there is a remedy or none is needed, 1 when there is none, 3 when a plugin's
     failure leaves it undecided.
+
+    Examples:
+        ksched fix web-2
+        ksched fix deployment/web -o json
+        ksched fix --pending --price m5.large=0.1
     """
     from ksched_cli.analysis import fix as analysis
     from ksched_cli.analysis import named_objects

@@ -11,7 +11,17 @@ from typing import Annotated
 
 import typer
 
-from ksched_cli.commands.command_line import option, positive_number, whole_number
+from ksched_cli.commands.command_line import (
+    CONFIGURATION,
+    DECISIONS,
+    EXTENDERS,
+    OUTPUT,
+    STATE,
+    TIME,
+    option,
+    positive_number,
+    whole_number,
+)
 from ksched_cli.commands.completion import (
     complete_change,
     complete_form,
@@ -23,38 +33,25 @@ from ksched_cli.commands.forms import check_form, parse_form
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.forms import Form
 
-
-@dataclass(frozen=True, slots=True)
-class Before:
-    """Beside an option: --help shows it before that of another parameter, not in its turn."""
-
-    parameter: str
-
-
 POD_HELP = "name, namespace/name or pod/name; or a workload's, as deployment/web"
 
 State = Annotated[
     list[str] | None,
     option(
-        "Cluster state: a file, a folder with its sub-folders, or - for standard input; "
-        "gzipped or not; repeatable. Without it: $KSCHED_STATE, else cluster.yaml, cluster.yml or "
-        "cluster.json (or .gz) here.",
+        "A file, a folder or - (standard input); repeatable. Default: cluster.yaml or .json.",
         "PATH",
+        panel=STATE,
     ),
-    Before("plugin"),
 ]
-Live = Annotated[
-    bool, option("The cluster that your kubeconfig names, as it is now."), Before("plugin")
-]
+Live = Annotated[bool, option("Read the cluster that your kubeconfig names.", panel=STATE)]
 Context = Annotated[
     str,
-    option("With --live: a context of the kubeconfig, not its current one.", "NAME"),
-    Before("plugin"),
+    option(
+        "With --live: the context of the kubeconfig; default the current one.", "NAME", panel=STATE
+    ),
 ]
 Kubeconfig = Annotated[
-    str,
-    option("With --live: instead of $KUBECONFIG, else ~/.kube/config.", "PATH"),
-    Before("plugin"),
+    str, option("With --live: default $KUBECONFIG, else ~/.kube/config.", "PATH", panel=STATE)
 ]
 RedactKey = Annotated[
     str,
@@ -64,107 +61,119 @@ SOURCE_HELP = "A file, - for standard input, or FILE#NAME where a file holds sev
 Config = Annotated[
     str | None,
     option(
-        f"KubeSchedulerConfiguration. {SOURCE_HELP} Without it, the default configuration.",
+        "A file, - or FILE#NAME; default kube-scheduler's default configuration.",
         "PATH",
         envvar="KSCHED_CONFIG",
+        panel=CONFIGURATION,
     ),
-    Before("plugin"),
 ]
 ChangeOption = Annotated[
     list[str] | None,
     option(
-        "Something to do to the state first, in kubectl's words, as 'drain node-3'; repeatable.",
+        "Change the state first, in kubectl's words: 'drain node-3'; repeatable.",
         "TEXT",
         autocompletion=complete_change,
+        panel=STATE,
     ),
-    Before("plugin"),
 ]
 ScenarioOption = Annotated[
     list[str] | None,
-    option("A file of changes, done before those of --change; repeatable.", "FILE"),
-    Before("plugin"),
+    option("Apply a file of changes, before those of --change; repeatable.", "FILE", panel=STATE),
 ]
 NoWorkloads = Annotated[
-    bool,
-    option("Make no pods of workloads that the state holds or a change applies."),
-    Before("plugin"),
+    bool, option("Do not create the pods that workloads of the state lack.", panel=STATE)
 ]
 Plugin = Annotated[
     list[str] | None,
     option(
-        "A plugin that is not installed; repeatable. Without a configuration it joins the "
-        "default profile at every point it extends.",
+        "Load a plugin that is not installed; repeatable.",
         "MODULE:NAME|FILE.py",
+        panel=CONFIGURATION,
     ),
 ]
 NoPlugins = Annotated[
-    bool, option("Refuse plugins that a file names and --plugin does not. Installed ones stay.")
+    bool, option("Refuse plugins that only a file names; installed ones stay.", panel=CONFIGURATION)
 ]
 AllowPlugins = Annotated[
     list[str] | None,
     option(
-        "Plugins of another build, taken as there by their names, without their code; repeatable.",
+        "Accept the names of plugins of another build; repeatable.",
         "NAME[=POINT+POINT],...|FILE",
     ),
 ]
-Debug = Annotated[bool, option("Print which plugins were called per pod, and tracebacks.")]
+Debug = Annotated[
+    bool, option("Print the plugins called for each pod, and tracebacks.", panel=OUTPUT)
+]
 PluginTimeout = Annotated[
     float,
     option(
-        "A call of a plugin that takes longer fails; not of those that ksched brings.",
+        "Fail calls of plugins that take longer; in-tree plugins have no limit.",
         "SECONDS",
         parser=positive_number("--plugin-timeout"),
         show_default=False,
+        panel=CONFIGURATION,
     ),
 ]
 Output = Annotated[
     Form,
     option(
-        "table, json, yaml, or html: a page that stands alone; markdown, wide or name where a "
-        "command has them.",
+        "table, json, yaml or html; some commands have markdown, wide, name and others.",
         "FORM",
         short="-o",
         parser=parse_form,
         callback=check_form,
         autocompletion=complete_form,
         show_default="table",
+        panel=OUTPUT,
     ),
 ]
 OpenPage = Annotated[
-    bool, option("Show the result as a page in the browser.", name="--open"), Before("quiet")
+    bool, option("Open the result as a page in the browser.", name="--open", panel=OUTPUT)
 ]
-Quiet = Annotated[bool, option("No warnings and no progress: results and errors.", short="-q")]
-NoPager = Annotated[bool, option("On a terminal: long tables do not go through $PAGER.")]
+Quiet = Annotated[
+    bool,
+    option("Print results and errors only, no warnings and no progress.", short="-q", panel=OUTPUT),
+]
+NoPager = Annotated[bool, option("Do not send long tables through $PAGER.", panel=OUTPUT)]
 Namespace = Annotated[
     str,
     option(
-        "The namespace of POD, of names in changes, and of the pods to show.",
+        "The namespace of POD, of names in changes and of the pods to show.",
         "NAME",
         short="-n",
         autocompletion=complete_namespace,
+        panel=STATE,
     ),
 ]
 KubernetesVersion = Annotated[
     str,
     option(
-        "The minor whose rules apply. Default: $KSCHED_KUBERNETES_VERSION, else that of the "
-        "nodes' newest kubelet, else the newest.",
+        "The minor whose rules apply; default that of the nodes' newest kubelet.",
         "|".join(MINORS),
         envvar="KSCHED_KUBERNETES_VERSION",
         show_envvar=False,
+        panel=CONFIGURATION,
     ),
 ]
-FeatureGates = Annotated[str, option("As kube-scheduler's.", "NAME=true|false,...")]
+FeatureGates = Annotated[
+    str,
+    option(
+        "Set feature gates, as kube-scheduler's option does.",
+        "NAME=true|false,...",
+        panel=CONFIGURATION,
+    ),
+]
 MinCompatibilityVersion = Annotated[
     str,
-    option("As kube-scheduler's; decides which feature gates are on by default.", "MINOR"),
+    option(
+        "Use the default gates of this minor, as kube-scheduler's option does.",
+        "MINOR",
+        panel=CONFIGURATION,
+    ),
 ]
 Trace = Annotated[
     bool,
-    option(
-        "With -o json or yaml: also every attempt in detail; --trace POD, repeatable: those "
-        "of this pod only."
-    ),
+    option("With -o json or yaml: add all attempts; --trace POD: those of this pod."),
 ]
 # An option takes a value or none, not either; so the pods after --trace are arguments.
 TracedPods = Annotated[
@@ -172,7 +181,10 @@ TracedPods = Annotated[
     typer.Argument(metavar="--trace POD", hidden=True, autocompletion=complete_pod),
 ]
 TieBreak = Annotated[
-    str, option("Among equally good nodes: the first by name, or a draw.", "name|random")
+    str,
+    option(
+        "Choose among equally good nodes by name, or at random.", "name|random", panel=DECISIONS
+    ),
 ]
 Seeds = Annotated[
     int | None,
@@ -189,57 +201,59 @@ PodName = Annotated[
 Manifest = Annotated[
     str | None,
     option(
-        "In place of POD: a pod or a workload to apply first; - is standard input.",
+        "Apply this pod or workload first, and ask about it; - is standard input.",
         "FILE",
         short="-f",
         name="--filename",
     ),
 ]
-Alone = Annotated[
-    bool, option("Leave the other pending pods out, rather than place each in its turn.")
-]
+Alone = Annotated[bool, option("Leave the other pending pods out.")]
 All = Annotated[
-    bool, option("Whole lists and every node, not groups and beginnings.", name="--all")
+    bool, option("Show whole lists and every node, not groups.", name="--all", panel=OUTPUT)
 ]
 Seed = Annotated[
-    int | None, option("Makes the draws repeatable.", "N", parser=whole_number("--seed"))
-]
-NoExtenders = Annotated[bool, option("Decide without calling the extenders.")]
-ExtenderBind = Annotated[
-    bool,
+    int | None,
     option(
-        "Really send the bind calls of extenders: on a live cluster they bind pods. "
-        "Without it they are only shown."
+        "Repeat the random choices of this seed.",
+        "N",
+        parser=whole_number("--seed"),
+        panel=DECISIONS,
     ),
-    Before("record_extenders"),
+]
+NoExtenders = Annotated[bool, option("Decide without calling the extenders.", panel=EXTENDERS)]
+ExtenderBind = Annotated[
+    bool, option("Send bind calls to extenders; on a live cluster they bind pods.", panel=EXTENDERS)
 ]
 RecordExtenders = Annotated[
-    str, option("Keep every request to extenders and its answer in FILE (.gz: packed).", "FILE")
+    str,
+    option(
+        "Save every request to extenders and its answer; .gz is gzipped.", "FILE", panel=EXTENDERS
+    ),
 ]
 ReplayExtenders = Annotated[
-    str, option("Take the extenders' answers from FILE, and call nobody.", "FILE")
+    str,
+    option(
+        "Take the extenders' answers from this file, without a network.", "FILE", panel=EXTENDERS
+    ),
 ]
 
 
 Patches = Annotated[
     list[str] | None,
-    option(
-        "Set a value in the configuration, as "
-        "'profiles[0].plugins.multiPoint.enabled[NodeResourcesFit].weight=3'; repeatable.",
-        "PATH=VALUE",
-    ),
-    Before("plugin"),
+    option("Set a value in the configuration; repeatable.", "PATH=VALUE", panel=CONFIGURATION),
 ]
 Timeline = Annotated[
-    str, option("Replay this timeline first, and ask about the cluster at its end.", "FILE")
+    str, option("Replay this timeline first; ask about the cluster at its end.", "FILE", panel=TIME)
 ]
-Until = Annotated[str, option("End the timeline here: 6h, a number of seconds, or a time.", "TIME")]
+Until = Annotated[
+    str, option("End the timeline here: 6h, a number of seconds, or a time.", "TIME", panel=TIME)
+]
 EvictAtOnce = Annotated[
     bool,
-    option("In a replay, victims leave at once and the preemptor is tried again, as in schedule."),
+    option("Let victims leave at once in a replay, as in schedule.", panel=TIME),
 ]
 Autoscaler = Annotated[
-    str, option("Autoscaler file that defines the node groups of a replay.", "FILE")
+    str, option("Autoscaler file that defines the node groups of a replay.", "FILE", panel=TIME)
 ]
 PriceOption = Annotated[
     list[str] | None,
@@ -247,11 +261,12 @@ PriceOption = Annotated[
         "Hourly price of nodes by name, group or label, or a file of prices; repeatable.",
         "NODE=N|LABEL=VALUE=N|FILE",
         name="--price",
+        panel=TIME,
     ),
 ]
-NoPreemption = Annotated[bool, option("Evict no pod; only say which could be.")]
-NoRetries = Annotated[bool, option("Try every pod once, whatever happens after it.")]
-NoCache = Annotated[bool, option("Do not cache plugin results.")]
+NoPreemption = Annotated[bool, option("Evict no pod.", panel=DECISIONS)]
+NoRetries = Annotated[bool, option("Try every pod once.", panel=DECISIONS)]
+NoCache = Annotated[bool, option("Do not cache plugin results.", panel=CONFIGURATION)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,10 @@ def plugins(options: CommonOptions) -> ExitCode:
 
     Below them are the kinds of workloads that plugins make pods of. Plugins that are installed but
     cannot be loaded or made are listed as broken, with the cause.
+
+    Examples:
+        ksched plugins
+        ksched plugins --plugin packing.py -o json
     """
     from ksched_cli.commands import runs
     from ksched_cli.commands.output import limit, show

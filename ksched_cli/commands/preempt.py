@@ -33,6 +33,11 @@ def preempt(
     not help. The other pending pods are placed too, each in its turn. Exit code 0 when the pod fits
     or would after evictions, 1 when it would not or the scheduler never looks at it, 3 when a
     plugin's failure leaves it undecided.
+
+    Examples:
+        ksched preempt checkout
+        ksched preempt shop/checkout --all
+        ksched preempt checkout --change 'cordon node-3'
     """
     from ksched_cli.analysis import preempt as analysis
     from ksched_cli.commands import runs

@@ -52,6 +52,10 @@ def record(
     in another part, FILE.1 and so on. A lost connection is marked as a gap. Exit code 0
     when it ends as it should, 2 when the cluster does not answer at first, or refuses the
     credentials; what was recorded until then stays.
+
+    Examples:
+        ksched record week.jsonl --for 7d
+        ksched record week.jsonl.gz --redact
     """
     from ksched_cli.commands.output import limit, show, warn
     from ksched_cli.live.kubeconfig import ClusterOptions, connect

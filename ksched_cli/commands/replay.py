@@ -81,6 +81,12 @@ def replay(
     0 when every pod that is not gated found a node, with --from-now in nine draws of ten, 1 when
     some stay pending, 2 when the timeline, state or configuration is broken, 3 when a plugin
     failed.
+
+    Examples:
+        ksched replay day.yaml
+        ksched replay week.jsonl --autoscaler groups.yaml --checkpoint week.ckpt
+        ksched replay --from-now --history yesterday.json
+        ksched replay day.yaml --seeds 10 -o json --summary
     """
     from ksched_cli.commands import runs
     from ksched_cli.commands.output import show_of_state

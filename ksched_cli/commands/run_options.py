@@ -59,8 +59,7 @@ RunTimeout = Annotated[
 MetricOption = Annotated[
     list[str] | None,
     option(
-        "Function that measures each run, called with the snapshot after it and its record; "
-        "repeatable.",
+        "Measure each run with this function of snapshot and record; repeatable.",
         "MODULE:FUNCTION|FILE.py:FUNCTION",
     ),
 ]

@@ -45,6 +45,12 @@ def schedule(
     score, -o name the pods that stay pending. Exit code 0 when every pod that is not gated
     found a node, 1 when some stay pending, 2 when the state or configuration is broken, 3 when a
     plugin's failure leaves some pod undecided.
+
+    Examples:
+        ksched schedule --state cluster.json
+        kubectl get nodes,pods -A -o json | ksched schedule --state -
+        ksched schedule --change 'drain node-3' -o wide
+        ksched schedule --plugin packing.py:Packing -o json
     """
     from ksched_cli.analysis import named_objects
     from ksched_cli.analysis.usage import node_usages

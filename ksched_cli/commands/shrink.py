@@ -62,6 +62,11 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     -o wide shows where every pod goes, -o name the nodes that could go.
     Exit code 0 when a node could go, or with --upgrade when all can be replaced, 1 when not, 3 when
     a plugin's failure leaves it undecided.
+
+    Examples:
+        ksched shrink
+        ksched shrink --price node-*=0.3
+        ksched shrink --upgrade -l pool=blue --surge 2
     """
     from ksched_cli.analysis import shrink as analysis
     from ksched_cli.analysis.drained_cluster import DrainedCluster

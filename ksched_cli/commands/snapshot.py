@@ -30,23 +30,15 @@ class SnapshotOptions(ClusterReadingOptions):
     ] = None
     full: Annotated[
         bool,
-        option(
-            "Objects as the API server has them: with environment, commands, annotations and "
-            "managed fields. Secrets may be among them."
-        ),
+        option("Write whole objects, with environment and annotations, which may hold secrets."),
     ] = False
     events: Annotated[
         bool,
-        option(
-            "With the schedulers' events of bindings, evictions and refusals, for ksched "
-            "audit --after."
-        ),
+        option("Add the schedulers' events, for ksched audit --after."),
     ] = False
     redact: Annotated[
         bool,
-        option(
-            "Rename whatever has a name, so that all decisions stay the same; checks that they do."
-        ),
+        option("Rename whatever has a name; check that all decisions stay the same."),
     ] = False
     redact_key: RedactKey = ""
 
@@ -69,6 +61,11 @@ def snapshot(
     says what comes out less exact. `ksched schedule --state FILE` and all other commands read the
     file. Exit code 0 when it is written, 1 when pods of the redacted state end up elsewhere, 2 when
     the cluster does not answer, or nodes or pods may not be listed; a file of before stays then.
+
+    Examples:
+        ksched snapshot cluster.json.gz
+        ksched snapshot cluster.json.gz --redact --redact-key key.json
+        ksched snapshot | ksched schedule --state -
     """
     from ksched_cli.commands import runs
     from ksched_cli.commands.redaction import write_redacted

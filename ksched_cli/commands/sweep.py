@@ -60,6 +60,11 @@ def sweep(
     on the same state with the same seed. -o csv has a line per run. Without --workers or
     --scheduler the runs are made one after the other. Exit code 0 when every run came to its end, 1
     when some did not, 3 when a plugin failed.
+
+    Examples:
+        ksched sweep sweep.yaml --dry-run
+        ksched sweep sweep.yaml --rows rows.jsonl --workers 2
+        ksched sweep sweep.yaml -o csv
     """
     from ksched_cli.sweep.execution import Execution
     from ksched_cli.sweep.outcome import is_evicting

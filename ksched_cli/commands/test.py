@@ -51,6 +51,10 @@ def test(
     run: where pods land, which stay pending and why, how they spread. A failed case says what came
     out, and the command that explains it. -o junit, github or markdown is for CI. Exit code 0 when
     all hold, 1 when one fails, 3 when a plugin's failure leaves some pod undecided.
+
+    Examples:
+        ksched test -- expectations.yaml
+        ksched test -o junit -- deploy/ > results.xml
     """
     from ksched_cli.analysis.expectations import ExpectationsResult
     from ksched_cli.analysis.expectations_file import files_of_expectations, read_expectations

@@ -72,6 +72,9 @@ def from_dump(
     in several, the last one counts. A finished pod runs from when it got its node to the end of its
     last container, another one to the end of the replay. The nodes they ran on are left out, and
     pods that a kubelet made itself.
+
+    Examples:
+        ksched timeline from-dump cluster.json --to pods.jsonl
     """
     from ksched_cli.scenario.timelines.dump import timeline_of_dump
 
@@ -102,9 +105,7 @@ class GenerateOptions:
     arrivals: Annotated[
         str,
         option(
-            "uniform: at equal distances; poisson: at random, as many at any time; "
-            "burst[:SIZE]: SIZE at once; diurnal: most at noon, none at midnight; weekly: by "
-            "--weekdays, --hours and --holiday.",
+            "uniform, poisson, burst[:SIZE], diurnal or weekly.",
             "PROCESS",
         ),
     ] = "poisson"
@@ -153,6 +154,10 @@ def generate(
     A FILE with a greater WEIGHT comes more often; its templates share the weight. The annotations
     ksched/weight and ksched/runs-for of a template say so of it alone. The first day is a Monday.
     --like FILE needs no template.
+
+    Examples:
+        ksched timeline generate small.yaml=3 large.yaml --pods 10000 --to pods.jsonl
+        ksched timeline generate --like week.jsonl --days 28 --seed 7
     """
     from ksched_cli.scenario.timelines.distributions import DAY, arrivals_of, run_time_of
     from ksched_cli.scenario.timelines.generate import Generator
@@ -214,8 +219,7 @@ class TraceOptions:
     request: Annotated[
         list[str] | None,
         option(
-            "What it requests, as cpu=cores, cpu=cpu_milli:m, memory=memory_mib:Mi or "
-            "nvidia.com/gpu=num_gpu; repeatable.",
+            "What the pod requests, such as memory=memory_mib:Mi; repeatable.",
             "RESOURCE=COLUMN[:UNIT]",
         ),
     ] = None
@@ -332,6 +336,10 @@ def from_csv(
     --nodes openb_node_list_all_node.csv --node-name sn --node-capacity cpu=cpu_milli:m
     --node-capacity memory=memory_mib:Mi --node-capacity nvidia.com/gpu=gpu
     --node-label gpu-model=model --state-to nodes.json
+
+    Examples:
+        ksched timeline from-csv trace.csv --created t --request cpu=cores
+        ksched timeline from-csv jobs.csv --recipe tiresias --to pods.jsonl
     """
     from ksched_cli.engine.replay.records import Recreation
     from ksched_cli.scenario.timelines.csv_rows import CsvFile

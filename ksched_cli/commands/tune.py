@@ -43,6 +43,10 @@ def tune(
     FILE names the states, timelines and seeds of the trials, the space, the objectives, and the
     states, timelines or seeds that no trial sees: there the result is compared with the untuned
     configuration. Needs the extra tune. Exit code 0 when it is better there, 1 when it is not.
+
+    Examples:
+        ksched tune tune.yaml --study study.db --best best.yaml
+        ksched tune tune.yaml --workers 2 -o json
     """
     from ksched_cli.commands import progress
     from ksched_cli.live.snapshot_file import check_writable

@@ -90,6 +90,12 @@ def validate(
     Kubernetes minors refuse. A configuration in a ConfigMap, a chart's values or a list is looked
     at in its place. -o sarif, github or junit is for CI. Exit code 0 when all are valid, 1 when one
     is not, 2 when a file cannot be read.
+
+    Examples:
+        ksched validate -- deploy/
+        ksched validate --fail-on warning -o github -- deploy/
+        helm template chart | ksched validate -
+        ksched validate --explain weight-zero
     """
     from ksched_cli.commands.output import set_release, show, warn
     from ksched_cli.config.sources import find_configurations

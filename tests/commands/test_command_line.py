@@ -1,12 +1,16 @@
 """Messages about the command line are ours."""
 
 import json
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
-from ksched_cli.commands.main import COMMANDS, GROUPS, PANELS
+from ksched_cli.commands.main import COMMANDS, GROUPS, PANELS, application
 from ksched_cli.testing import node, pod
 
 Run = Callable[..., tuple[int, str, str]]
@@ -59,6 +63,36 @@ def test_what_a_command_does_not_take_is_one_line_and_exit_code_2(line: str, ksc
 def test_usage_has_arguments_as_manuals_write_them(command: str, usage: str, ksched: Run) -> None:
     _, out, _ = ksched(*command.split(), "--help")
     assert out.splitlines()[0] == f"Usage: ksched {command} {usage}"
+
+
+@pytest.mark.parametrize("command", ["", "explain", "config diff"])
+def test_help_is_a_command_too(command: str, ksched: Run) -> None:
+    assert ksched("help", *command.split()) == ksched(*command.split(), "--help")
+
+
+def _examples() -> list[str]:
+    """Every example in the help of a command."""
+
+    def of(command: Any) -> list[str]:
+        if hasattr(command, "commands"):
+            return [line for inner in command.commands.values() for line in of(inner)]
+        assert command.examples, f"{command.name} has no example"
+        return list(command.examples)
+
+    return of(typer.main.get_command(application()))
+
+
+@pytest.mark.parametrize("example", _examples())
+def test_an_example_in_help_is_a_command_line_that_the_command_takes(example: str) -> None:
+    assert len(example) <= 78
+    words = shlex.split(re.sub(r" [|>] (?!ksched).*|.*\| (?=ksched)", "", example))
+    assert words[0] == "ksched"
+    command: Any = typer.main.get_command(application())
+    while hasattr(command, "commands"):
+        name, *words = words[1:]
+        command = command.commands[name]
+        words = [name, *words]
+    command.make_context(words[0], words[1:])
 
 
 def test_arguments_in_help_have_no_types_of_python(ksched: Run) -> None:
