@@ -32,5 +32,6 @@ def test_a_transcript_is_what_the_command_prints(
     path: Path, command: str, output: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
+    monkeypatch.delenv("KSCHED_KUBERNETES_VERSION")  # what a reader sees
     shown = CliRunner().invoke(application(), shlex.split(command)).stdout
     assert [line.rstrip() for line in shown.rstrip().splitlines()] == output.splitlines()

@@ -35,7 +35,7 @@ DECISIONS = "Decisions"
 TIME = "Over time"
 EXTENDERS = "Extenders"
 OUTPUT = "Output"
-_PANELS = (STATE, CONFIGURATION, DECISIONS, TIME, EXTENDERS, OUTPUT)
+COMMON = (STATE, CONFIGURATION, DECISIONS, TIME, EXTENDERS, OUTPUT)
 # Begins the examples in a command's docstring.
 EXAMPLES = "\n\nExamples:\n"
 # Parts a command line into sides.
@@ -49,7 +49,7 @@ class CommandGroup(TyperGroup):
     error of its text."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        _convert_plainly(self.get_params(ctx))
+        convert_plainly(self.get_params(ctx))
         if args[:1] == ["help"]:  # `ksched help explain`
             args = [*args[1:], "--help"]
         if not args and not ctx.resilient_parsing:
@@ -93,7 +93,7 @@ class Command(TyperCommand):
 
     def panels(self, ctx: Any) -> dict[str, list[Any]]:
         """The parameters that are not hidden, by the title of their panel."""
-        panels: dict[str, list[Any]] = {panel: [] for panel in ("Arguments", "Options", *_PANELS)}
+        panels: dict[str, list[Any]] = {panel: [] for panel in ("Arguments", "Options", *COMMON)}
         for parameter in self.get_params(ctx):
             if parameter.get_help_record(ctx) is not None:
                 own = f"{parameter.param_type_name.title()}s"
@@ -109,7 +109,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         parameters = self.get_params(ctx)
-        _convert_plainly(parameters)
+        convert_plainly(parameters)
         end = args.index("--") if "--" in args else len(args)  # of the options: names follow
         names = args[end:]
         split = [part for arg in args[:end] for part in _split_trace(arg)]
@@ -175,7 +175,7 @@ class PlainValues:
         return [*map(self._convert, value)] if is_list else self._convert(value)
 
 
-def _convert_plainly(parameters: Sequence[Any]) -> None:
+def convert_plainly(parameters: Sequence[Any]) -> None:
     """Nothing changes for parameters of other types, or with a typer that has no such adapters."""
     for parameter in parameters:
         if parameter.param_type_name == "argument":

@@ -44,6 +44,17 @@ GROUPS = ("config", "timeline")
 # The others: the module of each has a function of its name.
 COMMANDS = tuple(name for names in PANELS.values() for name in names if name not in GROUPS)
 
+# The environment variables that decide something, for the reference.
+ENVIRONMENT = {
+    "KSCHED_STATE": "the state where --state is not given",
+    "KSCHED_CONFIG": "the configuration where --config is not given",
+    "KSCHED_KUBERNETES_VERSION": "the minor where --kubernetes-version is not given",
+    "KUBECONFIG": "the kubeconfig of --live, snapshot and record",
+    "COLUMNS": "the width of tables; default that of the terminal, else 100",
+    "NO_COLOR": "no colours, where it is not empty",
+    "PAGER": "the program for tables longer than the terminal; default less",
+}
+
 # Errors of writing to a stream; help and the version are printed by typer.
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 

@@ -68,7 +68,7 @@ class ReplayCommandOptions(ReplayableOptions):
 def replay(
     options: ReplayCommandOptions,
     timeline: Annotated[
-        str, typer.Argument(metavar="[TIMELINE]", help="Of kind Timeline; or JSON lines, *.jsonl.")
+        str, typer.Argument(metavar="[TIMELINE]", help="Timeline file, or JSON lines, *.jsonl.")
     ] = "",
 ) -> ExitCode:
     """A cluster over time: pods come, run and end, nodes join and leave.

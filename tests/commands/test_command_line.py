@@ -85,14 +85,12 @@ def _examples() -> list[str]:
 @pytest.mark.parametrize("example", _examples())
 def test_an_example_in_help_is_a_command_line_that_the_command_takes(example: str) -> None:
     assert len(example) <= 78
-    words = shlex.split(re.sub(r" [|>] (?!ksched).*|.*\| (?=ksched)", "", example))
-    assert words[0] == "ksched"
+    program, *args = shlex.split(re.sub(r" [|>] (?!ksched).*|.*\| (?=ksched)", "", example))
+    assert program == "ksched"
     command: Any = typer.main.get_command(application())
     while hasattr(command, "commands"):
-        name, *words = words[1:]
-        command = command.commands[name]
-        words = [name, *words]
-    command.make_context(words[0], words[1:])
+        command = command.commands[args.pop(0)]
+    command.make_context(command.name, args)
 
 
 def test_arguments_in_help_have_no_types_of_python(ksched: Run) -> None:

@@ -40,7 +40,7 @@ Tune = Annotated[
         "trace are added or left out. 0 takes the trace as it is.",
     ),
 ]
-Seed = Annotated[int, typer.Option(metavar="N", help="Of the order of pods and nodes.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the order of pods and nodes.")]
 Output = Annotated[
     Path | None,
     typer.Option("-o", "--output", metavar="FILE", help="Default standard output."),
@@ -117,7 +117,7 @@ def grid(
     ] = ",".join(POLICIES),
     tune: Tune = 1.3,
     seeds: Annotated[
-        str, typer.Option("--seeds", metavar="N-M", help="Of the orders of pods and nodes.")
+        str, typer.Option("--seeds", metavar="N-M", help="Seeds of the orders of pods and nodes.")
     ] = "42-51",
 ) -> None:
     """Write a sweep of many experiments: every trace, policy and seed.

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Writes the reference from the code: docs/commands.md, files.md, plugin-classes.md; manual pages.
+
+write_reference.py                 the pages
+write_reference.py --check         exit 1 where a page is not what the code gives
+write_reference.py --man FOLDER    a manual page for each command, ksched.1, ksched-explain.1, …
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ksched_cli import __version__, api
+from ksched_cli.commands.command import EXIT_CODES
+from ksched_cli.commands.command_line import COMMON, convert_plainly
+from ksched_cli.commands.main import ENVIRONMENT, PANELS, application
+
+DOCS = Path(__file__).resolve().parent
+SCHEMAS = DOCS.parent / "schemas"
+WRITTEN = "<!-- written by docs/write_reference.py -->"
+# Lines of help that no page repeats.
+OPTION = re.compile(r"--[a-z-]+")
+_SKIPPED = {"help", "install_completion", "show_completion"}
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["--man"]:
+        write_manuals(Path(sys.argv[2]))
+        return 0
+    pages = {
+        "commands.md": commands_page(),
+        "files.md": files_page(),
+        "plugin-classes.md": classes_page(),
+    }
+    stale = [
+        name
+        for name, text in pages.items()
+        if not (DOCS / name).is_file() or (DOCS / name).read_text(encoding="utf-8") != text
+    ]
+    if "--check" not in sys.argv[1:]:
+        for name in stale:
+            (DOCS / name).write_text(pages[name], encoding="utf-8")
+        return 0
+    if stale:
+        print(f"{', '.join(stale)} out of date: python docs/write_reference.py", file=sys.stderr)
+    return 1 if stale else 0
+
+
+def commands() -> Iterator[tuple[str, str, Any, Any]]:
+    """Panel, name, command and context of every command, in the order of --help."""
+    root: Any = typer.main.get_command(application())
+    with root.make_context("ksched", [], resilient_parsing=True) as context:
+        for panel, names in PANELS.items():
+            for name in names:
+                for path, command in _leaves(root.commands[name], name):
+                    convert_plainly(command.get_params(context))
+                    inner = type(context)(command, info_name=path, parent=context)
+                    yield panel, path, command, inner
+
+
+def _leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
+        yield name, command
+        return
+    for inner, leaf in command.commands.items():
+        yield from _leaves(leaf, f"{name} {inner}")
+
+
+def _usage(name: str, command: Any, context: Any) -> str:
+    return " ".join(("ksched", name, *command.collect_usage_pieces(context)))
+
+
+def _parameters(command: Any, context: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Each panel's title, with its parameters as --help has them."""
+    for panel, parameters in command.panels(context).items():
+        rows = [p.get_help_record(context) for p in parameters if p.name not in _SKIPPED]
+        if rows:
+            yield panel, [(name, " ".join(text.split())) for name, text in rows]
+
+
+def commands_page() -> str:
+    described = list(commands())
+    lines = [WRITTEN, "# Commands", ""]
+    lines += ["`ksched help COMMAND` prints the same in a terminal.", ""]
+    for panel in PANELS:
+        links = (f"[{n}](#ksched-{n.replace(' ', '-')})" for p, n, _, _ in described if p == panel)
+        lines += [f"- {panel}: {', '.join(links)}"]
+    lines += ["", "## Exit codes", "", "| code | meaning |", "| --- | --- |"]
+    lines += [f"| {code} | {_cell(meaning)} |" for code, meaning in EXIT_CODES.items()]
+    lines += ["", "Results go to standard output, everything else to standard error.", ""]
+    lines += ["## Environment", "", "| variable | meaning |", "| --- | --- |"]
+    lines += [f"| `{name}` | {_cell(meaning)} |" for name, meaning in ENVIRONMENT.items()]
+    shared: dict[str, dict[str, str]] = {panel: {} for panel in COMMON}
+    for _, name, command, context in described:
+        lines += ["", f"## ksched {name}", "", "```", _usage(name, command, context), "```", ""]
+        lines += [_prose(command.help)]
+        lines += ["", "```", *command.examples, "```"]
+        common: list[str] = []
+        for panel, rows in _parameters(command, context):
+            if panel in COMMON:
+                shared[panel] |= dict(rows)
+                common += [f"`{OPTION.findall(option)[-1]}`" for option, _ in rows]
+            else:
+                lines += ["", *_table(panel, rows)]
+        if common:
+            lines += ["", f"[Common options](#common-options): {', '.join(common)}"]
+    lines += ["", "## Common options", "", "They mean the same in every command that has them.", ""]
+    for panel, options in shared.items():
+        lines += [*_table(panel, options.items()), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _table(title: str, rows: Iterable[tuple[str, str]]) -> list[str]:
+    body = (f"| `{_cell(option)}` | {_cell(text)} |" for option, text in rows)
+    return [f"| {title} | |", "| --- | --- |", *body]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _prose(text: str) -> str:
+    """A text of paragraphs, each on one line, without what Markdown would take for markup."""
+    paragraphs = (" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n"))
+    return "\n\n".join(re.sub(r"(?<!`)([*_<])", r"\\\1", part) for part in paragraphs)
+
+
+def files_page() -> str:
+    """The kinds of files that ksched reads, and of documents that it prints, with their schemas."""
+    schemas = {path.stem: json.loads(path.read_text()) for path in sorted(SCHEMAS.glob("*.json"))}
+    printed = {name: s for name, s in schemas.items() if "prints" in s["title"]}
+    lines = [WRITTEN, "# Files and documents", ""]
+    lines += ["Every document has `apiVersion: ksched/v1` and `kind`. Fields are only ever added; "]
+    lines[-1] += "[stability](stability.md) says what that promises."
+    lines += ["", "## Files that ksched reads or writes", ""]
+    lines += _schema_table({name: s for name, s in schemas.items() if name not in printed})
+    lines += ["", "[In an editor](pipelines.md#in-an-editor) says how editors use them.", ""]
+    lines += ["## Documents that commands print", ""]
+    lines += ["`-o json` and `-o yaml` print them; the schema describes every field.", ""]
+    lines += _schema_table(printed)
+    return "\n".join(lines) + "\n"
+
+
+def _schema_table(schemas: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    rows = ["| kind | schema | what it is |", "| --- | --- | --- |"]
+    for name, schema in schemas.items():
+        kind = schema.get("properties", {}).get("kind", {})
+        kinds = kind.get("enum") or [kind.get("const")]
+        code = ", ".join(f"`{each}`" for each in kinds if each)
+        title = schema["title"].replace("What ", "what ", 1).replace("what `ksched", "`ksched", 1)
+        title = re.sub(r"^`(ksched[^`]*)` (prints|takes)", r"\2 by `\1`", title)
+        title = title.replace("prints by", "printed by").replace("takes by", "read by")
+        rows.append(f"| {code} | [{name}](../schemas/{name}.json) | {_cell(title)} |")
+    return rows
+
+
+def classes_page() -> str:
+    """The classes of the plugin API with their methods, from their docstrings."""
+    lines = [WRITTEN, "# Classes of the plugin API", ""]
+    lines += ["[The plugin API](plugin-api.md) says what these are for; import them from "]
+    lines[-1] += "`ksched_cli.api`."
+    for name in sorted(api.__all__, key=str.lower):
+        thing = getattr(api, name)
+        module = getattr(thing, "__module__", "")
+        if not inspect.isclass(thing) or not module.startswith("ksched_cli.framework"):
+            continue
+        lines += ["", f"## {name}", "", _doc(thing)]
+        for method, function in vars(thing).items():
+            inner = (
+                function.__func__ if isinstance(function, (classmethod, staticmethod)) else function
+            )
+            if method.startswith("_") or not inspect.isfunction(inner) or not inner.__doc__:
+                continue
+            lines += ["", f"**`{method}{_signature(inner)}`**", "", _doc(inner)]
+    return "\n".join(lines) + "\n"
+
+
+def _signature(function: Any) -> str:
+    signature = inspect.signature(function)
+    parameters = [p for name, p in signature.parameters.items() if name not in ("self", "cls")]
+    return str(signature.replace(parameters=parameters)).replace("'", "")
+
+
+def _doc(thing: Any) -> str:
+    """The docstring as Markdown: a list where its lines are `name: meaning`."""
+    text = inspect.getdoc(thing) or ""
+    text = re.sub(r"(?<!`)([*<])", r"\\\1", text)
+    return re.sub(r"^([a-z_]\w*(?:, [a-z_]\w*)*): +", r"- `\1`: ", text, flags=re.M)
+
+
+def write_manuals(folder: Path) -> None:
+    """Manual pages in roff, of section 1."""
+    folder.mkdir(parents=True, exist_ok=True)
+    described = list(commands())
+    for _, name, command, context in described:
+        page = f"ksched-{name.replace(' ', '-')}"
+        summary, _, rest = command.help.partition("\n\n")
+        parts = [_title(page, summary), ".SH SYNOPSIS", _roff(_usage(name, command, context))]
+        parts += [".SH DESCRIPTION", _roff(rest or summary)]
+        for panel, rows in _parameters(command, context):
+            parts += [f".SH {panel.upper()}"]
+            for option, text in rows:
+                parts += [".TP", f".B {_roff(option)}", _roff(text)]
+        parts += [".SH EXAMPLES", ".nf", *map(_roff, command.examples), ".fi", *_exit_status()]
+        (folder / f"{page}.1").write_text("\n".join(parts) + "\n", encoding="utf-8")
+    parts = [_title("ksched", "decide as kube-scheduler does, offline, and say why")]
+    parts += [".SH SYNOPSIS", "ksched COMMAND [OPTIONS]"]
+    for panel in PANELS:
+        parts += [f".SH {panel.upper()}"]
+        for _, name, command, _ in (each for each in described if each[0] == panel):
+            summary = command.help.partition("\n\n")[0]
+            parts += [".TP", f".BR ksched-{_roff(name.replace(' ', '-'))} (1)", _roff(summary)]
+    parts += [".SH ENVIRONMENT"]
+    for variable, meaning in ENVIRONMENT.items():
+        parts += [".TP", f".B {variable}", _roff(meaning)]
+    (folder / "ksched.1").write_text("\n".join([*parts, *_exit_status()]) + "\n", encoding="utf-8")
+
+
+def _title(page: str, summary: str) -> str:
+    line = _roff(" ".join(summary.split()).rstrip("."))
+    return f'.TH {page.upper()} 1 "" "ksched {__version__}"\n.SH NAME\n{_roff(page)} \\- {line}'
+
+
+def _exit_status() -> list[str]:
+    rows = ([".TP", f".B {code}", _roff(meaning)] for code, meaning in EXIT_CODES.items())
+    return [".SH EXIT STATUS", *(line for row in rows for line in row)]
+
+
+def _roff(text: str) -> str:
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"^([.'])", r"\\&\1", text, flags=re.M)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
