@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from ksched_cli.analysis.replay_cost import ReplayCost
+from ksched_cli.analysis.replay_curves import ReplayCurves
 from ksched_cli.analysis.replay_figures import (
     WaitingTimes,
     replay_figures,
@@ -143,6 +144,7 @@ class ReplayComparison(StateAnswer, frozen=True, kw_only=True):
 
     pods: that were placed elsewhere, at another time or not on every side
     pod_count: of all pods
+    curves: of the page, one per side
     """
 
     COMMAND: ClassVar = "compare"
@@ -152,6 +154,7 @@ class ReplayComparison(StateAnswer, frozen=True, kw_only=True):
     sides: tuple[ReplaySideResult, ...]
     pods: tuple[ReplayDifference, ...]
     pod_count: Annotated[int, HIDDEN]
+    curves: Annotated[tuple[ReplayCurves, ...], HIDDEN] = ()
 
 
 def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
@@ -172,6 +175,13 @@ def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
         pods=tuple(differences),
         pod_count=len(pods),
     )
+
+
+def with_curves(answer: ReplayComparison, sides: Sequence[ReplaySide]) -> ReplayComparison:
+    """The answer with what its page draws over time."""
+    replays = (side.replay for side in sides)
+    curves = (ReplayCurves.of(replay, UsageOverTime(replay)) for replay in replays)
+    return structs.replace(answer, curves=tuple(curves))
 
 
 def _waited(record: PodRecord | None, side: ReplaySide) -> int | None:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, structs
 
+from ksched_cli.analysis.replay_curves import ReplayCurves
 from ksched_cli.answers import HIDDEN, Part, StateAnswer
 from ksched_cli.run.differences import NamedRun
 from ksched_cli.run.run import Run
@@ -86,6 +87,7 @@ class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
     seeds: of the draws on the first side; other sides have the same unless a side has a seed of its
            own
     pods: empty: pods are compared draw by draw without --seeds
+    curves: of the page, one per side; none without a timeline
     """
 
     COMMAND: ClassVar = "compare"
@@ -95,6 +97,7 @@ class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
     seeds: tuple[int, ...]
     sides: tuple[DrawnSide, ...]
     pods: Annotated[tuple[str, ...], Meta(max_length=0)] = ()
+    curves: Annotated[tuple[ReplayCurves, ...], HIDDEN] = ()
 
     @property
     def differs(self) -> bool:
@@ -112,6 +115,7 @@ class ReplayDraws(StateAnswer, frozen=True, kw_only=True):
     timeline: the file
     summary: figures as `sweep` has those of a replay, each as {mean, low, high}
     figures: by name, as `wait.mean`
+    curves: of the page
     """
 
     COMMAND: ClassVar = "replay"
@@ -121,15 +125,23 @@ class ReplayDraws(StateAnswer, frozen=True, kw_only=True):
     seeds: tuple[int, ...]
     summary: Mapping[str, Any]
     figures: Annotated[Mapping[str, Interval], HIDDEN]
+    curves: Annotated[ReplayCurves | None, HIDDEN] = None
 
 
 def replay_draws(
-    timeline: str, figures: Sequence[Mapping[str, float]], seeds: Sequence[int]
+    timeline: str,
+    figures: Sequence[Mapping[str, float]],
+    seeds: Sequence[int],
+    curves: ReplayCurves | None = None,
 ) -> ReplayDraws:
-    """figures: one per seed, in the order of the seeds"""
+    """figures: one per seed, in the order of the seeds; curves: of all draws"""
     intervals = _intervals(figures)
     return ReplayDraws(
-        timeline=timeline, seeds=tuple(seeds), summary=_nested(intervals), figures=intervals
+        timeline=timeline,
+        seeds=tuple(seeds),
+        summary=_nested(intervals),
+        figures=intervals,
+        curves=curves,
     )
 
 
@@ -137,8 +149,9 @@ def compare_draws(
     runs: Sequence[NamedRun],
     figures: Sequence[Sequence[Mapping[str, float]]],
     seeds: Sequence[int],
+    curves: Sequence[ReplayCurves] = (),
 ) -> DrawnComparison:
-    """figures: of each side, one per seed, in the order of the seeds."""
+    """figures: of each side, one per seed, in the order of the seeds; curves: of each side."""
     sides = []
     for named, own in zip(runs, figures, strict=True):
         common = _common(own)
@@ -154,7 +167,7 @@ def compare_draws(
                 intervals,
             )
         )
-    return DrawnComparison(seeds=tuple(seeds), sides=tuple(sides))
+    return DrawnComparison(seeds=tuple(seeds), sides=tuple(sides), curves=tuple(curves))
 
 
 def _difference(

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal, cast
 from msgspec import UNSET, Meta, UnsetType, structs
 
 from ksched_cli.analysis.replay_cost import ReplayCost, unpriced_warning
+from ksched_cli.analysis.replay_curves import ReplayCurves
 from ksched_cli.analysis.replay_figures import (
     Durations,
     WaitingTimes,
@@ -20,10 +21,9 @@ from ksched_cli.analysis.usage_over_time import (
     OverTime,
     UsageOverTime,
     UsageSample,
-    calendar_steps,
+    points_of,
 )
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
-from ksched_cli.cluster.resources import PODS
 from ksched_cli.engine.replay.autoscaler.state import Reason, ScaleAction
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord, ReplayAttempt
@@ -36,7 +36,6 @@ Hours = Annotated[float, Meta(ge=0)]
 AttemptEnd = Literal["scheduled", "unschedulable", "error", "waiting"]
 
 HOUR = 3_600 * SECOND
-_POINTS = 1_000  # of curves
 # From so many ties on, and such a share of the placements, they decided much.
 _MANY_TIES, _MUCH = 10, 0.2
 
@@ -317,6 +316,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     attempts: with --trace, in order
     queues: with --trace: where in the queue pods are at the end
     clock_start: of the timeline, seconds since 1970; None where it has none
+    curves: of the page
     """
 
     COMMAND: ClassVar = "replay"
@@ -340,6 +340,7 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     attempts: tuple[AttemptResult, ...] | UnsetType = UNSET
     queues: QueuePlaces | UnsetType = UNSET
     clock_start: Annotated[int | None, HIDDEN] = None
+    curves: Annotated[ReplayCurves | None, HIDDEN] = None
 
 
 def replay_result(
@@ -347,6 +348,7 @@ def replay_result(
 ) -> ReplayResult:
     """records: of the pods; None leaves them out"""
     usage = UsageOverTime(replay)
+    samples = usage.samples(points_of(replay, usage))
     figures = replay_figures(replay, usage)
     ordered = sorted(records or (), key=lambda record: (record.queued, record.pod))
     places = replay.places() if traces else {}
@@ -361,13 +363,14 @@ def replay_result(
         nodes=NodeRange.of(replay.nodes, replay.clock.now),
         used_node_hours=figures.used_node_hours,
         over_time=usage.over_time(),
-        usage=tuple(usage.samples(points_of(replay, usage))),
+        usage=tuple(samples),
         cost=ReplayCost.of(replay) or UNSET,
         autoscaler=scaling_of(replay) or UNSET,
         pods=UNSET if records is None else tuple(map(PodResult.of, ordered)),
         attempts=tuple(map(AttemptResult.of, replay.log.attempts)) if traces else UNSET,
         queues=QueuePlaces(*map(tuple, places.values())) if traces else UNSET,
         clock_start=replay.options.start,
+        curves=ReplayCurves.of(replay, usage, samples),
     )
 
 
@@ -418,44 +421,3 @@ def scaling_of(replay: Replay) -> ScalingResult | None:
             for event in autoscaler.state.events
         ),
     )
-
-
-def points_of(replay: Replay, usage: UsageOverTime) -> list[int]:
-    """The moments that curves are drawn of: all of them, or those at steps of the calendar and
-    those of extremes."""
-    if len(usage) <= _POINTS:
-        return [*range(len(usage))]
-    steps = calendar_steps(replay.clock.start, usage.end, _POINTS)
-    moments = {0, *map(usage.moment_at, steps), len(usage) - 1, *extremes(usage)}
-    return sorted(moments)
-
-
-def extremes(usage: UsageOverTime) -> dict[int, list[str]]:
-    """By moment, what was at its highest there for the first time."""
-    quantities = {
-        "nodes": usage.nodes,
-        "pods": usage.pods,
-        "pending": usage.pending,
-        **{short(name): usage.utilization[name] for name in shown_resources(usage)},
-    }
-    extremes: dict[int, list[str]] = {}
-    for name, values in quantities.items():
-        if values.max() > values.min():
-            extremes.setdefault(int(values.argmax()), []).append(name)
-    return extremes
-
-
-def short(resource: str) -> str:
-    return resource.rpartition("/")[2]
-
-
-def shown_resources(usage: UsageOverTime) -> list[str]:
-    """Those that the table has room for."""
-    return [name for name in resources(usage) if name != PODS][:3]
-
-
-def resources(usage: UsageOverTime) -> list[str]:
-    """Those that are used at all; cpu and memory first."""
-    used = [name for name, shares in usage.utilization.items() if shares.any()]
-    first = [name for name in ("cpu", "memory") if name in used]
-    return first + [name for name in used if name not in first]

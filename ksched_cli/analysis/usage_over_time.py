@@ -259,6 +259,7 @@ def _sums(values: _Numbers) -> _Numbers:
 
 # -- a part of the moments ------------------------------------------------------------------------
 
+_POINTS = 1_000  # of curves
 # Seconds from one step of the calendar to the next.
 _DAY = 86_400
 _STEPS = (
@@ -282,3 +283,44 @@ def calendar_steps(start: int, end: int, count: int) -> list[int]:
     origin = _FIRST_MONDAY if step % (7 * _DAY) == 0 else 0
     first = (origin - start) % step or step
     return [time * SECOND for time in range(first, seconds + 1, step) if time * SECOND < end]
+
+
+def points_of(replay: Replay, usage: UsageOverTime) -> list[int]:
+    """The moments that curves are drawn of: all of them, or those at steps of the calendar and
+    those of extremes."""
+    if len(usage) <= _POINTS:
+        return [*range(len(usage))]
+    steps = calendar_steps(replay.clock.start, usage.end, _POINTS)
+    moments = {0, *map(usage.moment_at, steps), len(usage) - 1, *extremes(usage)}
+    return sorted(moments)
+
+
+def extremes(usage: UsageOverTime) -> dict[int, list[str]]:
+    """By moment, what was at its highest there for the first time."""
+    quantities = {
+        "nodes": usage.nodes,
+        "pods": usage.pods,
+        "pending": usage.pending,
+        **{short(name): usage.utilization[name] for name in shown_resources(usage)},
+    }
+    extremes: dict[int, list[str]] = {}
+    for name, values in quantities.items():
+        if values.max() > values.min():
+            extremes.setdefault(int(values.argmax()), []).append(name)
+    return extremes
+
+
+def short(resource: str) -> str:
+    return resource.rpartition("/")[2]
+
+
+def shown_resources(usage: UsageOverTime) -> list[str]:
+    """Those that the table has room for."""
+    return [name for name in resources(usage) if name != PODS][:3]
+
+
+def resources(usage: UsageOverTime) -> list[str]:
+    """Those that are used at all; cpu and memory first."""
+    used = [name for name, shares in usage.utilization.items() if shares.any()]
+    first = [name for name in ("cpu", "memory") if name in used]
+    return first + [name for name in used if name not in first]

@@ -125,7 +125,7 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
         for warning in replay_warnings(side.replay):
             warn(f"{side.named.name}: {warning}")
     report = Report(
-        lambda: answer,
+        lambda: analysis.with_curves(answer, sides),
         table=lambda: renderer.table(answer, limit(options.everything)),
         headline=lambda: renderer.headline(answer, PAGE),
     )
@@ -138,7 +138,7 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
 def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
     from ksched_cli.analysis.draws import compare_draws
     from ksched_cli.commands import runs
-    from ksched_cli.commands.draws import figures_of_draws
+    from ksched_cli.commands.draws import draws_of
     from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import draws as renderer
     from ksched_cli.report.forms import Report
@@ -151,9 +151,10 @@ def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Op
         )
     )
     sides = named(described, opener.inputs)
-    figures = figures_of_draws(sides, opener, options.seeds or 0)
-    seeds = [(described[0].seed or 0) + index for index in range(options.seeds or 0)]
-    answer = compare_draws(sides, figures, seeds)
+    count = options.seeds or 0
+    draws = draws_of(sides, opener, count)
+    seeds = [(described[0].seed or 0) + index for index in range(count)]
+    answer = compare_draws(sides, draws.figures, seeds, draws.curves)
     report = Report(
         lambda: answer,
         table=lambda: renderer.table(answer, limit(options.everything)),

@@ -117,7 +117,7 @@ def _draw(options: ReplayCommandOptions, timeline: str, name: str) -> ExitCode:
     """Several draws of it."""
     from ksched_cli.analysis.draws import replay_draws
     from ksched_cli.commands import runs
-    from ksched_cli.commands.draws import figures_of_draws
+    from ksched_cli.commands.draws import draws_of
     from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import draws as renderer
     from ksched_cli.report.forms import Report
@@ -128,8 +128,9 @@ def _draw(options: ReplayCommandOptions, timeline: str, name: str) -> ExitCode:
     described = runs.run_of(options, timeline=timeline)
     opener = runs.opener(described)
     runs.introduce(opener.replay(described).cluster.engine)
-    (figures,) = figures_of_draws([NamedRun("", described)], opener, count)
-    answer = replay_draws(name, figures, range(first, first + count))
+    draws = draws_of([NamedRun("", described)], opener, count)
+    (figures,), (curves,) = draws.figures, draws.curves
+    answer = replay_draws(name, figures, range(first, first + count), curves)
     report = Report(
         lambda: answer, table=lambda: renderer.replay_table(answer, limit(options.everything))
     )

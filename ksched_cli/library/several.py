@@ -71,7 +71,7 @@ def _compare_runs(question: Question, progress: Progress | None) -> Comparison:
 
 
 def _compare_replays(question: Question) -> ReplayComparison:
-    from ksched_cli.analysis.compare_replays import ReplaySide, compare_replays
+    from ksched_cli.analysis.compare_replays import ReplaySide, compare_replays, with_curves
     from ksched_cli.analysis.replay_result import replay_warnings
     from ksched_cli.run.differences import named
 
@@ -79,7 +79,7 @@ def _compare_replays(question: Question) -> ReplayComparison:
     for each in named(question.runs, question.inputs):
         ended, departed = question.replay(each.run)
         sides.append(ReplaySide.of(each, ended, departed))
-    answer = compare_replays(sides)
+    answer = with_curves(compare_replays(sides), sides)
     for side in sides:
         question.conclude(side.replay.cluster.engine, evicts=bool(side.replay.log.counts.evicted))
         question.warn(*(f"{side.named.name}: {line}" for line in replay_warnings(side.replay)))
@@ -89,7 +89,7 @@ def _compare_replays(question: Question) -> ReplayComparison:
 def _compare_draws(question: Question, count: int, progress: Progress | None) -> DrawnComparison:
     from ksched_cli.analysis.draws import compare_draws
     from ksched_cli.run.differences import named
-    from ksched_cli.sweep.draws import eviction_warnings, figures_of_draws
+    from ksched_cli.sweep.draws import draws_of, eviction_warnings
 
     opener, runs = question.opener, question.runs
     question.introduce(
@@ -99,10 +99,12 @@ def _compare_draws(question: Question, count: int, progress: Progress | None) ->
         )
     )
     sides = named(runs, question.inputs)
-    figures = figures_of_draws(sides, opener, count, progress)
-    question.warn(*eviction_warnings(sides, opener, figures))
+    draws = draws_of(sides, opener, count, progress)
+    question.warn(*eviction_warnings(sides, opener, draws.figures))
     seeds = [(runs[0].seed or 0) + index for index in range(count)]
-    return question.complete(compare_draws(sides, figures, seeds), question.states())
+    return question.complete(
+        compare_draws(sides, draws.figures, seeds, draws.curves), question.states()
+    )
 
 
 def sweep(

@@ -55,13 +55,17 @@ def _of_side(answer: ReplayComparison, index: int) -> str:
 
 def table(answer: ReplayComparison, limit: Limit) -> str:
     """The totals, a column per side, and the pods whose waiting times differ most."""
-    parts = [headline(answer, limit), _totals(answer, limit), _pods(answer, limit)]
+    headers = ("", *(side.name for side in answer.sides))
+    shown = columns(headers, totals(answer.sides), limit)
+    parts = [headline(answer, limit), shown, _pods(answer, limit)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _totals(answer: ReplayComparison, limit: Limit) -> str:
-    sides = answer.sides
-    rows = [(key, *(f"{getattr(side.summary, key):,}" for side in sides)) for key in _COUNTS]
+def totals(sides: Sequence[ReplaySideResult]) -> list[tuple[str, ...]]:
+    """A row per figure, a column per side after the figure's name."""
+    rows: list[tuple[str, ...]] = [
+        (key, *(f"{getattr(side.summary, key):,}" for side in sides)) for key in _COUNTS
+    ]
     rows += [
         (
             f"waited, {name}",
@@ -75,7 +79,7 @@ def _totals(answer: ReplayComparison, limit: Limit) -> str:
     rows += _node_rows(sides)
     if any(side.cost for side in sides):
         rows.append(("cost", *(cost_text(each.cost.total) if each.cost else "" for each in sides)))
-    return columns(("", *(side.name for side in sides)), rows, limit)
+    return rows
 
 
 def _hours(hours: float) -> str:

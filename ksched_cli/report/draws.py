@@ -42,9 +42,9 @@ def table(answer: DrawnComparison, limit: Limit) -> str:
     )
     rows = [
         (
-            _label(name),
-            *(_text(side.figures.get(name)) for side in answer.sides),
-            *(_difference(side.differences.get(name)) for side in answer.sides[1:]),
+            label(name),
+            *(interval_text(side.figures.get(name)) for side in answer.sides),
+            *(difference_text(side.differences.get(name)) for side in answer.sides[1:]),
         )
         for name in names
     ]
@@ -61,7 +61,7 @@ def table(answer: DrawnComparison, limit: Limit) -> str:
 def replay_table(answer: ReplayDraws, limit: Limit) -> str:
     """A row per figure that is not 0 in every draw: mean and 95 % interval."""
     rows = [
-        (_label(name), _number(each.mean), _range(each))
+        (label(name), _number(each.mean), _range(each))
         for name, each in answer.figures.items()
         if each.low or each.high
     ]
@@ -69,7 +69,7 @@ def replay_table(answer: ReplayDraws, limit: Limit) -> str:
     return columns(headers, rows, limit)
 
 
-def _label(name: str) -> str:
+def label(name: str) -> str:
     """With the unit of times."""
     is_time = name.startswith(("wait.", "jobCompletionTime."))
     return name.removeprefix("utilization.") + " (s)" * is_time
@@ -79,7 +79,7 @@ def _range(interval: Interval) -> str:
     return f"[{_number(interval.low)}, {_number(interval.high)}]"
 
 
-def _text(interval: Interval | None) -> str:
+def interval_text(interval: Interval | None) -> str:
     if interval is None:
         return ""
     if interval.low == interval.high:
@@ -87,13 +87,13 @@ def _text(interval: Interval | None) -> str:
     return f"{_number(interval.mean)} {_range(interval)}"
 
 
-def _difference(interval: DifferenceInterval | None) -> str:
+def difference_text(interval: DifferenceInterval | None) -> str:
     if interval is None:
         return ""
     if interval.low == interval.high == 0:
         return "none"
     sign = "+" * (interval.mean > 0)
-    return "within the noise" if interval.within_noise else f"{sign}{_text(interval)}"
+    return "within the noise" if interval.within_noise else f"{sign}{interval_text(interval)}"
 
 
 def _number(value: float) -> str:

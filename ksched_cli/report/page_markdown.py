@@ -8,10 +8,12 @@ from typing import Any
 
 from ksched_cli.answers import Answer
 from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.kube.time import SECOND
 from ksched_cli.report.html.columns import Kind
 from ksched_cli.report.html.page import page_of
 from ksched_cli.report.html.sections import Bars, Grid, Groups, Prose, Section, Table
 from ksched_cli.report.markdown import cell, code, markdown_table
+from ksched_cli.report.replay import duration
 
 _ROWS = 20  # of a table
 
@@ -71,6 +73,7 @@ def _texts(column: Mapping[str, Any]) -> list[str]:
         "" if value is None
         else amount_text(units[kind], round(value)) if kind in units
         else f"{value:g}%" if kind is Kind.SHARE
+        else duration(round(value * SECOND)) if kind is Kind.DURATION
         else str(value)
         for value in values
     ]  # fmt: skip

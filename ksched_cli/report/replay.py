@@ -16,13 +16,16 @@ from ksched_cli.analysis.replay_result import (
     PodResult,
     ReplayResult,
     ReplaySummary,
+    seconds,
+)
+from ksched_cli.analysis.usage_over_time import (
+    UsageOverTime,
+    calendar_steps,
     extremes,
     resources,
-    seconds,
     short,
     shown_resources,
 )
-from ksched_cli.analysis.usage_over_time import UsageOverTime, calendar_steps
 from ksched_cli.answers import plain
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord

@@ -52,6 +52,7 @@ class MetricResult(Part, frozen=True):
                 the baseline
     wins: pairs in which it is better than the baseline; null where no way is better
     win_rate: wins of pairs
+    worse_seeds: of the losses
     """
 
     median: float
@@ -64,6 +65,7 @@ class MetricResult(Part, frozen=True):
     wins: Count | None
     losses: Count | None
     win_rate: Share | None
+    worse_seeds: Annotated[tuple[int, ...], HIDDEN] = ()
 
     @classmethod
     def of(cls, metric: MetricSummary) -> MetricResult:
@@ -79,6 +81,7 @@ class MetricResult(Part, frozen=True):
             wins,
             metric.losses,
             None if wins is None else round(wins / metric.pairs, DIGITS),
+            metric.worse_seeds,
         )
 
 

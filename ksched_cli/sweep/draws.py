@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from ksched_cli.analysis.replay_curves import ReplayCurves
+from ksched_cli.analysis.usage_over_time import UsageOverTime
 from ksched_cli.cluster.loading.completeness import budget_warnings
+from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.run.differences import NamedRun
 from ksched_cli.run.open import Opener
@@ -17,15 +21,28 @@ from ksched_cli.sweep.preparation import Shared
 Figures = Sequence[Mapping[str, float]]
 
 
-def figures_of_draws(
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """figures: of each side; curves: of each side that is a replay"""
+
+    figures: Sequence[Figures]
+    curves: Sequence[ReplayCurves]
+
+
+def draws_of(
     sides: Sequence[NamedRun],
     opener: Opener,
     count: int,
     on_progress: Callable[[int, int], None] | None = None,
-) -> list[Figures]:
-    """The figures of each side. on_progress: called after each draw of all sides. Raises UsageError
-    where a draw does not come to its end, PluginDefectError where a plugin is to blame."""
-    performer = Performer(Shared(opener.inputs), opener)
+) -> Draws:
+    """on_progress: called after each draw of all sides. Raises UsageError where a draw does not
+    come to its end, PluginDefectError where a plugin is to blame."""
+    curves: list[ReplayCurves] = []  # the sides of a draw one after the other
+
+    def on_replay(replay: Replay) -> None:
+        curves.append(ReplayCurves.of(replay, UsageOverTime(replay)))
+
+    performer = Performer(Shared(opener.inputs), opener, on_replay)
     figures: list[list[Mapping[str, float]]] = [[] for _ in sides]
     for index in range(count):
         for side, own in zip(sides, figures, strict=True):
@@ -39,7 +56,8 @@ def figures_of_draws(
             own.append(outcome.figures())
         if on_progress is not None:
             on_progress(index + 1, count)
-    return [*figures]
+    by_side = (curves[index :: len(sides)] for index in range(len(sides)))
+    return Draws(figures, [ReplayCurves.of_draws(own) for own in by_side if own])
 
 
 def eviction_warnings(

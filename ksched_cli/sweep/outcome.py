@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -170,9 +170,15 @@ class Task(Struct, frozen=True):
 class Performer:
     """Makes runs in this process. What they have in common is read once."""
 
-    def __init__(self, shared: Shared, opener: Opener | None = None) -> None:
-        """opener: of the Runs, where they are opened in this process for other questions, too"""
-        self._shared = shared
+    def __init__(
+        self,
+        shared: Shared,
+        opener: Opener | None = None,
+        on_replay: Callable[[Replay], object] = lambda replay: None,
+    ) -> None:
+        """opener: of the Runs, where they are opened in this process for other questions, too
+        on_replay: called with each replay that has ended"""
+        self._shared, self._on_replay = shared, on_replay
         self._opener = opener or shared.opener()
 
     @cached_property
@@ -245,6 +251,7 @@ class Performer:
         engine, log = replay.cluster.engine, replay.log
         if replay.scheduler.failed:
             return _failure_of(engine)
+        self._on_replay(replay)
         record = ReplayRecord.of(replay, departed)
         figures = replay_figures(replay)
         outcomes = [each.outcome for each in log.live.values()]

@@ -50,6 +50,7 @@ class MetricSummary:
     difference: to the baseline, of paired runs; None without pairs, and for the baseline
     pairs, wins, losses: how many pairs there are, and how many of them are better or worse than the
                 baseline; wins and losses are None where no way is better
+    worse_seeds: of the losses
     """
 
     spread: Spread
@@ -57,6 +58,7 @@ class MetricSummary:
     pairs: int = 0
     wins: int | None = None
     losses: int | None = None
+    worse_seeds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +101,10 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """What a run is paired by, where the pods ended up, and its figures."""
+    """What a run is paired by, its seed, where the pods ended up, and its figures."""
 
     pair: Indexes
+    seed: int
     placements: str
     figures: Mapping[str, float]
 
@@ -136,7 +139,8 @@ def summarize(
             compared |= {name: compared.get(name) for name in outcome.metrics}
         figures = outcome.figures()
         figures = {name: figures[name] for name in compared if name in figures}
-        samples[result.variant].append(_Sample(result.pair, outcome.placements, figures))
+        seed = result.parameters.get("seed") or 0
+        samples[result.variant].append(_Sample(result.pair, seed, outcome.placements, figures))
     used = {
         name: direction
         for name, direction in compared.items()
@@ -196,7 +200,7 @@ def _metric(
 ) -> MetricSummary:
     spread = Spread.of([sample.figures[key] for sample in group if key in sample.figures])
     differences = [
-        sample.figures[key] - baseline[sample.pair].figures[key]
+        (sample.seed, sample.figures[key] - baseline[sample.pair].figures[key])
         for sample in group
         if sample.pair in baseline
         and key in sample.figures
@@ -204,13 +208,14 @@ def _metric(
     ]
     if not differences:
         return MetricSummary(spread)
-    difference = Spread.of(differences)
+    difference = Spread.of([value for _, value in differences])
     if direction is None:
         return MetricSummary(spread, difference, len(differences))
     sign = 1 if direction == MAXIMIZE else -1
-    wins = sum(sign * value > 0 for value in differences)
-    losses = sum(sign * value < 0 for value in differences)
-    return MetricSummary(spread, difference, len(differences), wins, losses)
+    wins = sum(sign * value > 0 for _, value in differences)
+    worse = [seed for seed, value in differences if sign * value < 0]
+    seeds = tuple(sorted(set(worse)))
+    return MetricSummary(spread, difference, len(differences), wins, len(worse), seeds)
 
 
 def _front_metrics(

@@ -27,7 +27,14 @@ from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.node_outages import OutageState
 from ksched_cli.engine.replay.pod_log import Counts
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
-from ksched_cli.engine.replay.records import LAST_MOMENT, Count, Moment, PodRecord, ReplayAttempt
+from ksched_cli.engine.replay.records import (
+    LAST_MOMENT,
+    Count,
+    LoggedChange,
+    Moment,
+    PodRecord,
+    ReplayAttempt,
+)
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.replay.saved_objects import PodTable, SavedObjects
 from ksched_cli.engine.scheduling_cycle import DrawState, RandomChoice
@@ -79,6 +86,8 @@ class _Log(Struct, frozen=True, array_like=True):
     counts: Counts
     waits: Waits
     completions: Integers
+    evictions: Integers
+    changes: list[LoggedChange]
     attempts: list[ReplayAttempt]
 
 

@@ -22,7 +22,7 @@ from ksched_cli.engine.replay.ends import End
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster, is_victim
 from ksched_cli.engine.replay.node_outages import NodeOutages
 from ksched_cli.engine.replay.pod_log import PodLog
-from ksched_cli.engine.replay.records import PodOutcome
+from ksched_cli.engine.replay.records import LoggedChange, PodOutcome
 from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.errors import UsageError
@@ -91,8 +91,8 @@ class EventApplier:
 
     def apply(self, event: TimelineEvent) -> None:
         """Raises UsageError where the event names what is not there, or is there already."""
-        self.log.counts.events += 1
         action = event.action
+        self._note(action)
         try:
             if isinstance(action, Arrival):
                 self.arrive(action.pod, action.runs_for)
@@ -114,6 +114,11 @@ class EventApplier:
                 self.change(lambda state: self._changed(state, action))
         except UsageError as error:
             raise UsageError(f"event {event.index} of the timeline: {error}") from None
+
+    def _note(self, action: object) -> None:
+        self.log.counts.events += 1
+        if isinstance(action, Change):
+            self.log.changes.append(LoggedChange(self.scheduler.clock.now, action.text))
 
     def _changed(self, state: ClusterState, change: Change) -> ClusterState:
         self.warnings |= dict.fromkeys((*change.warnings, *change.warnings_in(state)))

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from ksched_cli.cluster.objects.message_pack import Integers
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.replay.history import Waits
-from ksched_cli.engine.replay.records import Count, PodOutcome, PodRecord, ReplayAttempt
+from ksched_cli.engine.replay.records import (
+    Count,
+    LoggedChange,
+    PodOutcome,
+    PodRecord,
+    ReplayAttempt,
+)
 
 # Takes the record of a pod that is let go.
 OnRecord = Callable[[PodRecord], None]
@@ -36,6 +42,8 @@ class PodLog:
     """live: by key, of the pods that are there and had to do with the replay.
     waits: of the pods that were placed
     completions: of pods that were placed and ended, microseconds from their creation to their end
+    evictions: their times, ascending
+    changes: of the timeline, in order
     attempts: all of them where they are traced, else none"""
 
     on_record: OnRecord | None = None
@@ -44,6 +52,8 @@ class PodLog:
     counts: Counts = field(default_factory=Counts)
     waits: Waits = field(default_factory=Waits)
     completions: Integers = field(default_factory=Integers)
+    evictions: Integers = field(default_factory=Integers)
+    changes: list[LoggedChange] = field(default_factory=list)
     attempts: list[ReplayAttempt] = field(default_factory=list)
 
     def arrive(self, pod: PodInfo, at: int, runs_for: int | None = None) -> PodRecord:
@@ -80,6 +90,12 @@ class PodLog:
         record.outcome = PodOutcome.RUNNING
         self.counts.placed += 1
         self.waits.add(record, at - record.queued)
+
+    def evict(self, record: PodRecord, at: int) -> None:
+        """The pod has to leave its node."""
+        record.evicted = at
+        self.counts.evicted += 1
+        self.evictions.append(at)
 
     def leave(self, record: PodRecord, outcome: PodOutcome, at: int) -> None:
         """The pod is gone, and let go."""

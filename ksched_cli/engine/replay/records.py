@@ -27,6 +27,13 @@ class PodOutcome(StrEnum):
     GATED = "gated"
 
 
+class LoggedChange(Struct, frozen=True, array_like=True):
+    """A change of the timeline: when, and what it says."""
+
+    at: Moment
+    text: str
+
+
 class Recreation(StrEnum):
     """What becomes of a pod that preemption evicts: it comes again or not, and runs from the
     beginning or for the rest."""

@@ -322,8 +322,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
     def evict(self, pod: PodInfo, grace: int | None) -> None:
         """A pod on a node is evicted; it is there for so many microseconds more, or until its node
         answers."""
-        self.log.record_of(pod, 0).evicted = self.clock.now
-        self.log.counts.evicted += 1
+        self.log.evict(self.log.record_of(pod, 0), self.clock.now)
         self.delete_bound(pod, grace, PodOutcome.EVICTED)
 
     def delete_bound(self, pod: PodInfo, grace: int | None, outcome: PodOutcome) -> None:

@@ -23,7 +23,7 @@ UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 class Kind(StrEnum):
     """How a column's values are shown, and sorted: text by its letters, all others as numbers.
 
-    cpu: in thousandths of a core; bytes; share: per cent
+    cpu: in thousandths of a core; bytes; share: per cent; duration: seconds
     """
 
     TEXT = "text"
@@ -31,6 +31,7 @@ class Kind(StrEnum):
     CPU = "cpu"
     BYTES = "bytes"
     SHARE = "share"
+    DURATION = "duration"
 
 
 RESOURCE_KINDS = {"cpu": Kind.CPU, "memory": Kind.BYTES, "ephemeral-storage": Kind.BYTES}

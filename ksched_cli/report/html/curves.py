@@ -1,84 +1,192 @@
-"""Curves over time as numbers that a template draws."""
+"""Curves over time as data that the page's script draws, and as a table of their figures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-# What a chart is drawn in.
-WIDTH, HEIGHT = 640, 160
+from ksched_cli.analysis.replay_curves import Curve, EventKind, ReplayCurves
+from ksched_cli.cluster.resources import PODS
+from ksched_cli.kube.time import SECOND
+from ksched_cli.report.replay import MomentTexts
+from ksched_cli.report.table import printable
+
+HEADERS = ("", "Mean", "Highest", "First at", "At the end")
+STRANDED = "Stranded: free on nodes without room for a pod of mean requests."
+_COLOURS = 10
+_SMALL = 0.5  # at most so much of the nodes' pods is not worth a curve
+_BAND = "Lines: mean of {0:,} draws. Bands: from the lowest draw to the highest."
+_NIGHT = "Shaded: 18:00 to 06:00 UTC."
+_HOW = "Drag to zoom, double-click for the whole time; arrow keys move the line, + and - zoom."
+
+
+class Line(NamedTuple):
+    """A curve in a chart. colour: its number"""
+
+    name: str
+    curve: Curve
+    colour: int
+
+
+class Chart(NamedTuple):
+    title: str
+    lines: Sequence[Line]
+    is_share: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Several quantities over the same time.
+    """Charts along one time axis.
 
-    lines:   per quantity, points as SVG has them; y counts downwards
-    summary: per quantity, what is known of it exactly, in words
-    top:     the value at the top of the chart, in words; span: the times at its ends
+    start: seconds since 1970; None: times are counted from the start
+    end: seconds after the start
+    events: by the side that they are of: times, kinds and texts
     """
 
-    title: str
-    lines: Sequence[str]
-    names: Sequence[str]
-    summary: Sequence[str]
-    top: str
-    span: tuple[str, str]
+    charts: Sequence[Chart]
+    start: int | None
+    end: float
+    events: Sequence[tuple[str, ReplayCurves]]
+    note: str
+
+    def data(self) -> dict[str, Any]:
+        """What the page's script draws. Times that charts share are there once."""
+        times: dict[tuple[float, ...], int] = {}
+
+        def line(each: Line) -> dict[str, Any]:
+            curve, extent = each.curve, each.curve.extent
+            return {
+                "name": printable(each.name),
+                "colour": each.colour % _COLOURS,
+                "times": times.setdefault(tuple(curve.times), len(times)),
+                "values": [round(value, 4) for value in curve.values],
+                "max": extent and [extent.max_at, extent.max],
+                **({"low": curve.low, "high": curve.high} if curve.low else {}),
+            }
+
+        charts = [
+            {
+                "title": printable(chart.title),
+                "isShare": chart.is_share,
+                "lines": [*map(line, chart.lines)],
+            }
+            for chart in self.charts
+        ]
+        return {
+            "start": self.start,
+            "end": self.end,
+            "charts": charts,
+            "times": [*times],
+            "events": [*self._events()],
+            "kinds": [*EventKind],
+        }
+
+    def _events(self) -> Iterator[tuple[float, str, str, int | None]]:
+        """Time, kind, text, and the number of the side; None for those that all sides have."""
+        first, *others = (curves.events for _, curves in self.events)
+        common = set(first).intersection(*others)
+        for event in first:
+            if event in common:
+                yield event.at, event.kind, printable(event.text), None
+        for side, (name, curves) in enumerate(self.events):
+            for event in curves.events:
+                if event not in common:
+                    yield event.at, event.kind, printable(f"{name}: {event.text}"), side
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The figures of each line, as HEADERS has them."""
+        moment = MomentTexts(self.start, round(self.end * SECOND))
+
+        def row(chart: Chart, line: Line) -> tuple[str, ...]:
+            extent = line.curve.extent
+            known = (
+                ("", "", "")
+                if extent is None
+                else (
+                    figure_text(extent.mean, chart.is_share),
+                    figure_text(extent.max, chart.is_share),
+                    moment.text(round(extent.max_at * SECOND)),
+                )
+            )
+            last = figure_text(line.curve.values[-1], chart.is_share)
+            return (f"{chart.title}: {line.name}", *known, last)
+
+        return [row(chart, line) for chart in self.charts for line in chart.lines]
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """A quantity: a value for each of the times, and its mean over time and its maximum, which need
-    not be among the values; None where nobody knows them."""
-
-    name: str
-    values: Sequence[float]
-    mean: float | None = None
-    most: float | None = None
-
-
-def curves(
-    title: str,
-    times: Sequence[float],
-    series: Sequence[Series],
-    span: tuple[str, str],
-    *,
-    are_shares: bool,
-) -> Curves:
-    """times: ascending. are_shares: of 1"""
-    most = max((value for each in series for value in each.values), default=0.0)
-    top = max(most, 1.0) if are_shares else most or 1.0
+def curves_of_run(curves: ReplayCurves) -> Curves:
+    """A chart per kind of quantity, of one replay or of several draws of it."""
+    charts = [
+        _chart("Pods", curves.pods),
+        _chart("Nodes", curves.nodes),
+        _chart("Utilisation", _utilization(curves), is_share=True),
+        _chart("Stranded", curves.stranded, is_share=True),
+    ]
     return Curves(
-        title,
-        [_line(times, each.values, top) for each in series],
-        [each.name for each in series],
-        [_summary(each, are_shares) for each in series],
-        _text(top, are_shares),
-        span,
+        [chart for chart in charts if chart.lines],
+        curves.start,
+        curves.end,
+        (("", curves),),
+        _note(curves, has_stranded=bool(curves.stranded)),
     )
 
 
-def _line(times: Sequence[float], values: Sequence[float], top: float) -> str:
-    """A value holds until the next time."""
-    first, last = times[0], times[-1]
-    scale = WIDTH / (last - first) if last > first else 0.0
-    points: list[str] = []
-    previous = values[0]
-    for time, value in zip(times, values, strict=True):
-        x = round((time - first) * scale, 1)
-        levels = dict.fromkeys((previous, value))
-        points += [f"{x:g},{round(HEIGHT * (1 - level / top), 1):g}" for level in levels]
-        previous = value
-    return " ".join(points)
+def curves_of_sides(sides: Sequence[tuple[str, ReplayCurves]]) -> Curves:
+    """A chart per quantity, with a line for each side. sides: name and curves"""
+    first = sides[0][1]
+    charts = [
+        *_by_quantity([(name, each.pods) for name, each in sides], "{} pods"),
+        *_by_quantity([(name, each.nodes) for name, each in sides], "{}"),
+        *_by_quantity(
+            [(name, _utilization(each)) for name, each in sides],
+            "utilisation of {}",
+            is_share=True,
+        ),
+    ]
+    end = max(curves.end for _, curves in sides)
+    return Curves(charts, first.start, end, sides, _note(first, has_stranded=False))
 
 
-def _summary(series: Series, are_shares: bool) -> str:
-    figures = (("mean", series.mean), ("most", series.most), ("at the end", series.values[-1]))
-    texts = ((name, _text(figure, are_shares)) for name, figure in figures if figure is not None)
-    return ", ".join(f"{name} {text}" for name, text in texts)
+def _by_quantity(
+    sides: Sequence[tuple[str, Mapping[str, Curve]]], title: str, *, is_share: bool = False
+) -> Iterator[Chart]:
+    for quantity in dict.fromkeys(name for _, curves in sides for name in curves):
+        lines = [
+            Line(name, curves[quantity], colour)
+            for colour, (name, curves) in enumerate(sides)
+            if quantity in curves
+        ]
+        text = title.format(quantity)
+        yield Chart(text[:1].upper() + text[1:], lines, is_share)
 
 
-def _text(value: float, is_share: bool) -> str:
+def _utilization(curves: ReplayCurves) -> dict[str, Curve]:
+    """That of the nodes' room for pods only where it is much: the number of pods has a chart."""
+    return {
+        name: curve
+        for name, curve in curves.utilization.items()
+        if name != PODS or max((*curve.values, *curve.high)) > _SMALL
+    }
+
+
+def _chart(title: str, curves: Mapping[str, Curve], *, is_share: bool = False) -> Chart:
+    lines = [Line(name, curve, colour) for colour, (name, curve) in enumerate(curves.items())]
+    return Chart(title, lines, is_share)
+
+
+def _note(curves: ReplayCurves, *, has_stranded: bool) -> str:
+    parts = [
+        _BAND.format(curves.draws) if curves.draws > 1 else "",
+        _NIGHT if curves.start is not None else "",
+        STRANDED if has_stranded else "",
+        _HOW,
+    ]
+    return " ".join(filter(None, parts))
+
+
+def figure_text(value: float, is_share: bool) -> str:
     if is_share:
         return f"{value:.0%}"
     return f"{value:,.1f}".removesuffix(".0")

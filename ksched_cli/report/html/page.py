@@ -22,6 +22,8 @@ from ksched_cli import __version__
 from ksched_cli.analysis.audit import AuditResult
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.analysis.compare import Comparison
+from ksched_cli.analysis.compare_replays import ReplayComparison
+from ksched_cli.analysis.draws import DrawnComparison, ReplayDraws
 from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.explain import Explanation
 from ksched_cli.analysis.forward_look import ForwardLook
@@ -41,7 +43,9 @@ from ksched_cli.report.html import (
     audit,
     capacity,
     compare,
+    compare_replays,
     configuration,
+    draws,
     drift,
     explanation,
     forward_look,
@@ -65,7 +69,7 @@ def render_page(answer: Answer, headline: str = "") -> str:
     page = page_of(answer, headline)
     page_json = embedded(page.data())
     data = Markup(page_json)  # nosec B704  # `<` and `&` are escapes in it
-    style, script = _resource("page.css"), _resource("page.js")
+    style, script = _resource("page.css"), _script()
     text = (
         _environment()
         .get_template("page.html")
@@ -106,6 +110,12 @@ def _resource(name: str) -> Markup:
     return Markup(text)  # nosec B704  # a file of ksched's own
 
 
+def _script() -> Markup:
+    """Every part of the script, in one scope of its own."""
+    parts = "\n".join(_resource(f"scripts/{name}.js") for name in SCRIPTS)
+    return Markup(f'"use strict";\n(() => {{\n{parts}}})();\n')  # nosec B704  # files of ksched's own
+
+
 def _policy(style: str, script: str) -> str:
     """Content-Security-Policy: one style, one script, no request."""
     return "; ".join((
@@ -123,11 +133,15 @@ def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
+# Parts of the page's script, in order.
+SCRIPTS = ("base", "grid", "map", "pair", "curves", "page")
+
 # Which page shows which answer; any other is shown as tables of its fields.
 PAGES: Mapping[type[Answer], Callable[[Any], Page]] = {
     AuditResult: audit.page,
     CapacityResult: capacity.page,
     Comparison: compare.page,
+    DrawnComparison: draws.compare_page,
     DriftResult: drift.page,
     EffectiveConfiguration: configuration.page,
     Explanation: explanation.page,
@@ -135,6 +149,8 @@ PAGES: Mapping[type[Answer], Callable[[Any], Page]] = {
     NodesNeeded: capacity.page,
     PendingReport: pending.page,
     PreemptionResult: preemption.page,
+    ReplayComparison: compare_replays.page,
+    ReplayDraws: draws.replay_page,
     ReplayResult: replay.page,
     ScheduleResult: schedule.page,
     ShrinkResult: shrink.page,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 
 from ksched_cli.analysis.replay_cost import ReplayCost
@@ -13,10 +12,9 @@ from ksched_cli.analysis.replay_result import (
     ReplayResult,
     ScalingDecision,
 )
-from ksched_cli.analysis.usage_over_time import Extent
 from ksched_cli.kube.time import SECOND
-from ksched_cli.report.html.curves import Series, curves
-from ksched_cli.report.html.sections import CurveCharts, Page, Section, Table, Tile
+from ksched_cli.report.html.curves import curves_of_run
+from ksched_cli.report.html.sections import Page, Section, Table, Tile, TimeCharts
 from ksched_cli.report.node_groups import cost_text, hours_text
 from ksched_cli.report.replay import MomentTexts, duration, headline
 
@@ -39,8 +37,8 @@ def page(answer: ReplayResult) -> Page:
     if answer.cost:
         tiles.append(Tile("cost", cost_text(answer.cost.total)))
     sections: list[Section] = []
-    if answer.usage:
-        sections.append(_charts(answer, moment))
+    if answer.curves is not None:
+        sections.append(TimeCharts("Over time", "replay", curves_of_run(answer.curves)))
     sections += [
         _waiting(f"Waiting times by {name}", groups)
         for name in ("priority", "namespace", "owner")
@@ -58,57 +56,8 @@ def _time(seconds: float) -> str:
     return duration(round(seconds * SECOND))
 
 
-def _charts(answer: ReplayResult, moment: MomentTexts) -> CurveCharts:
-    usage, over_time = answer.usage, answer.over_time
-    times = [sample.at for sample in usage]
-    span = (_moment(moment, times[0]), _moment(moment, answer.end))
-
-    def of_counts(*keys: str) -> list[Series]:
-        return [
-            _series(key, [getattr(each, key) for each in usage], getattr(over_time, key))
-            for key in keys
-        ]
-
-    def of_shares(key: str) -> list[Series]:
-        shares = [getattr(sample, key) for sample in usage]
-        extents = over_time.utilization if key == "utilization" else {}
-        series = (
-            _series(name, [share.get(name, 0.0) for share in shares], extents.get(name))
-            for name in dict.fromkeys(name for share in shares for name in share)
-        )
-        return [each for each in series if any(each.values)]
-
-    groups = [
-        Series(group.name, _sizes(group, times), most=group.max)
-        for group in (answer.autoscaler.groups if answer.autoscaler else ())
-    ]
-    charts = [
-        curves("Pods", times, of_counts("pods", "pending"), span, are_shares=False),
-        curves("Nodes", times, [*of_counts("nodes"), *groups], span, are_shares=False),
-    ]
-    for name, key in (("Utilisation", "utilization"), ("Stranded", "stranded")):
-        series = of_shares(key)
-        if series:
-            charts.append(curves(name, times, series, span, are_shares=True))
-    note = "Stranded: what is free on nodes that cannot take a pod of mean requests."
-    return CurveCharts("Over time", charts, note)
-
-
-def _series(name: str, values: list[float], extent: Extent | None) -> Series:
-    if extent is None:
-        return Series(name, values)
-    return Series(name, values, extent.mean, extent.max)
-
-
 def _moment(moment: MomentTexts, seconds: float) -> str:
     return moment.text(round(seconds * SECOND))
-
-
-def _sizes(group: GroupResult, times: Sequence[float]) -> list[float]:
-    """The node group's sizes at these times; 0 before its first size."""
-    starts = [step.at for step in group.sizes]
-    indexes = (bisect_right(starts, time) - 1 for time in times)
-    return [group.sizes[index].nodes if index >= 0 else 0 for index in indexes]
 
 
 def _node_groups(groups: Sequence[GroupResult]) -> Table:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from ksched_cli.report.html.charts import Bar, Histogram
-from ksched_cli.report.html.curves import Curves
-from ksched_cli.report.html.spreads import Box, Plane
+from ksched_cli.report.html.curves import HEADERS, Curves
+from ksched_cli.report.html.spreads import Plane, RangeRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +135,51 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Boxes:
-    """A metric's spread, a line for each variant."""
+class Ranges:
+    """Intervals beneath each other; legend: the names of their series, where there are several."""
 
-    template: ClassVar[str] = "boxes"
+    template: ClassVar[str] = "ranges"
     heading: str
     headers: Sequence[str]
-    boxes: Sequence[Box]
+    rows: Sequence[RangeRow]
+    legend: Sequence[str] = ()
+    note: str = ""
+
+
+class Metric(NamedTuple):
+    """A column of small multiples. goal: which way is better; least, most: the ends of its scale"""
+
+    name: str
+    goal: str
+    least: str
+    most: str
+
+
+class Multiple(NamedTuple):
+    """A metric of a variant. is_best: no variant is better by its median"""
+
+    text: str
+    note: str
+    range: RangeRow
+    is_best: bool
+
+
+class MultiplesRow(NamedTuple):
+    """A variant. tag: a word beside its name; cells: by metric, None where it has none"""
+
+    name: str
+    tag: str
+    cells: Sequence[Multiple | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Multiples:
+    """Variants by metrics: a small chart in each cell, those of a metric on one scale."""
+
+    template: ClassVar[str] = "multiples"
+    heading: str
+    metrics: Sequence[Metric]
+    rows: Sequence[MultiplesRow]
     note: str = ""
 
 
@@ -156,13 +194,14 @@ class Scatter:
 
 
 @dataclass(frozen=True, slots=True)
-class CurveCharts:
-    """Charts of quantities over time, beneath each other."""
+class TimeCharts:
+    """Quantities over time: charts beneath each other along one time axis, and their figures."""
 
     template: ClassVar[str] = "curves"
+    headers: ClassVar[Sequence[str]] = HEADERS
     heading: str
-    charts: Sequence[Curves]
-    note: str = ""
+    name: str
+    curves: Curves
 
 
 Section = (
@@ -174,9 +213,10 @@ Section = (
     | Histograms
     | NodeMap
     | Pair
-    | Boxes
+    | Ranges
+    | Multiples
     | Scatter
-    | CurveCharts
+    | TimeCharts
 )
 
 
@@ -191,10 +231,12 @@ class Page:
 
     def data(self) -> dict[str, Any]:
         """What the page's JavaScript reads."""
-        data: dict[str, Any] = {"grids": {}}
+        data: dict[str, Any] = {"grids": {}, "curves": {}}
         for section in self.sections:
             if isinstance(section, Grid):
                 data["grids"][section.name] = section.columns
+            elif isinstance(section, TimeCharts):
+                data["curves"][section.name] = section.curves.data()
             elif isinstance(section, NodeMap):
                 data["map"] = section.data
             elif isinstance(section, Pair):

@@ -1,90 +1,172 @@
-"""Charts of a sweep as numbers that a template draws: boxes of metrics, and variants as points."""
+"""Ranges and points as numbers that a template draws: intervals, spreads of metrics, variants in
+the plane of two metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
-from ksched_cli.sweep.answers import MetricResult, SpreadResult
+RANGE_WIDTH = 1000  # from the lowest to the highest value of a scale, in units of the drawing
+WIDTH, HEIGHT = 1000, 320
+TICKS = 5
+LINE, LETTER = 17, 6.6  # of a label, in units of the drawing
 
-BOX_WIDTH = 1000  # from the least to the most value of a metric, in units of the drawing
-WIDTH, HEIGHT = 640, 320
-MARGIN = 12
+
+class Range(NamedTuple):
+    """A line from least to most, a box from low to high, and a mark in it."""
+
+    least: float
+    low: float
+    middle: float
+    high: float
+    most: float
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
-    """A metric of a variant: from `least` to `most` a line, from `low` to `high` a box, and the
-    median in it; all in units of the drawing. low, high: 5 and 95 per cent
-
-    cells: before the box, in the order of the headers; label: what the box says in words
-    """
+class RangeRow:
+    """cells: before the drawing, in the order of the headers; marks: in units of the drawing, one
+    per series, None where it has none; label: what the drawing says in words"""
 
     cells: Sequence[Any]
-    least: float
-    low: float
-    median: float
-    high: float
-    most: float
+    marks: Sequence[Range | None]
     label: str
 
 
-def boxes(
-    spreads: Iterable[tuple[Sequence[Any], SpreadResult | MetricResult]],
-) -> list[Box]:
-    """A box for each, all on one scale. spreads: cells, and median, p5, p95, min and max"""
-    listed = list(spreads)
-    least = min(spread.min for _, spread in listed)
-    most = max(spread.max for _, spread in listed)
-    scale = BOX_WIDTH / (most - least) if most > least else 0.0
+def ranges(rows: Sequence[tuple[Sequence[Any], Sequence[Range | None]]]) -> list[RangeRow]:
+    """A row for each, all on one scale."""
+    ends = [
+        end
+        for _, row in rows
+        for each in row
+        if each is not None
+        for end in (each.least, each.most)
+    ]
+    least, most = (min(ends), max(ends)) if ends else (0.0, 0.0)
+    scale = RANGE_WIDTH / (most - least) if most > least else 0.0
 
-    def box(cells: Sequence[Any], spread: SpreadResult | MetricResult) -> Box:
-        keys = ("min", "p5", "median", "p95", "max")
-        label = ", ".join(f"{key} {getattr(spread, key):,}" for key in keys)
-        low_end, low, median, high, top = (
-            round((getattr(spread, key) - least) * scale, 1) for key in keys
-        )
-        return Box(cells, low_end, low, median, high, top, label)
+    def scaled(each: Range | None) -> Range | None:
+        return each and Range(*(round((value - least) * scale, 1) for value in each))
 
-    return [box(cells, spread) for cells, spread in listed]
+    return [
+        RangeRow(cells, [scaled(each) for each in row], "; ".join(map(_words, filter(None, row))))
+        for cells, row in rows
+    ]
+
+
+def _words(each: Range) -> str:
+    return f"{number(each.middle)}, from {number(each.least)} to {number(each.most)}"
+
+
+def number(value: float) -> str:
+    """With three significant digits, whole from a thousand on."""
+    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
 
 
 class Point(NamedTuple):
-    """A variant in the plane of two metrics; y counts downwards."""
+    """A variant in the plane of two metrics; y counts downwards. text, anchor, text_y: of its
+    label, "" where it has none"""
 
     x: float
     y: float
     title: str
     on_front: bool
+    text: str = ""
+    anchor: str = "start"
+    text_y: float = 0.0
+
+
+class Tick(NamedTuple):
+    at: float
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """names: of the two metrics; x_range, y_range: the least and the most value of each"""
+    """names: of the two metrics; x_ticks, y_ticks: of the axes; front: the points of the line
+    through the front, as SVG has them"""
 
     names: tuple[str, str]
-    x_range: tuple[float, float]
-    y_range: tuple[float, float]
+    x_ticks: Sequence[Tick]
+    y_ticks: Sequence[Tick]
     points: Sequence[Point]
+    front: str
 
 
 def plane(names: tuple[str, str], values: Sequence[tuple[str, float, float, bool]]) -> Plane:
     """values: of each variant its name, the two metrics, and whether it is on the front"""
-    x_range = (min(value[1] for value in values), max(value[1] for value in values))
-    y_range = (min(value[2] for value in values), max(value[2] for value in values))
+    x_steps = _steps([value[1] for value in values])
+    y_steps = _steps([value[2] for value in values])
+
+    def x_of(value: float) -> float:
+        return round(_share(value, x_steps) * WIDTH, 1)
+
+    def y_of(value: float) -> float:
+        return round((1 - _share(value, y_steps)) * HEIGHT, 1)
+
     points = [
         Point(
-            round(_share(x, x_range) * WIDTH, 1),
-            round((1 - _share(y, y_range)) * HEIGHT, 1),
-            f"{name}: {names[0]} {x:,}, {names[1]} {y:,}",
+            x_of(x),
+            y_of(y),
+            f"{name}: {names[0]} {number(x)}, {names[1]} {number(y)}",
             on_front,
+            name if on_front else "",
         )
         for name, x, y, on_front in values
     ]
-    return Plane(names, x_range, y_range, points)
+    front = sorted({(point.x, point.y) for point in points if point.on_front})
+    return Plane(
+        names,
+        [Tick(x_of(step), number(step)) for step in x_steps],
+        [Tick(y_of(step), number(step)) for step in y_steps],
+        _labelled(points),
+        " ".join(f"{x:g},{y:g}" for x, y in front),
+    )
 
 
-def _share(value: float, bounds: tuple[float, float]) -> float:
-    least, most = bounds
+def _labelled(points: Sequence[Point]) -> list[Point]:
+    """Labels beside their points, below each other where they would overlap. Variants of one point
+    share a label."""
+    named: dict[tuple[float, float], list[str]] = {}
+    for point in points:
+        if point.text:
+            named.setdefault((point.x, point.y), []).append(point.text)
+    taken: list[tuple[float, float, float]] = []  # left, right and height of a label
+    labelled = []
+    for point in sorted(points, key=lambda point: (point.y, point.x)):
+        names = named.pop((point.x, point.y), [])
+        if not point.text or not names:
+            labelled.append(point._replace(text=""))
+            continue
+        text = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
+        length = len(text) * LETTER
+        is_left = point.x + 10 + length > WIDTH
+        left = point.x - 10 - length if is_left else point.x + 10
+        height = point.y + 4
+        while any(
+            left < right and begin < left + length and abs(height - other) < LINE
+            for begin, right, other in taken
+        ):
+            height += LINE
+        taken.append((left, left + length, height))
+        anchor = "end" if is_left else "start"
+        labelled.append(point._replace(text=text, anchor=anchor, text_y=round(height, 1)))
+    return labelled
+
+
+def _steps(values: Sequence[float]) -> list[float]:
+    """Round numbers from below the lowest to above the highest, equally far apart."""
+    least, most = min(values), max(values)
+    if least == most:
+        return [least]
+    rough = (most - least) / TICKS
+    power = 10.0 ** floor(log10(rough))
+    step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= rough * 0.999)
+    first, last = floor(least / step), ceil(most / step)
+    return [round(index * step, 9) for index in range(first, last + 1)]
+
+
+def _share(value: float, steps: Sequence[float]) -> float:
+    least, most = steps[0], steps[-1]
     return (value - least) / (most - least) if most > least else 0.5

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ksched_cli.report.html.columns import Kind, column
 from ksched_cli.report.html.sections import (
-    Boxes,
     Grid,
     Group,
     Groups,
+    Metric,
+    Multiple,
+    Multiples,
+    MultiplesRow,
     Page,
     Scatter,
     Section,
     Tile,
 )
-from ksched_cli.report.html.spreads import boxes, plane
+from ksched_cli.report.html.spreads import Range, number, plane, ranges
+from ksched_cli.report.table import counted
 from ksched_cli.sweep.answers import (
     ComparedMetric,
     FailureResult,
+    HeldOutVariant,
+    MetricResult,
     ParetoFront,
     SweepResult,
     VariantResult,
@@ -27,12 +33,14 @@ from ksched_cli.sweep.answers import (
 
 TONES = {"ok": "good", "error": "bad", "timeout": "bad", "lost": "warn"}
 # Charts have the first variants; the table has all.
-MAX_BOXES = 60
+MAX_ROWS = 60
 MAX_NAMES = 200
+MAX_SEEDS = 5
+_NOTE = "Figure and mark: median. Box: 5 to 95 per cent. Line: lowest to highest run."
 
 
 def page(answer: SweepResult) -> Page:
-    title, *lede = answer.headline.split("\n")
+    lede = answer.headline.split("\n")
     runs, variants = answer.runs, answer.variants
     tiles = [Tile("runs", f"{runs.planned:,}"), Tile("variants", f"{len(variants):,}")]
     tiles += [
@@ -46,10 +54,33 @@ def page(answer: SweepResult) -> Page:
     front = answer.pareto_front
     if front.metrics:
         sections.append(_front(front, variants))
-    sections += [_boxes(metric, variants) for metric in answer.metrics]
     if variants:
+        tags = dict.fromkeys(front.variants, "front") | {answer.baseline or "": "baseline"}
+        sections.append(multiples("Variants by metric", answer.metrics, variants, tags))
         sections.append(Grid("Table of variants", "variants", _columns(answer)))
-    return Page(title, lede, tiles, sections)
+    return Page(_title(answer), lede, tiles, sections)
+
+
+def _title(answer: SweepResult) -> str:
+    """Which variant is best in the first metric by which they differ."""
+    for metric in answer.metrics:
+        medians = {
+            item.name: item.metrics[metric.name].median
+            for item in answer.variants
+            if metric.name in item.metrics
+        }
+        if metric.better is None or len({*medians.values()}) < 2:
+            continue
+        choose = min if metric.better == "less" else max
+        best = choose(medians.values())
+        first, *others = [name for name, median in medians.items() if median == best]
+        names = f"{first} and {len(others):,} more" if others else first
+        which = "least" if metric.better == "less" else "greatest"
+        text = f"{metric.name} is {which} with {names}: {number(best)}"
+        before = medians.get(answer.baseline or "")
+        return text if before in (None, best) else f"{text}, {number(before)} in the baseline"
+    count = counted(len(answer.variants), "variant")
+    return f"No metric tells {count} apart" if answer.variants else "No run came to its end"
 
 
 def _failures(failures: Sequence[FailureResult]) -> Groups:
@@ -84,18 +115,60 @@ def _front(front: ParetoFront, variants: Sequence[VariantResult]) -> Scatter:
     return Scatter(f"{first} and {second}", plane((first, second), values), note)
 
 
-def _boxes(metric: ComparedMetric, variants: Sequence[VariantResult]) -> Boxes:
-    name = metric.name
-    spreads = []
-    for item in [item for item in variants if name in item.metrics][:MAX_BOXES]:
-        of_variant = item.metrics[name]
-        rate = of_variant.win_rate
-        better = "" if rate is None else f"{rate:.0%}"
-        spreads.append(((item.name, of_variant.median, better), of_variant))
-    better = f", {metric.better} is better" if metric.better else ""
-    note = "Box: 5 to 95 per cent; line: the least to the most; mark: the median."
-    headers = ("Variant", "Median", "Better than the baseline", "")
-    return Boxes(f"{name}{better}", headers, boxes(spreads), note)
+def multiples(
+    heading: str,
+    metrics: Sequence[ComparedMetric],
+    variants: Sequence[VariantResult | HeldOutVariant],
+    tags: Mapping[str, str],
+) -> Multiples:
+    """The variants' metrics, each metric on a scale of its own. tags: words beside names"""
+    listed = variants[:MAX_ROWS]
+    columns = [_cells(metric, listed) for metric in metrics]
+    rows = [
+        MultiplesRow(item.name, tags.get(item.name, ""), [cells[row] for _, cells in columns])
+        for row, item in enumerate(listed)
+    ]
+    rest = len(variants) - len(listed)
+    more = f" The first {MAX_ROWS} variants; the table has {rest:,} more." if rest else ""
+    return Multiples(heading, [metric for metric, _ in columns], rows, f"{_NOTE}{more}")
+
+
+def _cells(
+    metric: ComparedMetric, variants: Sequence[VariantResult | HeldOutVariant]
+) -> tuple[Metric, list[Multiple | None]]:
+    results = [item.metrics.get(metric.name) for item in variants]
+    spreads = [
+        None if each is None else Range(each.min, each.p5, each.median, each.p95, each.max)
+        for each in results
+    ]
+    rows = ranges([((), [spread]) for spread in spreads])
+    medians = [each.median for each in results if each]
+    best = {"less": min, "more": max}[metric.better](medians) if metric.better else None
+    cells = [
+        None
+        if each is None
+        else Multiple(number(each.median), _against(each), row, each.median == best)
+        for each, row in zip(results, rows, strict=True)
+    ]
+    ends = [end for spread in spreads if spread for end in (spread.least, spread.most)]
+    goal = f"{metric.better} is better" if metric.better else ""
+    return Metric(metric.name, goal, number(min(ends)), number(max(ends))), cells
+
+
+def _against(metric: MetricResult) -> str:
+    """How often it is better than the baseline, and in which seeds it is worse."""
+    if metric.wins is None or not metric.pairs:
+        return ""
+    if not metric.wins and not metric.losses:
+        return "as the baseline"
+    text = f"better in {metric.wins:,} of {metric.pairs:,}"
+    if metric.losses:
+        text += f", worse in {metric.losses:,}"
+    if metric.wins and metric.losses:  # the seeds disagree
+        seeds = metric.worse_seeds[:MAX_SEEDS]
+        more = ", …" if len(metric.worse_seeds) > MAX_SEEDS else ""
+        text += f" (seeds {', '.join(map(str, seeds))}{more})"
+    return text
 
 
 def _columns(answer: SweepResult) -> list[dict[str, Any]]:

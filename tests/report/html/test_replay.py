@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ksched_cli.testing import node, pod
+from ksched_cli.testing import Manifest, node, pod
 from tests.report.html.pages import PageOf
 
 
@@ -26,9 +26,12 @@ def test_waiting_times_and_curves_are_those_of_the_record(page_of: PageOf, tmp_p
     assert "node-hours 0.017" in text
     assert "Waiting times by priority" in text
     assert "Over time" in text
-    lines = [attributes for tag, attributes in page.tags if tag == "polyline"]
-    assert len(lines) >= 4
-    assert all(line["points"] for line in lines)
+    charts = page.data["curves"]["replay"]["charts"]
+    assert [chart["title"] for chart in charts] == ["Pods", "Nodes", "Utilisation", "Stranded"]
+    pending = next(line for line in charts[0]["lines"] if line["name"] == "pending")
+    assert pending["max"] == [2, 2]
+    # b's preemption of a.
+    assert page.data["curves"]["replay"]["events"] == [[1.5, "evictions", "1 pod evicted", None]]
 
 
 def test_node_groups_and_what_was_decided_are_those_of_the_record(
@@ -50,3 +53,26 @@ def test_node_groups_and_what_was_decided_are_those_of_the_record(
     assert "Node groups" in text
     assert "node-hours" in text
     assert "ScaleUp spare 1 pending pods" in text
+
+
+def test_draws_have_bands_and_a_table_of_figures(page_of: PageOf, tmp_path: Path) -> None:
+    """Where the draw puts the small pod on the node that is cordoned then, the large one has room;
+    where it does not, the large one waits."""
+    events: list[Manifest] = [
+        {"at": 0, "pod": pod("small", cpu=1), "runsFor": 100},
+        {"at": 5, "change": "cordon b"},
+        {"at": 6, "pod": pod("large", cpu=2), "runsFor": 10},
+    ]
+    path = tmp_path / "timeline.json"
+    path.write_text(json.dumps({"apiVersion": "ksched/v1", "kind": "Timeline", "events": events}))
+    nodes = (node("a", cpu=2), node("b", cpu=2))
+    document, page = page_of("replay", path, "--seeds", 8, objects=nodes)
+    assert document["summary"]["wait"]["max"]["high"] > 0
+    drawn = page.data["curves"]["replay"]
+    assert drawn["events"] == [[5, "changes", "cordon b", None]]
+    lines = {line["name"]: line for line in drawn["charts"][0]["lines"]}
+    pending = lines["pending"]
+    assert (min(pending["low"]), max(pending["high"])) == (0, 1)
+    assert 0 < max(pending["values"]) < 1
+    assert "mean of 8 draws" in " ".join(page.text)
+    assert "wait.mean (s)" in page.text

@@ -16,4 +16,8 @@ def test_the_data_of_a_page_is_that_of_its_sections() -> None:
         Grid("Pods", "pods", columns),
         NodeMap("Nodes", {"names": []}),
     )
-    assert Page("t", sections=sections).data() == {"grids": {"pods": columns}, "map": {"names": []}}
+    assert Page("t", sections=sections).data() == {
+        "grids": {"pods": columns},
+        "curves": {},
+        "map": {"names": []},
+    }
