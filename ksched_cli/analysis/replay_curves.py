@@ -83,11 +83,11 @@ class ReplayCurves(Struct, frozen=True):
         times = [sample.at for sample in samples]
         extents = usage.over_time()
 
-        def shares(key: str, known: Mapping[str, Extent]) -> dict[str, Curve]:
+        def shares(key: str, own_extents: Mapping[str, Extent]) -> dict[str, Curve]:
             by_time = [getattr(sample, key) for sample in samples]
             names = dict.fromkeys(name for each in by_time for name in each)
             curves = {
-                name: Curve(times, [each.get(name, 0.0) for each in by_time], known.get(name))
+                name: Curve(times, [each.get(name, 0.0) for each in by_time], own_extents.get(name))
                 for name in names
             }
             return {name: curve for name, curve in curves.items() if any(curve.values)}

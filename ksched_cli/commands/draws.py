@@ -15,7 +15,7 @@ def draws_of(sides: Sequence[NamedRun], opener: Opener, count: int) -> draws.Dra
     """What each side comes to, draw by draw; warns of budgets that the state lacks where pods were
     evicted. Raises UsageError, PluginDefectError."""
     with progress.of_runs("draws") as on_progress:
-        made = draws.draws_of(sides, opener, count, on_progress)
-    for line in draws.eviction_warnings(sides, opener, made.figures):
+        result = draws.draws_of(sides, opener, count, on_progress)
+    for line in draws.eviction_warnings(sides, opener, result.figures):
         warn(line)
-    return made
+    return result

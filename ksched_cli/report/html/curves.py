@@ -101,7 +101,7 @@ class Curves:
 
         def row(chart: Chart, line: Line) -> tuple[str, ...]:
             extent = line.curve.extent
-            known = (
+            figures = (
                 ("", "", "")
                 if extent is None
                 else (
@@ -111,7 +111,7 @@ class Curves:
                 )
             )
             last = figure_text(line.curve.values[-1], chart.is_share)
-            return (f"{chart.title}: {line.name}", *known, last)
+            return (f"{chart.title}: {line.name}", *figures, last)
 
         return [row(chart, line) for chart in self.charts for line in chart.lines]
 

@@ -50,12 +50,12 @@ def ranges(rows: Sequence[tuple[Sequence[Any], Sequence[Range | None]]]) -> list
         return each and Range(*(round((value - least) * scale, 1) for value in each))
 
     return [
-        RangeRow(cells, [scaled(each) for each in row], "; ".join(map(_words, filter(None, row))))
+        RangeRow(cells, [scaled(each) for each in row], "; ".join(map(_label, filter(None, row))))
         for cells, row in rows
     ]
 
 
-def _words(each: Range) -> str:
+def _label(each: Range) -> str:
     return f"{number(each.middle)}, from {number(each.least)} to {number(each.most)}"
 
 

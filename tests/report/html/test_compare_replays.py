@@ -18,7 +18,7 @@ def timeline(folder: Path, *events: dict[str, Any]) -> Path:
     return path
 
 
-def test_sides_share_their_charts_and_pods_have_their_waits(page_of: PageOf, tmp_path: Path) -> None:
+def test_sides_share_charts_and_pods_have_their_waits(page_of: PageOf, tmp_path: Path) -> None:
     path = timeline(
         tmp_path,
         {"at": 0, "pod": pod("first", cpu=2), "runsFor": 10},
