@@ -167,7 +167,7 @@ def _values_at(curve: Curve, times: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sizes(counts: NodeCounts, now: int) -> Curve:
-    """Of a node group; 0 before its first size. now: the end of the replay"""
+    """A node group's sizes over time; 0 before its first size. now: the end of the replay"""
     steps = dict([(0, 0), *counts.steps])
     most = max(steps.values())
     highest = next(at for at, count in steps.items() if count == most) / SECOND
