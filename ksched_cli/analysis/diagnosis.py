@@ -1,4 +1,5 @@
-"""Why a pod fits nowhere in one line, and what to do about it in another.
+"""Why a pod fits nowhere in one line, and in another what to do about it, where the plugins know of
+a single change that does. `fix` finds the others.
 
 Nodes are taken together by what is in their way, and the nodes with the least to overcome are the
 answer: those with the fewest obstacles, and of these the ones whose obstacles are overcome most
@@ -13,7 +14,9 @@ from enum import IntEnum
 from typing import Annotated, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
+from ksched_cli.analysis.proposals import single_changes
 from ksched_cli.analysis.reasons import independent_verdicts, untolerated
 from ksched_cli.analysis.usage import CONDITIONS, CONTROL_PLANE
 from ksched_cli.answers import HIDDEN, Part
@@ -37,7 +40,7 @@ class Diagnosis(Part, frozen=True):
     """Why a pod fits nowhere, and what to do about it.
 
     cause: what is in the way where the least is
-    remedy: what would help; empty where that is not known
+    remedy: single changes that would help; empty where that takes more, or a run
     nodes: those with the least in the way, which the cause is about
     shortage: the resources that are short, where nothing else is in the way
     """
@@ -69,59 +72,35 @@ class Difficulty(IntEnum):
 class Obstacle(NamedTuple):
     """What keeps a pod off nodes.
 
-    what:   in words that follow "node-3 would take it but for"
-    remedy: in the imperative
-    short:  the resource that is short, or ""
+    what:  in words that follow "node-3 would take it but for"
+    short: the resource that is short, or ""
     """
 
     difficulty: Difficulty
     what: str
-    remedy: str
     short: str = ""
 
 
-# (plugin, beginning of its reason) → what is in the way, and what helps.
+# (plugin, beginning of its reason) → what is in the way.
 _OBSTACLES = {
-    ("InterPodAffinity", "node(s) didn't match pod anti-affinity"): (
-        "its own anti-affinity",
-        "add nodes that match its selector, or relax its anti-affinity",
-    ),
-    ("InterPodAffinity", "node(s) didn't satisfy existing pods"): (
-        "the anti-affinity of pods there",
-        "add nodes that match its selector, or relax the anti-affinity of those pods",
-    ),
-    ("InterPodAffinity", "node(s) didn't match pod affinity"): (
-        "its pod affinity",
-        "run the pods that it wants to be near, or relax its affinity",
-    ),
-    ("PodTopologySpread", ""): (
-        "its topology spread constraints",
-        "add nodes where it has the fewest pods, or relax the constraints",
-    ),
-    ("NodePorts", ""): ("a host port that is taken", "free the port, or ask for another one"),
-    ("NodeVolumeLimits", ""): ("the number of volumes there", "add a node"),
+    ("InterPodAffinity", "node(s) didn't match pod anti-affinity"): "its own anti-affinity",
+    ("InterPodAffinity", "node(s) didn't satisfy existing pods"): "the anti-affinity of pods there",
+    ("InterPodAffinity", "node(s) didn't match pod affinity"): "its pod affinity",
+    ("PodTopologySpread", ""): "its topology spread constraints",
+    ("NodePorts", ""): "a host port that is taken",
+    ("NodeVolumeLimits", ""): "the number of volumes there",
     ("VolumeBinding", "node(s) didn't match PersistentVolume"): (
-        "its volume, which cannot be used there",
-        "let it run where its volume is, or use another volume",
+        "its volume, which cannot be used there"
     ),
     ("VolumeBinding", "node(s) didn't find available persistent volumes"): (
-        "a volume, which is neither there nor made there",
-        "add a volume that these nodes reach, or a class that makes one",
+        "a volume, which is neither there nor made there"
     ),
-    ("VolumeZone", ""): (
-        "the zone of its volume",
-        "let it run where its volume is, or use another volume",
-    ),
-    ("VolumeRestrictions", ""): (
-        "a volume that another pod uses",
-        "stop the pod that uses the volume, or use another volume",
-    ),
-    ("DynamicResources", ""): (
-        "its device claims, which cannot be allocated there",
-        "free or add devices, or relax the claims",
-    ),
-    ("NodeName", ""): ("its nodeName", "take spec.nodeName out"),
+    ("VolumeZone", ""): "the zone of its volume",
+    ("VolumeRestrictions", ""): "a volume that another pod uses",
+    ("DynamicResources", ""): "its device claims, which cannot be allocated there",
+    ("NodeName", ""): "its nodeName",
 }
+_NO_ROWS: Rows = np.arange(0)
 
 
 def diagnose(evaluation: Evaluation, state: ClusterState) -> Diagnosis | None:
@@ -129,10 +108,17 @@ def diagnose(evaluation: Evaluation, state: ClusterState) -> Diagnosis | None:
     if evaluation.error or len(evaluation.feasible):
         return None
     if evaluation.pre_filter is not None:
-        return _of_claims(evaluation.pod, state) or Diagnosis(evaluation.pre_filter.message)
+        diagnosis = _of_claims(evaluation.pod, state) or Diagnosis(evaluation.pre_filter.message)
+        return replace(diagnosis, remedy=_remedy(evaluation, _NO_ROWS) or diagnosis.remedy)
     if not len(evaluation.statuses.snapshot):
         return Diagnosis("the cluster has no nodes", "add nodes to the state")
     return _Nodes(evaluation).diagnosis()
+
+
+def _remedy(evaluation: Evaluation, rows: Rows) -> str:
+    """rows: the nodes that it is to let the pod onto"""
+    changes = single_changes(evaluation, rows)
+    return ", or ".join(change.text for change in changes[:_MAX_LISTED])
 
 
 # -- claims ---------------------------------------------------------------------------------------
@@ -207,7 +193,7 @@ class _Nodes:
         assert best is not None
         _, least, nearest = best
         nodes = tuple(self._snapshot.names[row] for row in nearest.tolist())
-        remedy = "; and ".join(dict.fromkeys(o.remedy for o in least if o.remedy))
+        remedy = _remedy(self._evaluation, nearest)
         cause = self._cause(least, nodes)
         shortages = [f"{o.difficulty.name} {o.short}" for o in least if o.short]
         is_all = len(shortages) == len(least)
@@ -258,9 +244,7 @@ class _Nodes:
                 yield from _of_others(answer.plugin, status, self._pod)
 
     def _of_cordon(self, rows: Rows) -> Obstacle:
-        nodes = [self._snapshot.names[row] for row in rows.tolist()]
-        what = "the cordon" if len(nodes) == 1 else "their cordons"
-        return Obstacle(Difficulty.CORDON, what, f"uncordon {_named(nodes)}")
+        return Obstacle(Difficulty.CORDON, "the cordon" if len(rows) == 1 else "their cordons")
 
     def _of_resources(self, status: Status) -> Iterator[Obstacle]:
         """One obstacle per resource that is short, with the most that is free on the nodes that
@@ -272,7 +256,6 @@ class _Nodes:
                 yield Obstacle(
                     Difficulty.RESOURCE,
                     f"{_nodes(len(rows))} it may use have no place for one more pod",
-                    "add a node",
                 )
                 continue
             yield self._of_resource(resource, rows)
@@ -291,15 +274,10 @@ class _Nodes:
             there = f"of the {len(rows):,} nodes it may use none has more than {text}"
         difficulty = Difficulty.TOO_BIG if is_too_big else Difficulty.RESOURCE
         what = f"it requests {amount_text(resource, amount)} of {resource}, and {there}"
-        lower = f"request at most {text} of {resource}"
-        if is_too_big and not most:
-            return Obstacle(difficulty, what, f"add a node with {resource}", resource)
         if is_too_big:
-            return Obstacle(difficulty, what, f"{lower}, or add a larger node", resource)
+            return Obstacle(difficulty, what, resource)
         where = f" ({best})" if len(rows) > 1 else ""
-        release = f"free {amount_text(resource, amount - most)} on {best}"
-        remedy = f"{lower}, {release}, or add a node" if most else f"{release}, or add a node"
-        return Obstacle(difficulty, f"{what} free{where}", remedy, resource)
+        return Obstacle(difficulty, f"{what} free{where}", resource)
 
     def _open_rows(self) -> Rows:
         """The rows that nothing but NodeResourcesFit rejects; all rows where there are none."""
@@ -317,7 +295,6 @@ class _Nodes:
         return Obstacle(
             Difficulty.LABEL,
             text if not unmet else f"the label{'s' if len(unmet) > 1 else ''} {text}",
-            f"label a node {text}, or change its selector" if unmet else "change its node affinity",
         )
 
     def _requirements(self) -> tuple[Requirement, ...]:
@@ -346,24 +323,22 @@ def _of_taint(taint: Taint) -> Obstacle:
     text = taint_text(taint)
     if taint.key.startswith(CONDITIONS):
         condition = taint.key.removeprefix(CONDITIONS)
-        return Obstacle(
-            Difficulty.CONDITION, f"being {condition}", "bring the node back, or replace it"
-        )
+        return Obstacle(Difficulty.CONDITION, f"being {condition}")
     difficulty = Difficulty.CONTROL_PLANE if taint.key in CONTROL_PLANE else Difficulty.TAINT
-    return Obstacle(difficulty, f"the taint {text}", f"tolerate {text}, or remove the taint")
+    return Obstacle(difficulty, f"the taint {text}")
 
 
 def _of_others(plugin: str, status: Status, pod: PodInfo) -> Iterator[Obstacle]:
     for reason in status.reasons or ("",):
-        for (name, begin), (what, remedy) in _OBSTACLES.items():
+        for (name, begin), what in _OBSTACLES.items():
             if plugin == name and reason.startswith(begin):
                 subjects = ", ".join(_subjects(plugin, begin, pod))
                 text = f"{what} ({subjects})" if subjects else what
-                yield Obstacle(Difficulty.OTHER, text, remedy)
+                yield Obstacle(Difficulty.OTHER, text)
                 break
         else:
             text = reason.removeprefix("node(s) ")
-            yield Obstacle(Difficulty.OTHER, f"{plugin}: {text}" if plugin else text, "")
+            yield Obstacle(Difficulty.OTHER, f"{plugin}: {text}" if plugin else text)
 
 
 def _subjects(plugin: str, begin: str, pod: PodInfo) -> list[str]:

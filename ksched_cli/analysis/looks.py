@@ -144,7 +144,8 @@ class Looks:
         pod = next(pod for pod in self.simulation.pending() if pod.key == key)
         subjects = self.subjects_of(pod.pod)
         reason = ConflictingReason(status.plugin, status.message, len(self.simulation.snapshot))
-        proposed = for_rejected_pod(self.simulation, pod, status)
+        framework = self.simulation.frameworks[pod.spec.scheduler_name]
+        proposed = for_rejected_pod(framework, self.simulation.snapshot, pod, status)
         return Look(
             pod,
             f"it is {status.message}",

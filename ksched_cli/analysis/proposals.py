@@ -29,7 +29,9 @@ from ksched_cli.scenario.objects import objects_of
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
+    from ksched_cli.cluster.snapshot import Rows, Snapshot
     from ksched_cli.engine.simulation import Simulation
+    from ksched_cli.framework.runtime import Framework
     from ksched_cli.framework.status import Status
 
 # What a change of each kind costs, in points; docs/fix.md explains them. Data, to be argued about.
@@ -64,6 +66,7 @@ DEFAULT_AMOUNT_COST = 1.0
 
 MAX_TOGETHER = 3  # proposals that are made at once
 MAX_NODES = 64  # nearest of those that are rejected alike, which plugins are asked about
+MAX_NODES_OF_SINGLE = 2  # the same, where no run is made
 # How many nodes are added at once; so many as the latter for several pods alone.
 NODE_COUNTS, MANY_NODE_COUNTS = (1, 2, 3, 4), (8, 16, 32)
 MAX_MODELS = 4  # shapes of nodes of which one more is added
@@ -219,43 +222,67 @@ def candidates(
     if evaluation.error:
         return
     if evaluation.pre_filter is not None:
-        yield from for_rejected_pod(simulation, pod, evaluation.pre_filter)
+        snapshot = evaluation.statuses.snapshot
+        yield from for_rejected_pod(evaluation.framework, snapshot, pod, evaluation.pre_filter)
         return
-    yield from _by_node(evaluation)
+    yield from _by_node(evaluation, distances(evaluation).order(), MAX_NODES)
     yield from _more_nodes(evaluation, waiting)
     yield from _priorities(simulation, pod)
 
 
-def for_rejected_pod(simulation: Simulation, pod: PodInfo, status: Status) -> Iterator[Candidate]:
+def for_rejected_pod(
+    framework: Framework, snapshot: Snapshot, pod: PodInfo, status: Status
+) -> Iterator[Candidate]:
     """What might let a pod pass that is rejected before any node is looked at. status: of
     PreEnqueue or PreFilter"""
-    framework = simulation.frameworks[pod.spec.scheduler_name]
     because = (f"{status.plugin}: {status.message}",)
     # The first that rejects a pod need not be the one that knows what it lacks.
     for plugin in framework.plugins:
         if isinstance(plugin, Proposes):
-            for proposal in framework.caller.propose_for_pod(plugin, simulation.snapshot, pod):
+            for proposal in framework.caller.propose_for_pod(plugin, snapshot, pod):
                 yield Candidate((proposal,), because)
+
+
+def single_changes(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
+    """Changes each of which lets the pod onto one of the nodes, as far as the plugins know without
+    a run: the cheapest of each kind, the cheapest first. Not among them: what takes pods their
+    nodes, as only a run tells where these go, and fewer devices, as only a run tells how many. Of
+    an evaluation that found none; rows: the nodes"""
+    if evaluation.pre_filter is not None:
+        snapshot, status = evaluation.statuses.snapshot, evaluation.pre_filter
+        proposed = for_rejected_pod(evaluation.framework, snapshot, evaluation.pod, status)
+    else:
+        order = distances(evaluation).order()
+        nearest = order[np.isin(order, rows)][:MAX_NODES_OF_SINGLE]
+        proposed = _by_node(evaluation, nearest, MAX_NODES_OF_SINGLE, together=1)
+    cheapest: dict[str, Proposal] = {}
+    for candidate in proposed:
+        proposal = candidate.proposals[0]
+        if not proposal.evicts and proposal.kind != "claim":
+            before = cheapest.get(proposal.kind, proposal)
+            cheapest[proposal.kind] = min(before, proposal, key=cost_of)
+    return tuple(sorted(cheapest.values(), key=cost_of))
 
 
 # -- nodes ----------------------------------------------------------------------------------------
 
 
-def _by_node(evaluation: Evaluation) -> Iterator[Candidate]:
-    """Takes the nearest of the nodes that are rejected alike, and one proposal of each plugin that
-    rejects it."""
+def _by_node(
+    evaluation: Evaluation, order: Rows, most: int, together: int = MAX_TOGETHER
+) -> Iterator[Candidate]:
+    """Takes one proposal of each plugin that rejects a node. order: the rows, the nearest first;
+    most: of those that are rejected alike; together: plugins that reject a node, at most"""
     answers = [a for a in independent_verdicts(evaluation) if a.verdicts.ids.any()]
     if not answers:
         return
     columns = np.stack([answer.verdicts.ids for answer in answers])
-    order = distances(evaluation).order()
     _, alike = np.unique(columns, axis=1, return_inverse=True)
     node_counts: dict[int, int] = {}
     unique: set[tuple[str, ...]] = set()
     for row in order.tolist():
         kind = int(alike.reshape(-1)[row])
         rejecting = [answer for answer in answers if answer.verdicts.ids[row]]
-        if node_counts.get(kind, 0) >= MAX_NODES or not 0 < len(rejecting) <= MAX_TOGETHER:
+        if node_counts.get(kind, 0) >= most or not 0 < len(rejecting) <= together:
             continue
         node_counts[kind] = node_counts.get(kind, 0) + 1
         node = NodeInfo(evaluation.statuses.snapshot, row)

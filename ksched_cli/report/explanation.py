@@ -10,7 +10,7 @@ from itertools import chain
 from ksched_cli import program_name
 from ksched_cli.analysis.explain import Explanation, NodeExplanation, ranking
 from ksched_cli.plugins import short_names
-from ksched_cli.report.reasons import APART_MAX, rejected_table, remedy_lines
+from ksched_cli.report.reasons import APART_MAX, rejected_table, remedy_line
 from ksched_cli.report.scale_up import scale_up_table
 from ksched_cli.report.table import (
     GREEN,
@@ -93,7 +93,7 @@ def _unplaced(explanation: Explanation, limit: Limit) -> list[str]:
         return [verdict(text, RED, limit), paragraph(explanation.message, limit)]
     return [
         verdict(paragraph(f"{text}: {diagnosis.cause}", limit), RED, limit),
-        *remedy_lines(diagnosis, limit),
+        remedy_line(diagnosis, explanation.pod, limit),
         paragraph(explanation.message, limit),
     ]
 
@@ -240,8 +240,9 @@ def _sampling(explanation: Explanation, limit: Limit) -> str:
 def _next_step(explanation: Explanation, limit: Limit) -> str:
     if explanation.node or explanation.ignored or explanation.undecided or explanation.error:
         return ""
-    name, pod = program_name(), explanation.pod
-    lines = [f"{name} fix {pod} finds the changes that would help, each verified by a run."]
+    name, pod, lines = program_name(), explanation.pod, list[str]()
+    if explanation.diagnosis is None or explanation.diagnosis.remedy:
+        lines.append(f"{name} fix {pod} finds the changes that would help, each verified by a run.")
     if explanation.may_preempt:
         lines.append(f"{name} preempt {pod} says whether evicting other pods would help.")
     return "\n".join(paragraph(line, limit) for line in lines)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.pending import PendingGroup, PendingReport
 from ksched_cli.report.owners import group_name, shared_owner
-from ksched_cli.report.reasons import brief_reasons_table, remedy_lines
+from ksched_cli.report.reasons import brief_reasons_table, remedy_line
 from ksched_cli.report.table import (
     ALL_HINT,
     GREEN,
@@ -20,6 +20,7 @@ from ksched_cli.report.table import (
     paragraph,
     verdict,
 )
+from ksched_cli.scenario.targets import WORKLOADS
 
 SHOWN_GROUPS = 6
 SHOWN_BRIEF_GROUPS = 10
@@ -64,9 +65,19 @@ def merged(groups: Sequence[PendingGroup]) -> list[PendingGroup]:
     return sorted(merged.values(), key=lambda group: -len(group.pods))
 
 
+def fix_subject(group: PendingGroup) -> str:
+    """The group as `fix` takes it: its workload, or its first pod."""
+    kind, _, name = group.owner.partition("/")
+    if kind not in WORKLOADS:
+        return group.pods[0]
+    return f"{kind.lower()}/{name} -n {group.namespace}"
+
+
 def _joined(first: PendingGroup, other: PendingGroup) -> PendingGroup:
     """Where the two causes differ in amounts, the first says of which pod it is."""
     mine, theirs = first.diagnosis, other.diagnosis
+    if mine and theirs and mine.remedy != theirs.remedy:
+        mine = replace(mine, remedy="")
     if mine and theirs and mine.cause != theirs.cause and mine.cause.startswith("it "):
         mine = replace(mine, cause=f"{first.pods[0]}: {mine.cause}")
     return replace(first, pods=(*first.pods, *other.pods), diagnosis=mine)
@@ -88,7 +99,7 @@ def _block(group: PendingGroup, most: int, limit: Limit) -> str:
     lines = [verdict(heading, RED if group.undecided else YELLOW, limit)]
     if group.diagnosis:
         lines.append(paragraph(group.diagnosis.cause, limit))
-        lines += remedy_lines(group.diagnosis, limit)
+        lines.append(remedy_line(group.diagnosis, fix_subject(group), limit))
     if not group.diagnosis or limit.rows is None:
         lines.append(paragraph(group.message, limit))
     if most and group.reasons:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ksched_cli import program_name
 from ksched_cli.analysis.diagnosis import Diagnosis
 from ksched_cli.analysis.explain import NodeExplanation
 from ksched_cli.analysis.reasons import Reason
@@ -50,9 +51,10 @@ def brief_reasons_table(reasons: Sequence[Reason], most: int, limit: Limit) -> s
     return _cut(rows, most, limit)
 
 
-def remedy_lines(diagnosis: Diagnosis, limit: Limit) -> list[str]:
-    """What to do about the cause; no line where that is not known."""
-    return [paragraph(f"what helps: {diagnosis.remedy}", limit)] if diagnosis.remedy else []
+def remedy_line(diagnosis: Diagnosis, pod: str, limit: Limit) -> str:
+    """What to do about the cause, or what finds that out. pod: as `fix` takes it"""
+    search = f"{program_name()} fix {pod} finds what would help, each change verified by a run"
+    return paragraph(f"what helps: {diagnosis.remedy}" if diagnosis.remedy else search, limit)
 
 
 def _cut(rows: Sequence[tuple[str, str]], most: int, limit: Limit) -> str:

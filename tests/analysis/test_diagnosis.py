@@ -45,47 +45,48 @@ def after_run() -> Simulation:
         (
             "ml/notebook",
             "gpu-3 would take it but for the taint nvidia.com/gpu=present:NoSchedule",
-            "tolerate nvidia.com/gpu=present:NoSchedule, or remove the taint",
+            "tolerate nvidia.com/gpu=present:NoSchedule, or remove the taint "
+            "nvidia.com/gpu=present:NoSchedule from gpu-3",
         ),
         ("batch/pinned", "general-07 would take it but for the cordon", "uncordon general-07"),
         (
             "batch/huge",
             "it requests 200Gi of memory, and of the 28 nodes it may use none has more than 63Gi",
-            "request at most 63Gi of memory, or add a larger node",
+            "request 64128Mi of memory instead of 200Gi, which memory-6 has free",
         ),
         (
             "batch/backup",
             "it requests 6 of cpu, and of the 20 nodes it may use none has more than 3990m free "
             "(general-02)",
-            "request at most 3990m of cpu, free 2010m on general-02, or add a node",
+            "request 3990m of cpu instead of 6, which general-02 has free",
         ),
         (
             "ml/finetune",
             "it requests 8 of nvidia.com/gpu, and of the 32 nodes it may use none has more than 4",
-            "request at most 4 of nvidia.com/gpu, or add a larger node",
+            "request 4 of nvidia.com/gpu instead of 8, which gpu-3 has free",
         ),
         (
             "data/exporter",
             "claim data/exports (class efs, Immediate, ReadWriteMany) is not bound: "
             "efs.csi.aws.com has made no volume for it",
-            "see kubectl -n data describe pvc exports for what went wrong",
+            "create claim data/exports with class gp3",
         ),
         (
             "data/archiver",
             "claim data/archive (ReadWriteMany) is not bound: it names class "
             '"fast-ssd", which is not there (classes: efs, gp3)',
-            "create the claim with a class that is there, or create class fast-ssd",
+            "create StorageClass fast-ssd, like gp3, or create claim data/archive with class gp3",
         ),
         (
             "data/restore",
             "there is no claim data/restored",
-            "create PersistentVolumeClaim data/restored, or correct its name",
+            "create PersistentVolumeClaim data/restored of class gp3",
         ),
         (
             "data/postgres-repair",
             "memory-2, memory-5 would take it but for its volume, which cannot be used there "
             "(claim data/data-postgres-0)",
-            "let it run where its volume is, or use another volume",
+            "",
         ),
     ],
 )
@@ -97,7 +98,13 @@ def test_a_messy_cluster_s_pods(key: str, cause: str, remedy: str, after_run: Si
 def test_a_label_that_no_node_has() -> None:
     answer = of(node("a"), node("b"), pod("p", node_selector={"disktype": "ssd"}))
     assert answer.cause == "no node has the label disktype=ssd, which it selects"
-    assert answer.remedy == "label a node disktype=ssd, or change its selector"
+    assert answer.remedy == "label a disktype=ssd, or do not select disktype=ssd"
+
+
+def test_what_takes_two_changes_or_a_run_is_left_to_fix() -> None:
+    two = of(node("a", unschedulable=True, taints=["gpu:NoSchedule"]), pod("p"))
+    evicting = of(node("a", cpu=1), pod("q", cpu=1, node="a"), pod("p", cpu=1))
+    assert (two.remedy, evicting.remedy) == ("", "")
 
 
 def test_labels_that_no_node_has_together() -> None:

@@ -91,7 +91,7 @@ def test_a_run_says_who_went_where_and_why_not() -> None:
     assert "default/only a only one fits" in text
     at = text.index("pending: default/big")
     assert text[at + 1].startswith("it requests 3 of cpu, and the only node it may use, a, has 2")
-    assert text[at + 2].startswith("what helps: request at most 2 of cpu")
+    assert text[at + 2].startswith("what helps: request 1 of cpu instead of 3, which a has free")
     assert text[at + 3].startswith("0/1 nodes are available")
     at = text.index("gated: default/held")
     assert text[at + 1] == "waiting for scheduling gates: [example.com/wait]"

@@ -9,8 +9,8 @@ from ksched_cli.report.html.columns import column
 from ksched_cli.report.html.explanation import REASON_HEADERS, reason_row
 from ksched_cli.report.html.sections import Grid, Group, Groups, Page, Section, Tile
 from ksched_cli.report.owners import group_name, shared_owner
-from ksched_cli.report.pending import merged
-from ksched_cli.report.reasons import remedy_lines
+from ksched_cli.report.pending import fix_subject, merged
+from ksched_cli.report.reasons import remedy_line
 from ksched_cli.report.table import PAGE, counted
 
 NAMED_PODS = 20
@@ -58,7 +58,9 @@ def _group(group: PendingGroup) -> Group:
         [reason_row(reason) for reason in group.reasons],
         pods[:NAMED_PODS],
         len(pods),
-        [group.diagnosis.cause, *remedy_lines(group.diagnosis, PAGE)] if group.diagnosis else (),
+        [group.diagnosis.cause, remedy_line(group.diagnosis, fix_subject(group), PAGE)]
+        if group.diagnosis
+        else (),
     )
 
 
