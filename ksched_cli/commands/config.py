@@ -121,7 +121,7 @@ def diff(
     changes = differences(first, second, registry)
     output.show(
         Report(
-            lambda: ConfigurationDiff(changes=tuple(changes)),
+            lambda: ConfigurationDiff(changes=tuple(changes), names=names),
             table=lambda: renderer.table(changes, names, output.limit()),
             texts={Form.MARKDOWN: lambda: renderer.markdown(changes, names)},
         ),

@@ -75,7 +75,7 @@ def sweep(
 
     cluster = executor_options(options)
     options = in_project(options, file)
-    if options.dry_run and options.output in (Form.CSV, Form.HTML):
+    if options.dry_run and options.output is Form.CSV:
         raise UsageError(
             f"--dry-run has no rows and cannot be combined with -o {options.output.value}"
         )

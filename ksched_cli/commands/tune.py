@@ -96,13 +96,13 @@ def _show(result: Tuning, best: str, options: CommonOptions) -> None:
     from ksched_cli.commands.output import limit, show
     from ksched_cli.report import tune as renderer
     from ksched_cli.report.forms import Report
+    from ksched_cli.report.table import PAGE
     from ksched_cli.sweep.answers import TuneResult
 
     show(
         Report(
-            lambda: TuneResult.of(result, best),
+            lambda: TuneResult.of(result, best, renderer.headline(result, PAGE)),
             table=lambda: renderer.table(result, best, limit()),
-            headline=lambda: renderer.headline(result),
         ),
         options.output,
     )

@@ -214,12 +214,14 @@ class ConfigurationDiff(Answer, frozen=True, kw_only=True):
     """What differs between two configurations.
 
     changes: what differs once both take effect: of all profiles first, then by profile
+    names: of the two files
     """
 
     COMMAND: ClassVar = "config diff"
 
     kind: Literal["ConfigurationDiff"] = "ConfigurationDiff"
     changes: tuple[ConfigurationChange, ...]
+    names: Annotated[tuple[str, str], HIDDEN]
 
 
 class ConfigurationMigration(Answer, frozen=True, kw_only=True):

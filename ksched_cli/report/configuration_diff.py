@@ -17,10 +17,10 @@ def table(changes: Sequence[ConfigurationChange], names: tuple[str, str], limit:
     if not changes:
         return "nothing differs once both take effect"
     rows = [
-        (change.profile or "(all)", change.path, _shown(change.before), _shown(change.after))
+        (change.profile or "(all)", change.path, shown(change.before), shown(change.after))
         for change in changes
     ]
-    headers = ("PROFILE", "PATH", *_short(names))
+    headers = ("PROFILE", "PATH", *short_names(names))
     return f"{columns(headers, rows, limit)}\n\n{counted(len(changes), 'difference')}"
 
 
@@ -33,16 +33,16 @@ def markdown(changes: Sequence[ConfigurationChange], names: tuple[str, str]) -> 
         (
             code(change.profile) or "all",
             code(change.path),
-            code(_shown(change.before)),
-            code(_shown(change.after)),
+            code(shown(change.before)),
+            code(shown(change.after)),
         )
         for change in changes
     ]
-    table = markdown_table(("profile", "path", *map(code, _short(names))), rows)
+    table = markdown_table(("profile", "path", *map(code, short_names(names))), rows)
     return f"**{counted(len(changes), 'difference')}** {sides}:\n\n{table}"
 
 
-def _short(names: tuple[str, str]) -> tuple[str, ...]:
+def short_names(names: tuple[str, str]) -> tuple[str, ...]:
     """Without the folders that both are in."""
     try:
         folder = os.path.commonpath([os.path.dirname(name) for name in names])
@@ -51,7 +51,7 @@ def _short(names: tuple[str, str]) -> tuple[str, ...]:
     return tuple(os.path.relpath(name, folder) if folder else name for name in names)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """On one line; "-" where a side has nothing there."""
     if value is None:
         return "-"

@@ -18,7 +18,7 @@ def table(answer: SnapshotResult, limit: Limit) -> str:
     parts = (
         paragraph(headline(answer), limit),
         columns(("KIND", "OBJECTS", "NAMESPACES", "RESOURCE VERSION"), rows, limit),
-        paragraph(_moments(answer), limit),
+        paragraph(moments(answer), limit),
     )
     return "\n\n".join(part for part in parts if part)
 
@@ -36,7 +36,7 @@ def _size(count: int) -> str:
     return f"{count / _MEGA:,.1f} MB" if count >= _MEGA else f"{count / _KILO:,.0f} kB"
 
 
-def _moments(answer: SnapshotResult) -> str:
+def moments(answer: SnapshotResult) -> str:
     apart = answer.revisions_apart
     if not answer.taken:
         return ""

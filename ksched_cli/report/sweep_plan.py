@@ -10,15 +10,25 @@ _UNITS = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
 
 
 def table(answer: SweepPlan, limit: Limit) -> str:
-    rows = []
-    for name, labels in answer.axes.items():
-        without = "the state's" if name == VERSIONS else "none"
-        texts = [without if label is None else str(label) for label in labels]
-        rows.append((name, f"{len(labels):,}", listed(texts, limit)))
-    return f"{_headline(answer, limit)}\n\n{columns(('AXIS', '#', 'VALUES'), rows, limit)}"
+    rows = [
+        (name, f"{len(labels):,}", listed(labels, limit)) for name, labels in axis_texts(answer)
+    ]
+    return f"{headline(answer, limit)}\n\n{columns(('AXIS', '#', 'VALUES'), rows, limit)}"
 
 
-def _headline(answer: SweepPlan, limit: Limit) -> str:
+def axis_texts(answer: SweepPlan) -> list[tuple[str, list[str]]]:
+    """Each axis with its values."""
+    return [
+        (name, [_without(name) if label is None else str(label) for label in labels])
+        for name, labels in answer.axes.items()
+    ]
+
+
+def _without(axis: str) -> str:
+    return "the state's" if axis == VERSIONS else "none"
+
+
+def headline(answer: SweepPlan, limit: Limit) -> str:
     text = counted(answer.runs, "run")
     if answer.resumed:
         text += f", of which {answer.resumed:,} have rows"

@@ -348,10 +348,11 @@ class TuneResult(Answer, frozen=True, kw_only=True):
     held_out: HeldOut
     file: str | None
     configuration: Mapping[str, Any]
+    headline: Annotated[str, HIDDEN]
 
     @classmethod
-    def of(cls, tuning: Tuning, file: str) -> TuneResult:
-        """file: that the configuration was written to, or "" """
+    def of(cls, tuning: Tuning, file: str, headline: str) -> TuneResult:
+        """file: that the configuration was written to, or ""; headline: whether it was worth it"""
         tune = tuning.problem.file
         return cls(
             trials=TrialCounts(tune.trials, tuning.complete, tuning.failed, tuning.resumed),
@@ -390,4 +391,5 @@ class TuneResult(Answer, frozen=True, kw_only=True):
             ),
             file=file or None,
             configuration=tuning.configuration,
+            headline=headline,
         )

@@ -16,7 +16,9 @@ CHANGES = (
 
 
 def test_differences_are_as_their_schema_says() -> None:
-    read_back = conforms(ConfigurationDiff(changes=CHANGES), "configuration_diff")
+    read_back = conforms(
+        ConfigurationDiff(changes=CHANGES, names=("a.yaml", "b.yaml")), "configuration_diff"
+    )
     assert read_back["changes"][0] == {"profile": "", "path": "parallelism", "from": 16, "to": 8}
 
 

@@ -64,7 +64,7 @@ def test_the_table_has_the_trials_and_the_judgement() -> None:
 
 def test_what_is_no_better_is_called_so() -> None:
     assert headline(result(4)).startswith("the tuned configuration is no better than the baseline")
-    assert not TuneResult.of(result(4), "").held_out.better
+    assert not TuneResult.of(result(4), "", "").held_out.better
 
 
 def test_the_configuration_is_text_for_a_file() -> None:
@@ -80,7 +80,7 @@ def test_a_constraint_that_is_broken_where_it_was_held_out_is_named() -> None:
         "the tuned configuration does not keep wait.p95 at most 120 where it was held out"
     )
     assert not broken.is_better
-    (constraint,) = TuneResult.of(broken, "").constraints
+    (constraint,) = TuneResult.of(broken, "", "").constraints
     assert (constraint.baseline, constraint.tuned, constraint.holds) == (100, 130, False)
 
 

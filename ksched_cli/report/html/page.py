@@ -25,6 +25,7 @@ from ksched_cli.analysis.compare import Comparison
 from ksched_cli.analysis.compare_replays import ReplayComparison
 from ksched_cli.analysis.draws import DrawnComparison, ReplayDraws
 from ksched_cli.analysis.drift import DriftResult
+from ksched_cli.analysis.expectations import ExpectationsResult
 from ksched_cli.analysis.explain import Explanation
 from ksched_cli.analysis.forward_look import ForwardLook
 from ksched_cli.analysis.pending import PendingReport
@@ -32,12 +33,18 @@ from ksched_cli.analysis.preempt import PreemptionResult
 from ksched_cli.analysis.replay_result import ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
 from ksched_cli.analysis.shrink import ShrinkResult
+from ksched_cli.analysis.upgrade import UpgradePlan
 from ksched_cli.answers import Answer, StateAnswer
 from ksched_cli.config.answers import (
+    ConfigurationDiff,
+    ConfigurationMigration,
     EffectiveConfiguration,
     ValidationResult,
     ValidationResults,
 )
+from ksched_cli.framework.plugin_list import PluginList
+from ksched_cli.live.recorder import RecordResult
+from ksched_cli.live.snapshot import SnapshotResult
 from ksched_cli.report.html import (
     any_kind,
     audit,
@@ -45,22 +52,27 @@ from ksched_cli.report.html import (
     compare,
     compare_replays,
     configuration,
+    configuration_diff,
     draws,
     drift,
+    expectations,
     explanation,
     forward_look,
     pending,
+    plugins,
     preemption,
     replay,
     schedule,
     shrink,
+    snapshot,
     sweep,
+    tune,
     validation,
 )
 from ksched_cli.report.html.columns import embedded
 from ksched_cli.report.html.sections import Page, Prose, Table
 from ksched_cli.report.table import printable
-from ksched_cli.sweep.answers import SweepResult
+from ksched_cli.sweep.answers import SweepPlan, SweepResult, TuneResult
 
 
 def render_page(answer: Answer, headline: str = "") -> str:
@@ -141,20 +153,29 @@ PAGES: Mapping[type[Answer], Callable[[Any], Page]] = {
     AuditResult: audit.page,
     CapacityResult: capacity.page,
     Comparison: compare.page,
+    ConfigurationDiff: configuration_diff.page,
+    ConfigurationMigration: configuration_diff.migration_page,
     DrawnComparison: draws.compare_page,
     DriftResult: drift.page,
     EffectiveConfiguration: configuration.page,
+    ExpectationsResult: expectations.page,
     Explanation: explanation.page,
     ForwardLook: forward_look.page,
     NodesNeeded: capacity.page,
     PendingReport: pending.page,
+    PluginList: plugins.page,
     PreemptionResult: preemption.page,
+    RecordResult: snapshot.record_page,
     ReplayComparison: compare_replays.page,
     ReplayDraws: draws.replay_page,
     ReplayResult: replay.page,
     ScheduleResult: schedule.page,
     ShrinkResult: shrink.page,
+    SnapshotResult: snapshot.page,
+    SweepPlan: sweep.plan_page,
     SweepResult: sweep.page,
+    TuneResult: tune.page,
+    UpgradePlan: shrink.upgrade_page,
     ValidationResult: validation.page,
     ValidationResults: validation.page_of_files,
 }

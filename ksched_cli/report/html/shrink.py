@@ -3,11 +3,14 @@ others."""
 
 from __future__ import annotations
 
-from ksched_cli.analysis.shrink import ShrinkResult
-from ksched_cli.report.html.charts import histogram
+from collections.abc import Sequence
+
+from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult
+from ksched_cli.analysis.upgrade import UpgradePlan, Wave
+from ksched_cli.report.html.charts import bar, histogram
 from ksched_cli.report.html.cluster_map import cluster_figures
 from ksched_cli.report.html.columns import Kind, column
-from ksched_cli.report.html.sections import Grid, Histograms, NodeMap, Page, Section, Tile
+from ksched_cli.report.html.sections import Bars, Grid, Histograms, NodeMap, Page, Section, Tile
 from ksched_cli.report.shrink import headline, notes
 
 
@@ -41,13 +44,62 @@ def page(answer: ShrinkResult) -> Page:
             column("To", [to for _, _, to in moves]),
         ]
         sections.append(Grid("Moves", "moves", columns))
-    holds = [(node.node, hold) for node in answer.nodes for hold in node.held_by]
-    if holds:
-        columns = [
-            column("Node", [name for name, _ in holds]),
-            column("Held by", [hold.pod or "" for _, hold in holds]),
-            column("Because", [hold.because for _, hold in holds]),
-            column("kube-scheduler's message", [hold.message for _, hold in holds]),
-        ]
-        sections.append(Grid("What holds the other nodes", "holds", columns))
+    sections += _holds(answer.nodes)
     return Page(headline(answer), notes(answer), tiles, sections)
+
+
+def _holds(nodes: Sequence[NodeToDrain]) -> list[Section]:
+    holds = [(node.node, hold) for node in nodes for hold in node.held_by]
+    if not holds:
+        return []
+    columns = [
+        column("Node", [name for name, _ in holds]),
+        column("Held by", [hold.pod or "" for _, hold in holds]),
+        column("Because", [hold.because for _, hold in holds]),
+        column("kube-scheduler's message", [hold.message for _, hold in holds]),
+    ]
+    return [Grid("What holds the other nodes", "holds", columns)]
+
+
+def upgrade_page(answer: UpgradePlan) -> Page:
+    """The page of `shrink --upgrade`: wave by wave which nodes come and go."""
+    drained = [(number, node) for number, wave in enumerate(answer.waves, 1)
+               for node in wave.drained]  # fmt: skip
+    tiles = [
+        Tile("replaced", f"{answer.replaced:,}", "good" if answer.succeeds else "warn"),
+        Tile("held for ever", f"{len(answer.blocked):,}", "bad" if answer.blocked else ""),
+        Tile("waves", f"{len(answer.waves):,}"),
+        Tile("pods move", f"{sum(len(node.moves_to) for _, node in drained):,}"),
+    ]
+    sections: list[Section] = []
+    if answer.waves:
+        sections.append(_waves(answer.waves))
+    if drained:
+        columns = [
+            column("Wave", [number for number, _ in drained], Kind.NUMBER),
+            column("Drain", [node.node for _, node in drained]),
+            column("Pods", [len(node.moves_to) for _, node in drained], Kind.NUMBER),
+            column("Move to", [", ".join(dict.fromkeys(node.moves_to.values()))
+                               for _, node in drained]),
+            column("Waits for budgets", [node.waits for _, node in drained], Kind.NUMBER),
+        ]  # fmt: skip
+        sections.append(Grid("Nodes to drain", "nodes", columns))
+    sections += _holds(answer.blocked)
+    return Page(headline(answer), notes(answer), tiles, sections)
+
+
+def _waves(waves: Sequence[Wave]) -> Bars:
+    names = ("drained", "drained, delayed by an earlier wave")
+    counts = [(len(wave.drained) - len(wave.delayed), len(wave.delayed)) for wave in waves]
+    most = max(map(sum, counts))
+    bars = [
+        bar(
+            (f"wave {number}", len(wave.added), len(wave.drained),
+             sum(len(node.moves_to) for node in wave.drained)),
+            count,
+            names,
+            most,
+        )
+        for number, (wave, count) in enumerate(zip(waves, counts, strict=True), 1)
+    ]  # fmt: skip
+    return Bars("Waves", ("", "New nodes", "Nodes drained", "Pods move", ""), bars, names)

@@ -17,16 +17,20 @@ from ksched_cli.report.html.sections import (
     Page,
     Scatter,
     Section,
+    Table,
     Tile,
 )
 from ksched_cli.report.html.spreads import Range, number, plane, ranges
-from ksched_cli.report.table import counted
+from ksched_cli.report.sweep_plan import axis_texts
+from ksched_cli.report.sweep_plan import headline as plan_headline
+from ksched_cli.report.table import PAGE, counted
 from ksched_cli.sweep.answers import (
     ComparedMetric,
     FailureResult,
     HeldOutVariant,
     MetricResult,
     ParetoFront,
+    SweepPlan,
     SweepResult,
     VariantResult,
 )
@@ -187,3 +191,17 @@ def _columns(answer: SweepResult) -> list[dict[str, Any]]:
             medians = [item and item.median for item in differences]
             listed.append(column(f"{name}: difference", medians, Kind.NUMBER))
     return listed
+
+
+def plan_page(answer: SweepPlan) -> Page:
+    """The page of `sweep --dry-run`."""
+    tiles = [
+        Tile("runs", f"{answer.runs:,}"),
+        Tile("have rows", f"{answer.resumed:,}"),
+        Tile("variants", f"{len(answer.variants):,}"),
+        Tile("workers", f"{answer.workers:,}"),
+    ]
+    rows = [(name, len(labels), ", ".join(labels)) for name, labels in axis_texts(answer)]
+    sections: list[Section] = [Table("Axes", ("Axis", "Values", ""), rows)]
+    sections.append(Grid("Variants", "variants", [column("Variant", answer.variants)]))
+    return Page(plan_headline(answer, PAGE), (), tiles, sections)

@@ -30,3 +30,13 @@ def test_nodes_that_go_are_empty_afterwards(page_of: PageOf) -> None:
     assert table["Node"] == [each["node"] for each in document["nodes"] if each["removable"]]
     cpu = next(each for each in page.data["map"]["resources"] if each["name"] == "cpu")
     assert 0 in cpu["after"]["values"]
+
+
+def test_an_upgrade_has_its_waves_and_the_nodes_in_their_order(page_of: PageOf) -> None:
+    document, page = page_of("shrink", "--upgrade", "-l", "!none", objects=OBJECTS)
+    drained = [node["node"] for wave in document["waves"] for node in wave["drained"]]
+    table = titled(page.data["grids"]["nodes"])
+    assert table["Drain"] == drained != []
+    text = " ".join(page.text)
+    assert f"replaced {document['replaced']}" in text
+    assert "wave 1" in text

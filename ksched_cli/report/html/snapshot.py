@@ -1,0 +1,51 @@
+"""The pages of `snapshot` and `record`: which files were written, and what they hold."""
+
+from __future__ import annotations
+
+from ksched_cli.live.recorder import RecordResult
+from ksched_cli.live.snapshot import SnapshotResult
+from ksched_cli.report import recording, snapshot
+from ksched_cli.report.html.charts import bar
+from ksched_cli.report.html.sections import Bars, Page, Prose, Section, Table, Tile
+
+
+def page(answer: SnapshotResult) -> Page:
+    title, *lede = snapshot.headline(answer).split("\n")
+    lists = [entry for entry in answer.lists if entry.objects]
+    most = max((entry.objects for entry in lists), default=0)
+    bars = [
+        bar(
+            (entry.kind, entry.objects, entry.namespace or "all", entry.resource_version),
+            (entry.objects,),
+            ("objects",),
+            most,
+        )
+        for entry in sorted(lists, key=lambda entry: -entry.objects)
+    ]
+    headers = ("Kind", "Objects", "Namespaces", "Resource version", "")
+    sections: list[Section] = [Bars("Objects by kind", headers, bars)] if bars else []
+    if moments := snapshot.moments(answer):
+        sections.append(Prose("When they were read", (f"From {answer.taken} on. {moments}",)))
+    tiles = [
+        Tile("objects", f"{sum(entry.objects for entry in lists):,}"),
+        Tile("kinds", f"{len(lists):,}"),
+    ]
+    return Page(title, lede, tiles, sections)
+
+
+def record_page(answer: RecordResult) -> Page:
+    gaps = sum(part.gaps for part in answer.parts)
+    tiles = [
+        Tile("events", f"{sum(part.events for part in answer.parts):,}"),
+        Tile("times the connection was lost", f"{gaps:,}", "warn" if gaps else "good"),
+    ]
+    rows = [
+        (part.timeline, part.state, part.events, part.gaps, f"{part.seconds:,.0f} s")
+        for part in answer.parts
+    ]
+    headers = ("Timeline", "State at its start", "Events", "Gaps", "Length")
+    sections: list[Section] = [
+        Table("Parts", headers, rows),
+        Prose("Ask about it", (recording.commands(answer),), "code"),
+    ]
+    return Page(recording.headline(answer), (), tiles, sections)
