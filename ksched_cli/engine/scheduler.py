@@ -156,7 +156,8 @@ class Scheduler(ABC, Generic[Queued]):
                 self.make_room(pod, preemption.node, preemption.victims, gone)
                 gone.update(victim.uid for victim in preemption.victims)
         for victim, row in result.victims:
-            self._evict(victim, self.engine.snapshot.names[row], result.outcomes[0][0])
+            if self.makes_room_at_once or not victim.pod.deleting:
+                self._evict(victim, self.engine.snapshot.names[row], result.outcomes[0][0])
 
     def make_room(
         self, pod: PodInfo, node: str, victims: Iterable[PodInfo], gone: Container[str] = ()

@@ -31,7 +31,7 @@ from cases import (
     differs_replay,
     expected_file,
 )
-from generate import DEFAULT_FAMILIES, FAMILIES, WITH_EXTENDERS, Case
+from generate import DEFAULT_FAMILIES, FAMILIES, SINCE, WITH_EXTENDERS, Case
 from generate import case as random_case
 from releases import MODULES
 from shrink import Shrinker
@@ -231,7 +231,9 @@ def main() -> int:
     except UnavailableError as why:
         print(f"no oracle: {why}", file=sys.stderr)
         return 2
-    families = options.family or list(DEFAULT_FAMILIES)
+    families = options.family or [
+        family for family in DEFAULT_FAMILIES if SINCE.get(family, MINOR) <= MINOR
+    ]
     counts = {family: Counter[str]() for family in families}
     with extender_server(options.conformance if WITH_EXTENDERS & set(families) else None):
         seen: Counter[str] = Counter()

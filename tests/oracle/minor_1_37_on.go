@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	core "k8s.io/kubernetes/pkg/apis/core"
+	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -28,6 +31,17 @@ const addsUnschedulable = ".AddUnschedulablePodIfNotPresent"
 
 //go:linkname flushUnschedulable k8s.io/kubernetes/pkg/scheduler/backend/queue.(*PriorityQueue).flushUnschedulableEntitiesLeftover
 func flushUnschedulable(queue *internalqueue.PriorityQueue, logger klog.Logger)
+
+// defaultPodLevel fills in the resources of the pod as a whole, which the API server does after
+// admission when a pod is created (PodLevelResourcesFixDefaulting), not while it decodes it.
+func defaultPodLevel(pod *v1.Pod) {
+	var internal core.Pod
+	if pod.Spec.Resources == nil || corev1.Convert_v1_Pod_To_core_Pod(pod.DeepCopy(), &internal, nil) != nil {
+		return
+	}
+	podutil.DefaultPodLevelResources(&internal)
+	_ = corev1.Convert_core_ResourceRequirements_To_v1_ResourceRequirements(internal.Spec.Resources, pod.Spec.Resources, nil)
+}
 
 // queued is what the queue has of a pod.
 func queued(queue internalqueue.SchedulingQueue, pod *v1.Pod) (*framework.QueuedPodInfo, bool) {

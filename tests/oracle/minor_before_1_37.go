@@ -24,6 +24,9 @@ const addsUnschedulable = ".AddUnschedulableIfNotPresent"
 //go:linkname flushUnschedulable k8s.io/kubernetes/pkg/scheduler/backend/queue.(*PriorityQueue).flushUnschedulablePodsLeftover
 func flushUnschedulable(queue *internalqueue.PriorityQueue, logger klog.Logger)
 
+// defaultPodLevel does nothing: the decoder fills these defaults in.
+func defaultPodLevel(*v1.Pod) {}
+
 // queued is what the queue has of a pod.
 func queued(queue internalqueue.SchedulingQueue, pod *v1.Pod) (*framework.QueuedPodInfo, bool) {
 	return queue.GetPod(pod.Name, pod.Namespace)

@@ -128,6 +128,7 @@ func (s *state) take(obj runtime.Object) error {
 		s.nodes = append(s.nodes, obj)
 	case *v1.Pod:
 		named(obj)
+		defaultPodLevel(obj)
 		s.pods = append(s.pods, obj)
 	case *resourceapi.ResourceClaim:
 		named(obj)

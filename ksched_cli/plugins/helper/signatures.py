@@ -14,6 +14,7 @@ import msgspec
 
 from ksched_cli.cluster.objects import NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.resources import is_scalar_resource
 from ksched_cli.kube.plain_json import typed_json
 
 Fragments = Mapping[str, Hashable]
@@ -35,7 +36,10 @@ def sign_tolerations(pod: PodInfo) -> Fragments:
 
 
 def sign_requests(pod: PodInfo) -> Fragments:
-    return {"requests": tuple(sorted(pod.resources.requests.items()))}
+    """Upstream has fields for cpu, memory and ephemeral storage, in which none is zero."""
+    requests = pod.resources.requests.items()
+    counted = ((name, amount) for name, amount in requests if amount or is_scalar_resource(name))
+    return {"requests": tuple(sorted(counted))}
 
 
 def sign_host_ports(pod: PodInfo) -> Fragments:

@@ -66,6 +66,8 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
 # Families whose cases call tests/conformance/extender.py.
 WITH_EXTENDERS = frozenset(("extenders", "replay_extenders"))
 DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXTENDERS)
+# Those that earlier minors than this one refuse.
+SINCE = {"workloads": "1.37", "replay_workloads": "1.37"}
 
 
 @dataclass(frozen=True)

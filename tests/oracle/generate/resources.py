@@ -102,9 +102,10 @@ def granted(draw: Draw) -> Object:
         {name: draw.pick(values) for name, values in GRANTED.items() if draw.maybe(0.7)}
         for _ in range(2)
     ]
-    fields: Object = {"allocatedResources": amounts[0]} if draw.maybe(0.8) else {}
+    # The API server keeps no field that is empty.
+    fields: Object = {"allocatedResources": amounts[0]} if draw.maybe(0.8) and amounts[0] else {}
     if draw.maybe(0.8):
-        fields["resources"] = {"requests": amounts[1]}
+        fields["resources"] = {"requests": amounts[1]} if amounts[1] else {}
     return fields
 
 
