@@ -32,6 +32,7 @@ from ksched_cli.framework.interface import (
     BindPlugin,
     Explains,
     FilterPlugin,
+    GroupsPods,
     NormalizeScore,
     PermitPlugin,
     Plugin,
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.draws import DrawnComparison
     from ksched_cli.analysis.drift import DriftResult
     from ksched_cli.analysis.explain import Explanation
+    from ksched_cli.analysis.explain_group import GroupExplanation
     from ksched_cli.analysis.pending import PendingReport
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.remedies import Remedies
@@ -103,6 +105,8 @@ __all__ = [
     "Explains",
     "Explanation",
     "FilterPlugin",
+    "GroupExplanation",
+    "GroupsPods",
     "Handle",
     "InputError",
     "KschedError",
@@ -171,6 +175,7 @@ _ANSWERS = {
     "DrawnComparison": "ksched_cli.analysis.draws",
     "DriftResult": "ksched_cli.analysis.drift",
     "Explanation": "ksched_cli.analysis.explain",
+    "GroupExplanation": "ksched_cli.analysis.explain_group",
     "NodesNeeded": "ksched_cli.analysis.capacity",
     "OpenRun": "ksched_cli.library.steps",
     "PendingReport": "ksched_cli.analysis.pending",

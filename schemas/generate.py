@@ -20,6 +20,7 @@ from ksched_cli.analysis.draws import DrawnComparison, ReplayDraws
 from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.expectations import ExpectationsResult
 from ksched_cli.analysis.explain import Explanation
+from ksched_cli.analysis.explain_group import GroupExplanation
 from ksched_cli.analysis.forward_look import ForwardLook
 from ksched_cli.analysis.pending import PendingReport
 from ksched_cli.analysis.preempt import PreemptionResult
@@ -60,6 +61,7 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "forward_look": (ForwardLook,),
     "effective_configuration": (EffectiveConfiguration,),
     "explanation": (Explanation,),
+    "group_explanation": (GroupExplanation,),
     "pending_report": (PendingReport,),
     "plugin_list": (PluginList,),
     "preemption_result": (PreemptionResult,),

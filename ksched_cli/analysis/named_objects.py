@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ksched_cli.errors import UsageError
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.engine.simulation import Simulation
+    from ksched_cli.framework.pod_groups import PodGroup
     from ksched_cli.kube.selectors import Selector
 
 
@@ -49,17 +50,17 @@ def find_pod(simulation: Simulation, name: str, namespace: str = "") -> PodInfo:
 
 
 def pods_of(simulation: Simulation, name: str, namespace: str = "") -> frozenset[str]:
-    """The keys of the pod of this name; of KIND/NAME, be it a PodGroup or a Workload, or of a pod's
+    """The keys of the pod of this name; of KIND/NAME, of a group or a Workload, or of a pod's
     group, all of its pods that are neither finished nor being deleted. Raises as find_pod."""
     from ksched_cli.framework.pod_groups import group_key
 
     state = simulation.state
-    groups = _groups_named(simulation, name, namespace)
+    groups = find_groups(simulation, name, namespace)
     if groups:
-        pods = [pod for pod in state.pods if group_key(pod) in groups]
-        if not pods:
+        keys = frozenset(key for group in groups for key in group.pods)
+        if not keys:
             raise UsageError(f"{name} has no pods in the state")
-        return _active(pods)
+        return keys
     pod = find_pod(simulation, name, namespace)
     pods = [pod.pod]
     if pod.name != name.rpartition("/")[2] or _workload_kind(name):
@@ -67,37 +68,114 @@ def pods_of(simulation: Simulation, name: str, namespace: str = "") -> frozenset
     key = group_key(pod.pod)
     if simulation.pod_groups is not None and key is not None:
         pods = [each for each in state.pods if group_key(each) == key]
-    return _active(pods)
+    return frozenset(each.key for each in pods if not each.finished and not each.deleting)
 
 
-def _active(pods: Iterable[Pod]) -> frozenset[str]:
-    return frozenset(pod.key for pod in pods if not pod.finished and not pod.deleting)
+class GroupName(NamedTuple):
+    """A group of pods that are scheduled together.
+
+    pods:     their keys, in the order of the state
+    plugin:   that holds them together where the engine does not; else ""
+    workload: the name of the Workload that the group was made for, or ""
+    """
+
+    namespace: str
+    name: str
+    pods: tuple[str, ...]
+    plugin: str = ""
+    workload: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
 
 
-def _groups_named(simulation: Simulation, name: str, namespace: str) -> frozenset[tuple[str, str]]:
-    """The keys of podgroup/NAME, or of the groups of workload/NAME; none for another name. Raises
-    UsageError."""
+_GROUP_KINDS = {
+    "podgroup": "PodGroup",
+    "podgroups": "PodGroup",
+    "pg": "PodGroup",
+    "workload": "Workload",
+    "workloads": "Workload",
+}
+
+
+def find_group(simulation: Simulation, name: str, namespace: str = "") -> GroupName | None:
+    """As find_groups, where it is one. Raises UsageError where there are several, too."""
+    groups = find_groups(simulation, name, namespace)
+    if len(groups) > 1:
+        listed = ", ".join(f"podgroup/{group.name}" for group in groups)
+        raise UsageError(f"{name} has several PodGroups: {listed}; ask about one of them")
+    return groups[0] if groups else None
+
+
+def find_groups(simulation: Simulation, name: str, namespace: str = "") -> list[GroupName]:
+    """The group of podgroup/NAME, or those of workload/NAME; also that of NAME or NAMESPACE/NAME,
+    where no pod and no controller has that name: none where no group has it either. namespace: of
+    -n. Raises UsageError where no group is of the kind, or those of several namespaces are."""
     word, _, own = name.rpartition("/")
-    kind = _GROUP_KINDS.get(word.partition(".")[0].lower())
-    if kind is None:
-        return frozenset()
-    groups = simulation.pod_groups
-    if groups is None:
+    kind = _GROUP_KINDS.get(word.partition(".")[0].lower(), "")
+    if not kind and (_workload_kind(name) or _is_pod_or_workload(simulation, name, namespace)):
+        return []
+    space = namespace if kind else pod_name(name, namespace).rpartition("/")[0]
+    there = [group for group in _groups(simulation) if space in ("", group.namespace)]
+    names = [group.workload if kind == "Workload" else group.name for group in there]
+    groups = [group for group, each in zip(there, names, strict=True) if each == own]
+    spaces = dict.fromkeys(group.namespace for group in groups)
+    if len(spaces) > 1:
+        what = f'{kind or "PodGroup"} "{own}"'
+        raise UsageError(f"several namespaces have a {what}: {', '.join(spaces)}; give -n")
+    is_named = kind or any(_names_group(pod, space, own) for pod in simulation.state.pods)
+    if not groups and is_named and simulation.pod_groups is None:
         raise UsageError(f"{name}: pods have groups with --feature-gates GenericWorkload=true only")
-    names = {
-        key: group.workload if kind == "Workload" else group.name
-        for key, group in groups.groups.items()
-        if namespace in ("", key[0])
-    }
-    keys = frozenset(key for key, each in names.items() if each == own)
-    namespaces = ", ".join(sorted({key[0] for key in keys}))
-    if "," in namespaces:
-        raise UsageError(f'several namespaces have a {kind} "{own}": {namespaces}; give -n')
-    if not keys:
-        listed = ", ".join(sorted(set(filter(None, names.values())))) or "none"
+    if kind and not groups:
+        listed = ", ".join(sorted(set(filter(None, names)))) or "none"
         missing = "was made for Workload" if kind == "Workload" else "has the name"
         raise UsageError(f'no PodGroup of the state {missing} "{own}" ({kind}s: {listed})')
-    return keys
+    return groups
+
+
+def _is_pod_or_workload(simulation: Simulation, name: str, namespace: str) -> bool:
+    state, full = simulation.state, pod_name(name, namespace)
+    if any(full in (pod.key, pod.metadata.name) for pod in state.pods):
+        return True
+    return bool(_pods_of_workload(state, name, "", namespace))
+
+
+def _names_group(pod: Pod, namespace: str, name: str) -> bool:
+    group = pod.spec.scheduling_group
+    is_there = namespace in ("", pod.namespace)
+    return group is not None and group.pod_group_name == name and is_there
+
+
+def _groups(simulation: Simulation) -> list[GroupName]:
+    """All that have pods or an object, of the engine or of plugins."""
+    from ksched_cli.framework.interface import GroupsPods
+    from ksched_cli.framework.pod_groups import group_key
+
+    engine_groups = simulation.pod_groups
+    objects = {} if engine_groups is None else engine_groups.groups
+    pods: dict[tuple[str, str, str], list[str]] = {(*key, ""): [] for key in objects}
+    for pod in simulation.state.pods:
+        framework = simulation.frameworks.get(pod.spec.scheduler_name)
+        if pod.finished or pod.deleting or framework is None:
+            continue
+        key = group_key(pod)
+        if key is not None and engine_groups is not None:
+            pods.setdefault((*key, ""), []).append(pod.key)
+        for plugin in framework.plugins:
+            if isinstance(plugin, GroupsPods):
+                group = simulation.caller.group_of(plugin, simulation.catalog.info(pod))
+                space, _, own = group.partition("/")
+                if own:
+                    pods.setdefault((space, own, plugin.name), []).append(pod.key)
+    return [
+        GroupName(space, own, tuple(keys), plugin, _workload_of(objects.get((space, own))))
+        for (space, own, plugin), keys in pods.items()
+    ]
+
+
+def _workload_of(group: PodGroup | None) -> str:
+    return "" if group is None else group.workload
 
 
 def _workload_kind(name: str) -> str:
@@ -134,14 +212,6 @@ def _pods_of_workload(state: ClusterState, name: str, kind: str, namespace: str)
         listed = ", ".join(f"{kind.lower()}/{own} of namespace {at}" for at, kind, _ in workloads)
         raise UsageError(f'several workloads are named "{name}": {listed}; give KIND/NAME and -n')
     return [pod for group in workloads.values() for pod in group]
-
-
-_GROUP_KINDS = {
-    "podgroup": "PodGroup",
-    "podgroups": "PodGroup",
-    "workload": "Workload",
-    "workloads": "Workload",
-}
 
 
 def find_pods(simulation: Simulation, names: Iterable[str], namespace: str = "") -> frozenset[str]:

@@ -21,6 +21,7 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.resources import CPU, MEMORY
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation
+from ksched_cli.engine.pipeline import OUTSIDE_PLACEMENT
 from ksched_cli.framework.interface import Proposal, Proposes
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.results import Mask
@@ -72,12 +73,14 @@ NODE_COUNTS, MANY_NODE_COUNTS = (1, 2, 3, 4), (8, 16, 32)
 MAX_MODELS = 4  # shapes of nodes of which one more is added
 MAX_CLASSES = 3  # priority classes that are tried
 _SCALABLE = ("Deployment", "ReplicaSet", "StatefulSet")
-# What rejects a node whose size does not matter; "": it is not in the domain of the pod's group.
-_LASTING = ("", "NodeAffinity", "TaintToleration", "NodeName", "VolumeZone")
+# What rejects a node whose size does not matter.
+_LASTING = (
+    "NodeAffinity", "TaintToleration", "NodeName", "VolumeZone", OUTSIDE_PLACEMENT.plugin,
+)  # fmt: skip
 
 
 # The plugin and the reason of nodes outside of the domain that a group is tried in.
-OUTSIDE = ("", "")
+OUTSIDE = (OUTSIDE_PLACEMENT.plugin, OUTSIDE_PLACEMENT.message)
 
 
 class ConflictingReason(Part, frozen=True):

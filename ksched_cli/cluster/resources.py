@@ -141,7 +141,7 @@ def _summed(pod: Pod, *, resizes_pods: bool) -> PodResources:
             _raise(greatest, sums)
         return greatest
 
-    pod_level = effective = _pod_level(pod.spec)
+    pod_level = effective = _filled_pod_level(pod.spec)
     if pod_level and actuated is not None:
         most = _effective(pod_level, actuated, status.allocated_resources, infeasible)
         effective = {name: most[name] for name in most if is_pod_level_resource(name)}
@@ -310,6 +310,16 @@ def _pod_level(spec: PodSpec) -> Amounts:
     if spec.resources is None:
         return {}
     return {n: a for n, a in spec.resources.requests.items() if is_pod_level_resource(n)}
+
+
+def _filled_pod_level(spec: PodSpec) -> Amounts:
+    """With what its containers request of cpu and memory where the pod as a whole requests only one
+    of them. Upstream: defaultPodLevelRequests of 1.37 on; without statuses it changes no sum."""
+    pod_level = _pod_level(spec)
+    if not pod_level:
+        return pod_level
+    requested = aggregate_containers(*_asks(spec, lambda container: container.resources.requests))
+    return {**{n: requested[n] for n in (CPU, MEMORY) if n in requested}, **pod_level}
 
 
 def _nonmissing(pod_level: Amounts, requests: Amounts) -> Amounts:

@@ -19,6 +19,7 @@ from ksched_cli.commands.options import (
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from ksched_cli.analysis.named_objects import GroupName
     from ksched_cli.answers import StateAnswer
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.report.table import Limit
@@ -54,6 +55,9 @@ def explain(
     applied now. Every node is shown: what rejected it, by every plugin, or its scores. For a
     running pod, it shows how its current node ranks. Exit code 0 when the pod gets a node, 1 when
     it does not or the scheduler never looks at it, 3 when a plugin's failure leaves it undecided.
+
+    POD may be a group, as podgroup/NAME: the member or the topology domain that blocks it. Exit
+    code 0 when all of its pods have a node.
 
     With --autoscaler, for a pod without a node: which node group would get more nodes for it, or
     why none would.
@@ -95,8 +99,12 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
         raise UsageError(
             "--autoscaler looks at all pending pods and cannot be combined with --alone"
         )
-    subject, pod = runs.open_pod(options, name, options.manifest, NEEDS_NO_TIMELINE)
+    subject = runs.open_subject(options, name, options.manifest, NEEDS_NO_TIMELINE)
     simulation = subject.simulation
+    group = named_objects.find_group(simulation, subject.name, subject.namespace)
+    if group is not None:
+        return _explain_group(options, simulation, group)
+    pod = runs.find_pod(simulation, subject.name, subject.namespace)
     named_objects.check_nodes(simulation, nodes)
     is_table = options.output in (Form.TABLE, Form.WIDE, Form.NAME, Form.MARKDOWN)
     all_details = bool(nodes or top) or not is_table
@@ -116,6 +124,30 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
     if explanation.undecided:
         return ExitCode.DEFECT
     return ExitCode.YES if explanation.node else ExitCode.NO
+
+
+def _explain_group(options: ExplainOptions, simulation: Simulation, group: GroupName) -> ExitCode:
+    from ksched_cli.analysis.explain_group import explain_group
+    from ksched_cli.report import group_explanation as renderer
+    from ksched_cli.report.table import EVERYTHING
+
+    if options.node or options.top or options.alone or options.autoscaler:
+        raise UsageError(
+            "a PodGroup cannot be combined with --node, --top, --alone or --autoscaler; ask about"
+            " one of its pods"
+        )
+    explanation = explain_group(simulation, group)
+    _show(
+        options,
+        simulation,
+        explanation,
+        lambda limit: renderer.table(explanation, limit),
+        lambda: renderer.names(explanation),
+        lambda: renderer.headline(explanation, EVERYTHING),
+    )
+    if explanation.undecided:
+        return ExitCode.DEFECT
+    return ExitCode.NO if explanation.pending else ExitCode.YES
 
 
 def _explain_pending(options: ShownOptions) -> ExitCode:
@@ -143,6 +175,7 @@ def _show(
     answer: StateAnswer,
     table: Callable[[Limit], str],
     names: Callable[[], Sequence[str]],
+    headline: Callable[[], str] = str,
 ) -> None:
     """Warns of plugins that failed, and prints the result."""
     from ksched_cli.commands import runs
@@ -151,5 +184,5 @@ def _show(
 
     runs.report_defects(simulation, options.debug)
     shown = limit(options.everything)
-    report = Report(lambda: answer, lambda: table(shown), names)
+    report = Report(lambda: answer, lambda: table(shown), names, headline)
     show_of_state(report, options, simulation.state.changes)

@@ -16,7 +16,7 @@ from ksched_cli.engine.batching import Batching
 from ksched_cli.engine.binding_cycle import BindingCycle
 from ksched_cli.engine.extender_runner import ExtenderOptions, ExtenderRunner
 from ksched_cli.engine.pipeline import Pipeline
-from ksched_cli.engine.pod_group_cycle import PermittedGroupCycle, PodGroupCycle
+from ksched_cli.engine.pod_group_cycle import GroupResult, PermittedGroupCycle, PodGroupCycle
 from ksched_cli.engine.pod_group_entity_cycle import PodGroupEntityCycle
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import IgnoredPod
@@ -64,6 +64,9 @@ class Focus:
     pods: their keys
     before_attempt: called before each of their attempts, with the cluster as the attempt sees it
     before_group: called before the group of such a pod is tried, with the pod
+    on_rejected: called after such a pod found no node in a trial of its group, while those before
+        it are assumed; with the pod and the name of the placement
+    after_group: called after such a pod was tried with its group, with what came of it
     on_choice: called with the row of the node that such an attempt takes, before the pod is there
     records_detail: whether their attempts are recorded in detail
     in_every_placement: before_attempt is called on each set of nodes that a group may go to, not on
@@ -73,6 +76,8 @@ class Focus:
     pods: frozenset[str]
     before_attempt: Callable[[PodInfo], None] | None = None
     before_group: Callable[[PodInfo], None] | None = None
+    on_rejected: Callable[[PodInfo, str], None] | None = None
+    after_group: Callable[[GroupResult], None] | None = None
     on_choice: Callable[[int], None] | None = None
     records_detail: bool = True
     in_every_placement: bool = False
@@ -157,6 +162,7 @@ class Engine:
                 self.frameworks,
                 self.pod_groups,
                 self.look_at,
+                self._look_at_rejected,
             )
 
     @property
@@ -237,6 +243,20 @@ class Engine:
         self.cycle.on_choice = focus.on_choice if is_in_focus else None
         if is_in_focus and focus.before_attempt is not None:
             focus.before_attempt(pod)
+
+    def _look_at_rejected(self, pod: PodInfo, placement: str) -> None:
+        """After the trial of a pod of a group that found no node."""
+        focus = self.focus
+        if focus is not None and focus.on_rejected is not None and pod.key in focus.pods:
+            focus.on_rejected(pod, placement)
+
+    def look_at_group(self, result: GroupResult) -> None:
+        """After an attempt of a group."""
+        focus = self.focus
+        if focus is None or focus.after_group is None:
+            return
+        if any(pod.key in focus.pods for pod, _ in result.outcomes):
+            focus.after_group(result)
 
 
 def carry_over(before: Engine, after: Engine) -> None:

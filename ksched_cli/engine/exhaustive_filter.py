@@ -33,17 +33,16 @@ class ExhaustiveFilter:
         evaluation.rejections = self.rejections
         evaluation.verdicts = self.verdicts
 
-    def run_plugins(self, candidates: Rows, narrowed_by: str, nominator: Nominator) -> None:
-        """Asks also about the nodes that PreFilter left out.
+    def run_plugins(self, candidates: Rows, left_out: Status, nominator: Nominator) -> None:
+        """Asks also about the nodes that are no candidates.
 
-        candidates: the rows that it left; narrowed_by: a plugin that left out the others, or ""
+        candidates: rows; left_out: why the others are none, where there are others
         """
         evaluation, everything = self.evaluation, Nodes(self.snapshot)
         if len(candidates) < len(self.snapshot):
             is_left_out = np.ones(len(self.snapshot), dtype=np.bool_)
             is_left_out[candidates] = False
-            left_out = evaluation.statuses.absent.by(narrowed_by)
-            self._add(narrowed_by, Verdicts.rejecting(is_left_out, left_out), details=())
+            self._add(left_out.plugin, Verdicts.rejecting(is_left_out, left_out), details=())
         filtering = evaluation.framework.filtering
         for plugin in filtering.plugins:
             if plugin.name in evaluation.state.skip_filter:

@@ -35,6 +35,10 @@ from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.score_runner import total
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
 
+# The nodes outside the domain that a group is tried in, which kube-scheduler does not look at.
+OUTSIDE_PLACEMENT = Status.unresolvable(
+    "node(s) are in another topology domain than the one that the pod group is tried in"
+).by("TopologyPlacementGenerator")
 _NO_ROWS: Rows = np.empty(0, dtype=np.intp)
 
 
@@ -164,9 +168,12 @@ class Pipeline:
     def _filter_exhaustively(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
         """Raises ExtenderError. A plugin's failure counts as its rejection of the nodes."""
         candidates = self._candidates(evaluation, outcome)
-        narrowed_by = outcome.narrowed_by[0] if outcome.narrowed_by else ""
+        left_out = OUTSIDE_PLACEMENT
+        if outcome.node_names is not None:
+            narrowed_by = outcome.narrowed_by[0] if outcome.narrowed_by else ""
+            left_out = evaluation.statuses.absent.by(narrowed_by)
         filtering = ExhaustiveFilter(evaluation)
-        filtering.run_plugins(candidates, narrowed_by, self.nominator)
+        filtering.run_plugins(candidates, left_out, self.nominator)
         filtering.run_extenders(self.extenders)
 
     def _candidates(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> Rows:

@@ -57,16 +57,30 @@ TWO_SCHEDULERS = (
 )
 
 
+class TriedPlacement(Struct, frozen=True, eq=False):
+    """What came of trying a group on the nodes of a placement.
+
+    trials:  of the first pods, in their order; the others were not tried
+    message: why the group does not fit there; "" where it does
+    """
+
+    placement: Placement
+    trials: Sequence[Trial]
+    message: str
+
+
 class GroupResult(Struct, frozen=True):
     """outcomes: by pod, in their order; waits: for victims to leave, so that it is tried again;
     victims: of the whole group, most important first; afterwards: what plugins want done besides
-    status: of the attempt, where groups are entities of the queue"""
+    status: of the attempt, where groups are entities of the queue
+    tried: in order, without the trials in which somebody looked for victims"""
 
     outcomes: tuple[tuple[PodInfo, Outcome], ...]
     waits: bool = False
     victims: tuple[PlacedPod, ...] = ()
     afterwards: tuple[Callable[[], None], ...] = ()
     status: Status | None = None
+    tried: tuple[TriedPlacement, ...] = ()
 
 
 class PodGroupCycle(ABC):
@@ -74,6 +88,8 @@ class PodGroupCycle(ABC):
 
     frameworks: by scheduler name
     look_at:    called before each pod's trial; with True on another set of nodes than the first
+    look_at_rejected: called after the trial of a pod that found no node, while those before it are
+                still assumed; with the placement's name
     """
 
     def __init__(
@@ -84,6 +100,7 @@ class PodGroupCycle(ABC):
         frameworks: Mapping[str, Framework],
         groups: PodGroups,
         look_at: Callable[[PodInfo, bool], None],
+        look_at_rejected: Callable[[PodInfo, str], None],
     ) -> None:
         self._pipeline = pipeline
         self._binding = binding
@@ -96,10 +113,18 @@ class PodGroupCycle(ABC):
         }
         self._groups = groups
         self._look_at = look_at
+        self._look_at_rejected = look_at_rejected
+        self._tried: list[TriedPlacement] = []
 
-    @abstractmethod
     def attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
         """pods: of the group, those without a node; the first ones first."""
+        self._tried.clear()
+        result = self._attempt(pods)
+        return replace(result, tried=tuple(self._tried))
+
+    @abstractmethod
+    def _attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
+        """As attempt; fills _tried."""
 
     @contextmanager
     def _within(self, placement: Placement) -> Iterator[None]:
@@ -132,7 +157,7 @@ class _Verdict(Struct, frozen=True):
 class PermittedGroupCycle(PodGroupCycle):
     """In minors whose queue has no groups."""
 
-    def attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
+    def _attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
         if self._pipeline.batching is not None:
             # Each pod counts as one, all before the first is tried.
             self._pipeline.batching.attempts += len(pods)
@@ -201,21 +226,20 @@ class PermittedGroupCycle(PodGroupCycle):
         Upstream: podGroupSchedulingPlacementAlgorithm, findBestPlacement.
         """
         key = group_key(pods[0].pod)
+        every_node = Placement("", self._binding.snapshot.order)
         if not self._groups.places or key is None:
-            trials = self._try_all(framework, pods, listing, is_dry_run=is_dry_run)
+            trials = self._try_all(framework, pods, listing, every_node, is_dry_run=is_dry_run)
             return trials, _verdict(trials)
         plugins = self._plugins[framework.profile.scheduler_name]
-        every_node = Placement("", self._binding.snapshot.order)
         placements, status = plugins.generate(key, every_node)
         if not status.is_success:
             error = "" if status.is_rejected else status.message
             return [], _Verdict(status.message, error)
         tried: list[tuple[Placement, list[Trial], _Verdict]] = []
         for placement in placements:
-            with self._within(placement):
-                trials = self._try_all(
-                    framework, pods, listing, is_dry_run=is_dry_run, again=bool(tried)
-                )
+            trials = self._try_all(
+                framework, pods, listing, placement, is_dry_run=is_dry_run, again=bool(tried)
+            )
             verdict = _verdict(trials)
             if verdict.error:
                 return trials, verdict
@@ -238,11 +262,13 @@ class PermittedGroupCycle(PodGroupCycle):
         framework: Framework,
         pods: Sequence[PodInfo],
         listing: TrialListing,
+        placement: Placement,
         *,
         is_dry_run: bool = False,
         again: bool = False,
     ) -> list[Trial]:
-        """Until a pod fails with an error. Upstream: podGroupSchedulingDefaultAlgorithm.
+        """On one set of nodes, until a pod fails with an error. Upstream:
+        podGroupSchedulingDefaultAlgorithm.
 
         is_dry_run: without PostFilter, and nobody looks at it; again: as `look_at` has it
         """
@@ -250,15 +276,22 @@ class PermittedGroupCycle(PodGroupCycle):
         self._groups.trial = listing
         self._trial_cycle.preempts = not is_dry_run
         try:
-            for pod in pods:
-                if not is_dry_run:
-                    self._look_at(pod, again)
-                trials.append(self._try(framework, pod))
-                if trials[-1].error:
-                    break
+            with self._within(placement):
+                for pod in pods:
+                    if not is_dry_run:
+                        self._look_at(pod, again)
+                    trials.append(self._try(framework, pod))
+                    if trials[-1].row is None and not is_dry_run:
+                        self._look_at_rejected(pod, placement.name)
+                    if trials[-1].error:
+                        break
         finally:
             self._trial_binding.take_back()
             self._groups.trial = None
+        if not is_dry_run:
+            verdict = _verdict(trials)
+            message = "" if verdict.waits else verdict.message
+            self._tried.append(TriedPlacement(placement, trials, message))
         return trials
 
     def _try(self, framework: Framework, pod: PodInfo) -> Trial:

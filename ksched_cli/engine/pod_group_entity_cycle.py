@@ -21,6 +21,7 @@ from ksched_cli.engine.pod_group_cycle import (
     UNSCHEDULABLE,
     GroupResult,
     PodGroupCycle,
+    TriedPlacement,
     errored,
     left,
     placed_pods,
@@ -92,7 +93,7 @@ class _Attempt(Struct, eq=False):
 class PodGroupEntityCycle(PodGroupCycle):
     """Runs attempts of groups that are entities of the queue."""
 
-    def attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
+    def _attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
         if self._pipeline.batching is not None:
             self._pipeline.batching.begin()
             self._pipeline.batching.shares_attempts = True
@@ -134,28 +135,27 @@ class PodGroupEntityCycle(PodGroupCycle):
 
     # -- trials -----------------------------------------------------------------------------------
 
-    def _try_group(self, this: _Attempt, *, looks: bool = True) -> GroupTrial:
+    def _try_group(self, this: _Attempt, *, is_dry_run: bool = False) -> GroupTrial:
         """Upstream: runRootSchedulingAlgorithm."""
-        trial = self._try_placements(this, looks=looks)
+        trial = self._try_placements(this, is_dry_run=is_dry_run)
         if trial.status.is_success and not trial.placed:
             return replace(trial, status=NOT_IN_GROUP)
         return trial
 
-    def _try_placements(self, this: _Attempt, *, looks: bool) -> GroupTrial:
+    def _try_placements(self, this: _Attempt, *, is_dry_run: bool) -> GroupTrial:
         """On each of several sets of nodes; the best that the group fits on. Upstream:
         podGroupSchedulingPlacementAlgorithm, findBestPlacement."""
-        if not self._groups.places:
-            return self._try_all(this, looks=looks)
-        key = this.group.key
         every_node = Placement("", self._binding.snapshot.order)
+        if not self._groups.places:
+            return self._try_on(this, every_node, is_dry_run=is_dry_run)
+        key = this.group.key
         placements, status = this.plugins.generate(key, every_node)
         if not status.is_success:
             return GroupTrial(status)
         fitting: list[tuple[Placement, GroupTrial]] = []
         first: GroupTrial | None = None
         for placement in placements:
-            with self._within(placement):
-                trial = self._try_all(this, looks=looks, again=first is not None)
+            trial = self._try_on(this, placement, is_dry_run=is_dry_run, again=first is not None)
             if trial.status.code == Code.ERROR:
                 return trial
             first = first or trial
@@ -173,9 +173,23 @@ class PodGroupEntityCycle(PodGroupCycle):
         except PluginError as error:
             return GroupTrial(Status.error(str(error)))
 
-    def _try_all(self, this: _Attempt, *, looks: bool, again: bool = False) -> GroupTrial:
-        """Until enough pods cannot have a node any more. looks: somebody may look at it; again: as
-        `look_at` has it. Upstream: podGroupSchedulingDefaultAlgorithm."""
+    def _try_on(
+        self, this: _Attempt, placement: Placement, *, is_dry_run: bool, again: bool = False
+    ) -> GroupTrial:
+        """On one set of nodes. is_dry_run: nobody looks at it; again: as `look_at` has it"""
+        with self._within(placement):
+            if is_dry_run:
+                return self._try_all(this)
+            trial = self._try_all(this, placement.name, again=again)
+        message = trial.status.message or ("" if trial.placed else UNSCHEDULABLE)
+        self._tried.append(TriedPlacement(placement, trial.trials, message))
+        return trial
+
+    def _try_all(
+        self, this: _Attempt, name: str | None = None, *, again: bool = False
+    ) -> GroupTrial:
+        """Until enough pods cannot have a node any more. name: of the placement, where somebody may
+        look; again: as `look_at` has it. Upstream: podGroupSchedulingDefaultAlgorithm."""
         scheduled, remaining = self._groups.scheduled_count(this.group.key), len(this.pods)
         status = this.plugins.feasible(this.group, scheduled, remaining)
         if status.code == Code.ERROR:
@@ -186,13 +200,15 @@ class PodGroupEntityCycle(PodGroupCycle):
         self._trial_cycle.preempts, self._trial_binding.asks_permit = False, False
         try:
             for pod in this.pods:
-                if looks:
+                if name is not None:
                     self._look_at(pod, again)
                 outcome = self._trial_cycle.attempt(this.framework, pod)
                 trials.append(Trial(outcome, self._trial_cycle.state, outcome.row))
                 this.states[pod.uid] = self._trial_cycle.state
                 if trials[-1].error:
                     return GroupTrial(Status.error(OTHER_FAILED.format(trials[-1].error)), trials)
+                if outcome.row is None and name is not None:
+                    self._look_at_rejected(pod, name)
                 remaining -= 1
                 scheduled += outcome.row is not None
                 status = this.plugins.feasible(this.group, scheduled, remaining)
@@ -212,7 +228,7 @@ class PodGroupEntityCycle(PodGroupCycle):
         applyPodGroupPostFilterResult."""
 
         def try_group() -> tuple[Status, Sequence[Assignment]]:
-            again = self._try_group(this, looks=False)
+            again = self._try_group(this, is_dry_run=True)
             pairs = zip(this.pods, again.trials, strict=False)
             return again.status, [
                 Assignment(pod, each.row, each.state)

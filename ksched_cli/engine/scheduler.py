@@ -87,6 +87,7 @@ class Scheduler(ABC, Generic[Queued]):
         for queued in members:
             self._begin(queued)
         result = engine.group_cycle.attempt([queued.pod for queued in members])
+        engine.look_at_group(result)
         outcomes = [outcome for _, outcome in result.outcomes]
         if carries_out:
             for action in result.afterwards:

@@ -54,6 +54,7 @@ from ksched_cli.framework.interface import (
     MIN_NODE_SCORE,
     Explains,
     FilterPlugin,
+    GroupsPods,
     NormalizeScore,
     PermitPlugin,
     Plugin,
@@ -575,6 +576,16 @@ class PluginCaller:
             return lines
         except FAILURES as error:
             return (self.log.note(plugin.name, f"explain_{point}", error, pod),)
+
+    def group_of(self, plugin: GroupsPods, pod: PodInfo) -> str:
+        """The group that a plugin holds the pod back with; "" where the plugin fails."""
+        try:
+            group = self._limited(plugin, plugin.group_of, pod)
+            expect(group, str, "group_of")
+            return group
+        except FAILURES as error:
+            self.log.note(plugin.name, "group_of", error, pod)
+            return ""
 
     def propose(
         self, plugin: Proposes, state: CycleState, pod: PodInfo, node: NodeInfo

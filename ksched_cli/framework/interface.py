@@ -343,6 +343,15 @@ class Explains(Plugin):
         return ()
 
 
+class GroupsPods(Plugin):
+    """Holds pods back until others of their group have nodes too, so that `ksched explain` and
+    `ksched fix` can be asked about the group. Its name is known whatever kind defines it."""
+
+    def group_of(self, pod: PodInfo) -> str:
+        """The pod's group as namespace/name, or "" where it is in none."""
+        return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A change after which a plugin may no longer reject a pod. Nobody takes its word for it:

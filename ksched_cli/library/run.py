@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
     from ksched_cli.analysis.drift import DriftResult
     from ksched_cli.analysis.explain import Explanation
+    from ksched_cli.analysis.explain_group import GroupExplanation
     from ksched_cli.analysis.pending import PendingReport
     from ksched_cli.analysis.preempt import PreemptionResult
     from ksched_cli.analysis.remedies import Remedies
@@ -162,6 +163,22 @@ class Run:
         if nodes or top:
             answer = analysis.select(answer, nodes, top)
         return question.answer(answer, simulation)
+
+    def explain_group(self, group: str) -> GroupExplanation:
+        """Why the pods of a group get nodes together, or which of them, or which topology domain,
+        blocks. group: NAME, NAMESPACE/NAME or podgroup/NAME"""
+        from ksched_cli.analysis import explain_group as analysis
+        from ksched_cli.analysis.named_objects import find_group
+        from ksched_cli.errors import UsageError
+        from ksched_cli.library.question import Question
+
+        question = Question([self])
+        (run,) = question.runs
+        simulation = question.simulation(run)
+        name = find_group(simulation, group, run.namespace)
+        if name is None:
+            raise UsageError(f'no PodGroup "{group}" in the state')
+        return question.answer(analysis.explain_group(simulation, name), simulation)
 
     def explain_pending(self) -> PendingReport:
         """Why pods stay pending, as `ksched explain --pending`."""

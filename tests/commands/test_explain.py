@@ -306,3 +306,47 @@ def test_a_manifest_is_of_one_pod_or_workload(
 def test_state_and_manifest_are_not_both_on_standard_input(ksched: Ksched) -> None:
     code, _, err = ksched("explain", "-f", "-", "--state", "-")
     assert (code, err) == (2, "error: only one of --state and -f can be standard input\n")
+
+
+MEMBER = {"schedulingGroup": {"podGroupName": "red"}}
+GROUP = {
+    "apiVersion": "scheduling.k8s.io/v1beta1",
+    "kind": "PodGroup",
+    "metadata": {"name": "red", "namespace": "default"},
+    "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+}
+GROUPS = ("--kubernetes-version", "1.37", "--feature-gates", "GenericWorkload=true")
+
+
+@pytest.mark.parametrize(("cpu", "code"), [("2", 0), ("1", 1)])
+def test_a_group_is_exit_code_0_where_all_of_its_pods_have_a_node(
+    cpu: str, code: int, ksched: Ksched, write_state: WriteState
+) -> None:
+    pods = [pod(name, cpu=1, spec=MEMBER) for name in ("p", "q")]
+    explain = answering("explain", "group_explanation", ksched, write_state)
+    got, result = explain("podgroup/red", *GROUPS, objects=[node("a", cpu=cpu), GROUP, *pods])
+    assert (got, result["kind"], result["pending"]) == (code, "GroupExplanation", 2 * code)
+
+
+def test_a_group_is_a_table_a_page_and_a_list_of_names(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    pods = [pod(name, cpu=1, spec=MEMBER) for name in ("p", "q")]
+    state = write_state(node("a", cpu=1), GROUP, *pods)
+    _, out, _ = ksched("explain", "red", *GROUPS, "--state", state)
+    assert "gets no node: default/q blocks it" in out
+    assert "explain default/q shows every node of the pod that blocks." in out
+    _, out, _ = ksched("explain", "red", *GROUPS, "--state", state, "-o", "html")
+    assert "default/q blocks it" in out
+    _, out, _ = ksched("explain", "red", *GROUPS, "--state", state, "-o", "name")
+    assert out.split() == ["default/p", "default/q"]
+
+
+@pytest.mark.parametrize("option", [("--alone",), ("--top", "3"), ("--node", "a")])
+def test_options_about_nodes_are_not_of_groups(
+    option: tuple[str, ...], ksched: Ksched, write_state: WriteState
+) -> None:
+    state = write_state(node("a"), GROUP, pod("p", spec=MEMBER))
+    code, _, err = ksched("explain", "podgroup/red", *GROUPS, *option, "--state", state)
+    assert code == 2
+    assert "ask about one of its pods" in err

@@ -237,6 +237,16 @@ def test_defaults_of_the_pod_as_a_whole_leave_its_requests_as_they_were(
         assert before == after
 
 
+def test_what_the_pod_as_a_whole_requests_by_default_counts_while_it_is_resized() -> None:
+    """The status of the pod names memory, which its spec as a whole takes from the container."""
+    container = {"name": "c", "image": "i", "resources": {"requests": {"memory": "3Gi"}}}
+    spec = {"containers": [container], "resources": {"requests": {"cpu": "1"}}}
+    status = {"resources": {"requests": {"memory": "1Gi"}}}
+    resized = pod("r", node="a", spec=spec, status=status)
+    both_runs = outcomes(node("a", memory="4Gi"), resized, pod("p", memory="2Gi"))
+    assert both_runs == ("1 Insufficient memory", "1 Insufficient memory")
+
+
 def test_a_missing_csi_driver_that_says_so_rejects_the_node() -> None:
     manifests = (
         volumes.csi_driver(preventPodSchedulingIfMissing=True),

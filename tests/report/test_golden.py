@@ -1,5 +1,5 @@
-"""What explain, explain --pending, preempt, schedule, capacity, drift, compare and audit show of
-5,000 nodes, at three widths.
+"""What explain, explain of a group, explain --pending, preempt, schedule, capacity, drift, compare
+and audit show of 5,000 nodes, at three widths.
 
 Where a table changes on purpose, `python -m pytest tests/report/test_golden.py --golden` writes
 the files anew: look at each before it is committed.
@@ -19,7 +19,8 @@ from ksched_cli.analysis.compare import Side, compare
 from ksched_cli.analysis.decision_log import read_decision_log
 from ksched_cli.analysis.drift import drift
 from ksched_cli.analysis.explain import explain
-from ksched_cli.analysis.named_objects import owners
+from ksched_cli.analysis.explain_group import explain_group
+from ksched_cli.analysis.named_objects import find_group, owners
 from ksched_cli.analysis.pending import pending_groups, pending_report
 from ksched_cli.analysis.preempt import preempt
 from ksched_cli.analysis.usage import node_usages
@@ -31,12 +32,12 @@ from ksched_cli.report import audit as audits
 from ksched_cli.report import capacity as copies
 from ksched_cli.report import compare as comparison
 from ksched_cli.report import drift as drifts
-from ksched_cli.report import explanation, pending, preemption, schedule
+from ksched_cli.report import explanation, group_explanation, pending, preemption, schedule
 from ksched_cli.report.table import Limit
 from ksched_cli.run.differences import NamedRun
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import parse_change
-from ksched_cli.testing import find
+from ksched_cli.testing import cluster, find, pod
 from ksched_cli.testing import simulation as detailed_simulation
 from tests.analysis.aftermath import after_run
 from tests.report.uneven import write
@@ -63,6 +64,29 @@ def explained(state: ClusterState, pod: str) -> Render:
     run = simulation(state)
     answer = explain(run, find(run, f"shop/{pod}"))
     return lambda limit: explanation.table(answer, limit)
+
+
+def explained_group(state: ClusterState) -> Render:
+    """A gang that goes to one zone, in none of which all of its pods fit."""
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "training", "namespace": "shop"},
+        "spec": {
+            "schedulingPolicy": {"gang": {"minCount": 48}},
+            "schedulingConstraints": {"topology": [{"key": "topology.kubernetes.io/zone"}]},
+        },
+    }
+    member = {"schedulingGroup": {"podGroupName": "training"}}
+    pods = [pod(f"training-{i:02}", "shop", cpu="15500m", spec=member) for i in range(48)]
+    gang = cluster(group, *pods)
+    with_gang = dataclasses.replace(state, pods=(*state.pods, *gang.pods), others=gang.others)
+    gates = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true"
+    run = detailed_simulation(with_gang, kubernetes_version="1.37", feature_gates=gates)
+    name = find_group(run, "podgroup/training")
+    assert name is not None
+    answer = explain_group(run, name)
+    return lambda limit: group_explanation.table(answer, limit)
 
 
 def explained_pending(state: ClusterState) -> Render:
@@ -127,6 +151,7 @@ ANSWERS: dict[str, Callable[[ClusterState], Render]] = {
     "explain": lambda state: explained(state, "checkout-5d4f8c7b9d-new-000"),
     "explain-nowhere": lambda state: explained(state, "reports-5d4f8c7b9d-new-000"),
     "explain-running": lambda state: explained(state, "web-5d4f8c7b9d-00000"),
+    "explain-group": explained_group,
     "explain-pending": explained_pending,
     "preempt": preempted,
     "schedule": scheduled,

@@ -14,6 +14,7 @@ from ksched_cli.api import (
     SUCCESS,
     Code,
     CycleState,
+    GroupsPods,
     Handle,
     NodeInfo,
     Nodes,
@@ -57,7 +58,9 @@ class CoschedulingArgs(msgspec.Struct, rename="camel", frozen=True, forbid_unkno
             raise ValueError("podGroupRejectPercentage must be between 0 and 100")
 
 
-class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePlugin, PermitPlugin):
+class Coscheduling(
+    QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePlugin, PermitPlugin, GroupsPods
+):
     name = "Coscheduling"
     args = CoschedulingArgs
     reads = (KIND,)
@@ -97,6 +100,9 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
             return self._groups.times.failed[name]
         group = self._groups.by_name.get(name)
         return group.created if group else default
+
+    def group_of(self, pod: PodInfo) -> str:
+        return group_of(pod.labels, pod.namespace)
 
     # -- the group as a whole ---------------------------------------------------------------------
 

@@ -1,0 +1,143 @@
+"""An answer of `explain podgroup/NAME`: the verdict, what blocks, the domains, the members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ksched_cli import program_name
+from ksched_cli.analysis.explain_group import Blocker, Domain, GroupExplanation, Member
+from ksched_cli.report.reasons import remedy_line
+from ksched_cli.report.table import (
+    GREEN,
+    RED,
+    YELLOW,
+    Limit,
+    counted,
+    cut_columns,
+    listed,
+    marked,
+    paragraph,
+    verdict,
+)
+
+SHOWN_DOMAINS = 3
+SHOWN_MEMBERS = 8
+
+
+def names(explanation: GroupExplanation) -> list[str]:
+    """The members that get no node."""
+    return [member.pod for member in explanation.members if not member.node]
+
+
+def table(explanation: GroupExplanation, limit: Limit) -> str:
+    """The verdict and its cause, a row per domain, the members, what to try next."""
+    parts = (
+        headline(explanation, limit),
+        _domains(explanation, limit),
+        _members(explanation, limit),
+        _next_step(explanation, limit),
+    )
+    return "\n\n".join(part for part in parts if part)
+
+
+def headline(explanation: GroupExplanation, limit: Limit) -> str:
+    """The group, then the verdict and what is behind it."""
+    pods = counted(len(explanation.members), "pod")
+    gang = "" if explanation.min_count is None else f", {explanation.min_count:,} at once"
+    lines = [paragraph(f"{explanation.group} (pod group of {pods}{gang})", limit)]
+    if not explanation.pending:
+        chosen = (domain.domain for domain in explanation.domains if domain.chosen)
+        where = "".join(f", in {explanation.topology_key}={name}" for name in chosen)
+        text = paragraph(f"every pod has a node{where}", limit)
+        lines.append(verdict(text, GREEN, limit))
+    else:
+        lines += _unplaced(explanation, limit)
+    if explanation.evicts:
+        evicted = listed(explanation.evicts, limit)
+        lines.append(paragraph(f"evicted for it: {evicted}", limit))
+    return "\n".join(lines)
+
+
+def _unplaced(explanation: GroupExplanation, limit: Limit) -> list[str]:
+    count = f"{explanation.pending:,} of {counted(len(explanation.members), 'pod')}"
+    what = "gets no node" if not explanation.placed else f"is placed without {count}"
+    if explanation.undecided:
+        what = "cannot be decided"
+    blocker = explanation.blocked_by
+    colour = RED if not explanation.placed or explanation.undecided else YELLOW
+    if blocker is None:
+        return [verdict(paragraph(what, limit), colour, limit)]
+    text = f"{what}: {_cause(explanation, blocker)}"
+    lines = [verdict(paragraph(text, limit), colour, limit)]
+    if blocker.diagnosis is not None:
+        lines.append(remedy_line(blocker.diagnosis, explanation.group, limit))
+    messages = dict.fromkeys((blocker.message, explanation.message))
+    return lines + [paragraph(message, limit) for message in messages if message]
+
+
+def _cause(explanation: GroupExplanation, blocker: Blocker) -> str:
+    """Who blocks, where, and why."""
+    cause = blocker.diagnosis.cause if blocker.diagnosis is not None else ""
+    if not blocker.pod:
+        return cause or blocker.message
+    where = f" in {explanation.topology_key}={blocker.domain}" if blocker.domain else ""
+    text = f"{blocker.pod} blocks it{where}"
+    return f"{text}: {cause}" if cause else text
+
+
+def _domains(explanation: GroupExplanation, limit: Limit) -> str:
+    """Those that the most members fit in first."""
+    domains = sorted(explanation.domains, key=lambda each: (not each.chosen, -each.fitting))
+    chosen = next((each.domain for each in domains if each.chosen), "")
+    rows = [_domain_row(domain, chosen) for domain in domains]
+    domain = explanation.topology_key.rpartition("/")[2].upper()
+    headers = (domain, "NODES", "FIT", "BLOCKED BY", "WHY")
+    return cut_columns(headers, rows, limit.first(SHOWN_DOMAINS)) if rows else ""
+
+
+def _domain_row(domain: Domain, chosen: str) -> tuple[object, ...]:
+    fitting = f"{domain.fitting:,} of {domain.tried:,}"
+    return (
+        marked(domain.domain, chosen),
+        domain.nodes,
+        fitting,
+        domain.blocked_by,
+        domain.message,
+    )
+
+
+def _members(explanation: GroupExplanation, limit: Limit) -> str:
+    """Those of one fate share a row, but for an unlimited table. Where none has a node, the domains
+    say why."""
+    if explanation.domains and not explanation.placed and limit.rows is not None:
+        return ""
+    rows = []
+    for group in _alike(explanation.members, apart=limit.rows is None):
+        first = group[0]
+        fate = f"runs on {first.node}" if first.running else first.node
+        if not first.node:
+            fate = "held back" if first.gated else "pending"
+        rows.append((listed([member.pod for member in group], limit), fate, first.message))
+    return cut_columns(("POD", "NODE", "WHY"), rows, limit.first(SHOWN_MEMBERS))
+
+
+def _alike(members: Iterable[Member], *, apart: bool) -> list[list[Member]]:
+    groups: dict[object, list[Member]] = {}
+    for member in members:
+        key = member.pod if apart else (member.node, member.running, member.message)
+        groups.setdefault(key, []).append(member)
+    return list(groups.values())
+
+
+def _next_step(explanation: GroupExplanation, limit: Limit) -> str:
+    blocker = explanation.blocked_by
+    if blocker is None or not blocker.pod or explanation.undecided:
+        return ""
+    program = program_name()
+    lines = [f"{program} explain {blocker.pod} shows every node of the pod that blocks."]
+    if blocker.diagnosis is None or blocker.diagnosis.remedy:
+        lines.append(
+            f"{program} fix {explanation.group} finds the changes that would help, each verified by"
+            " a run."
+        )
+    return "\n".join(paragraph(line, limit) for line in lines)
