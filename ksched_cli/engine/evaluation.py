@@ -1,4 +1,5 @@
-"""What the pipeline has made of one pod, and in which mode it was asked."""
+"""The result of the pipeline for one pod: verdicts, feasible nodes and scores, and the mode that
+says how much of them was asked for."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.score_runner import PluginScores
 from ksched_cli.framework.status import Code, Rejection, Status
 
-# What stands for all extenders among the plugins that reject a pod; upstream's ExtenderName.
+# The name for all extenders among the plugins that reject a pod; upstream's ExtenderName.
 EXTENDER = "Extender"
 
 
@@ -165,7 +166,7 @@ class Evaluation(Struct, eq=False):
     def scores_by_node(
         self, detailed: Container[int] | None = None
     ) -> dict[str, dict[str, NodeScore]]:
-        """Per feasible node, by plugin or extender; with details in EXHAUSTIVE mode.
+        """The scores of each feasible node by plugin or extender, with details in EXHAUSTIVE mode.
 
         detailed: in-tree plugins are asked for the details of these rows only; None: of all
         """
@@ -173,6 +174,7 @@ class Evaluation(Struct, eq=False):
         rows: list[int] = []
         if self.mode is Mode.EXHAUSTIVE:
             rows = self.feasible.indices().tolist()
+        # Plugins score all nodes at once, so that their columns are turned into rows of nodes.
         by_node: dict[str, dict[str, NodeScore]] = {name: {} for name in names}
         for plugin in self.scores:
             columns = (plugin.raw.tolist(), plugin.normalized.tolist(), plugin.weighted.tolist())
@@ -182,6 +184,7 @@ class Evaluation(Struct, eq=False):
             ):
                 score = NodeScore(raw, normalized, plugin.weight, weighted, lines)
                 by_node[name][plugin.plugin] = score
+        # Extenders may score nodes that do not fit, and one URL twice: its scores add up.
         for extender in self.extender_scores:
             url = extender.extender
             for name, score in extender.by_node().items():

@@ -1,5 +1,8 @@
 """The sampled search for feasible nodes: from a rotating start on, until enough of them fit.
 
+kube-scheduler asks node by node in parallel. Here the plugins answer about a chunk of nodes at
+once, and answers after the last node that upstream would have needed are dropped.
+
 Upstream: pkg/scheduler/schedule_one.go (findNodesThatPassFilters, numFeasibleNodesToFind).
 """
 
@@ -25,7 +28,7 @@ MIN_PERCENTAGE = 5
 DEFAULT_PERCENTAGE = 50
 NODES_PER_PERCENT = 125
 
-# The share of nodes that are expected to pass: of pods of which nothing is cached, and at least.
+# The share of nodes that are expected to pass: where nothing is cached, and at least.
 USUAL_RATE = 0.9
 LEAST_RATE = 0.05
 
@@ -65,22 +68,26 @@ class NodeSearch:
         cached: CacheEntry | None = None,
         ordered: bool = False,
     ) -> SearchResult:
-        """candidates: rows in the order of visits. Rejections on the way go to `statuses`.
+        """Finds up to `limit` nodes that fit. Rejections on the way go to `statuses`.
 
-        limit:   how many feasible nodes are enough
-        ordered: give the nodes in the order of visits, too
+        candidates: rows in the order of visits
+        limit:      how many feasible nodes are enough
+        ordered:    whether the nodes must come in the order of visits
         """
         snapshot = statuses.snapshot
         if not len(candidates):
             return SearchResult(Nodes(snapshot, candidates))
+        # Without Filter plugins every node fits, and the first ones visited are enough.
         if not filtering.plugins:
             start = self.next_start % len(candidates)
             return SearchResult(Nodes(snapshot, self._visits(candidates, start, False)[:limit]))
+        # A pod like this one may have been rejected by all nodes, none of which has changed since.
         if candidates is snapshot.order:
             rejections = filtering.rejections(state, pod, cached)
             if rejections is not None:
                 statuses.share(rejections)
                 return SearchResult(Nodes(snapshot, candidates[:0]))
+        # Where every node is wanted, the order of visits makes no difference unless a plugin fails.
         if limit >= len(snapshot.nodes) and not ordered:
             result = self._search_all(filtering, state, pod, statuses, cached)
             if result is not None:
@@ -97,7 +104,7 @@ class NodeSearch:
         statuses: NodeStatuses,
         cached: CacheEntry | None,
     ) -> SearchResult:
-        """From the rotating start on, until enough are found."""
+        """Asks chunk by chunk, from the rotating start on, until enough nodes fit."""
         snapshot = statuses.snapshot
         feasible: list[Rows] = []
         count = done = 0
@@ -107,18 +114,22 @@ class NodeSearch:
         rate = USUAL_RATE if cached is None else cached.rate
         total = len(candidates)
         while done < total and count < limit:
+            # 1. The next chunk, as long as the rate so far suggests.
             missing = limit - count
             chunk = visits[done : done + _chunk_size(missing, rate)]
             first = start + done
             side_by_side = all_nodes and first + len(chunk) <= total
             nodes = Nodes(snapshot, chunk, first if side_by_side else None)
+            # 2. One cached answer may say that all of the chunk fits, and is all that is needed.
             if len(chunk) == limit and filtering.all_pass(state, pod, nodes, cached):
                 return SearchResult(nodes)
+            # 3. Else the plugins are asked. Verdicts after the last node needed do not count.
             verdicts = filtering.run_with_nominated_pods(state, pod, nodes, cached)
             passed, error = _passing(chunk, verdicts, missing, statuses)
             feasible.append(passed)
             if error:
                 return SearchResult(Nodes(snapshot, np.concatenate(feasible)), error)
+            # 4. The rate for the next chunk, and in the end for the next pod like this one.
             count += len(passed)
             done += len(chunk)
             rate = count / done if count < limit else count / (count + statuses.own_count)
@@ -148,7 +159,7 @@ class NodeSearch:
         return SearchResult(Nodes(statuses.snapshot, (verdicts.ids == 0).nonzero()[0]))
 
     def _visits(self, candidates: Rows, start: int, all_nodes: bool) -> Rows:
-        """The candidates from the rotating start on, and around."""
+        """The candidates from the rotating start to the end, then those before it."""
         if not start:
             return candidates
         if not all_nodes:
@@ -158,13 +169,13 @@ class NodeSearch:
         return self._ring[start : start + len(candidates)]
 
     def advance(self, processed: int, count: int) -> None:
-        """Upstream moves on by the nodes that it came to a verdict about."""
+        """Moves the start on by the nodes that got a verdict, as upstream does."""
         self.next_start = (self.next_start + processed) % count
 
 
 def _chunk_size(missing: int, rate: float) -> int:
-    """Enough nodes to find the missing ones, where `rate` of the nodes pass, and a few more: to ask
-    about those is cheaper than to ask again."""
+    """How many nodes to ask about to find the missing ones, where a share `rate` of them passes.
+    A few more are cheaper than a second call."""
     if rate == 1:
         return missing
     return int(missing / max(rate, LEAST_RATE) * 1.05) + 16
@@ -178,6 +189,7 @@ def _passing(
     if len(verdicts.statuses) == 1:
         return chunk[:missing], ""
     passing = (verdicts.ids == 0).nonzero()[0]
+    # The search ends at the last node needed, or before it, where a plugin failed.
     end = passing.item(missing - 1) + 1 if len(passing) >= missing else len(chunk)
     failed = first_error(verdicts, end)
     end_of_verdicts = end if failed is None else failed

@@ -1,4 +1,4 @@
-"""Pods without a node: which are gated, in what order the others are tried, which are tried again.
+"""Pods without a node: which are gated, in which order the others are tried, and which again.
 
 Upstream: pkg/scheduler/backend/queue/scheduling_queue.go; the rules of passes are our own.
 """
@@ -27,7 +27,7 @@ MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 Less = Callable[[QueuedPod, QueuedPod], bool]
 
 
-# The first text is kube-scheduler's plugin's; it has none of its own where a group is held back.
+# The first text is of kube-scheduler's plugin. Upstream has no text for a group that is held back.
 NO_OBJECT = 'waiting for pods\'s pod group "{}" to appear in scheduling queue'
 HELD_WITH_GROUP = "pod {} of the pod group is held back: {}"
 
@@ -60,11 +60,15 @@ def fill(
     frameworks: Mapping[str, Framework],
     groups: PodGroups | None = None,
 ) -> Queue:
-    """pods: pending, each of a profile in `frameworks`, in the order of the state. groups: those
-    that are entities of the queue"""
+    """Fills the queue at the beginning of a run.
+
+    pods:   pending, each of a profile in `frameworks`, in the order of the state
+    groups: the pod groups that are entities of the queue; None where pods are queued one by one
+    """
     gated: dict[str, Status] = {}
     queued: list[QueuedPod] = []
     held: list[QueuedPod] = []
+    # 1. A group is queued with its first pod, so that the oldest pods come first.
     if groups is not None:
         pods = sorted(pods, key=_created)
     since: dict[GroupKey, float] = {}
@@ -73,6 +77,7 @@ def fill(
         if groups is not None and key is not None:
             # The group is as old as its first pod.
             created = since.setdefault(key, created)
+        # 2. PreEnqueue lets the pod into the queue, or holds it back.
         queued_pod = QueuedPod(pod, created, sequence)
         status = frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
         if status is SUCCESS or status.is_success:
@@ -80,10 +85,12 @@ def fill(
         else:
             gated[pod.key] = status
             held.append(queued_pod)
+    # 3. One pod that is held back holds back its whole group.
     if groups is not None:
         gated |= held_with_group((each.pod for each in queued), gated, held, groups)
         held += [each for each in queued if each.pod.key in gated]
         queued = [each for each in queued if each.pod.key not in gated]
+    # 4. The QueueSort plugin decides the order.
     if queued:
         queued = in_order_of_sort(queued, frameworks)
     return Queue(tuple(queued), gated, tuple(held))
@@ -170,8 +177,8 @@ class ClusterVersion(NamedTuple):
     """Counts of what has happened in a run. A pod that failed is tried again once they have grown.
 
     changes:            pods bound or evicted; any failed pod is tried again
-    waiting_rejections: times when waiting pods were rejected and gave back their room; pods that
-                        no node was feasible for are tried again
+    waiting_rejections: times when pods that waited in Permit were rejected and freed their nodes;
+                        pods without a feasible node are tried again
     """
 
     changes: int
@@ -187,9 +194,9 @@ class Entry:
 
     queued:    what the queue is sorted by
     seen:      the cluster's version when it was tried last
-    refused:   the last attempt chose a node and ended in Reserve, Permit or Bind, so that more room
-               is no reason to try again
-    waits:     it is assumed on a node, and Permit has it wait
+    refused:   the last attempt chose a node and ended in Reserve, Permit or Bind, so that more free
+               capacity is no reason to try again
+    waits:     it is assumed on a node and waits in Permit
     activated: a plugin asked for another attempt, whatever has happened
     attempt:   the number of its last attempt, among those of all pods
     """
@@ -241,33 +248,37 @@ class Backlog:
         return cls(entries, frameworks, dict(queue.gated), held, groups)
 
     def __iter__(self) -> Iterator[Entry]:
-        """The queue as it stands now; entries may be removed meanwhile."""
+        """The queue as it is now; entries may be removed meanwhile."""
         return iter(tuple(self.entries.values()))
 
     def activate(self, keys: Iterable[str]) -> None:
-        """keys: of pods to try again; one that is bound or gated is passed over."""
+        """Has the pods with these keys tried again; ignores those that are bound or gated."""
         for key in keys:
             if key in self.entries:
                 self.entries[key].activated = True
 
     def renew(self, now: ClusterVersion) -> None:
         """Calls PreEnqueue again for gated and due pods, and sorts the queue again."""
+        # 1. Gated pods may pass PreEnqueue by now.
         for key, queued in list(self.held.items()):
             status = self._gate(queued.pod)
             if status.is_success:
                 del self.held[key], self.gated[key]
                 self.entries[key] = Entry(queued.pod, queued)
+        # 2. Pods that are due may be gated by now.
         for key, entry in list(self.entries.items()):
             if entry.is_due(now):
                 status = self._gate(entry.pod)
                 if not status.is_success:
                     self._hold(key, status)
+        # 3. A pod of a group is held back with the group.
         if self.groups is not None:
             due = [entry.pod for entry in self if entry.is_due(now)]
             for key, status in held_with_group(
                 due, self.gated, self.held.values(), self.groups
             ).items():
                 self._hold(key, status)
+        # 4. The order may depend on what has happened.
         ordered = in_order_of_sort((entry.queued for entry in self), self.frameworks)
         self.entries = {queued.pod.key: self.entries[queued.pod.key] for queued in ordered}
 

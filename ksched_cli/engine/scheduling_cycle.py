@@ -147,7 +147,7 @@ class SchedulingCycle:
         self._rejections = RepeatedRejections(self.pipeline.snapshot, self.pipeline.nominator)
 
     def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
-        """Tries one pod. Where a node is found, the pod is on it afterwards."""
+        """Tries one pod. Where it gets a node, it is on that node afterwards."""
         pipeline = self.pipeline
         if pipeline.batching is not None:
             pipeline.batching.begin()
@@ -155,21 +155,25 @@ class SchedulingCycle:
         if not node_count:
             record = Attempt(pod.key, framework.profile.scheduler_name, error=NO_NODES)
             return Outcome(record, nomination="")
+        # 1. A pod like this one was just rejected, and nothing has changed since.
         rejection = self._rejections.find(pod)
         if rejection is not None:
             pipeline.search.advance(rejection.visited, node_count)
             if framework.caller.trace is not None:
                 framework.caller.trace.repeated(pod)
             return rejection.outcome
+        # 2. PreFilter, Filter, extenders and Score. The next search starts where this one ended.
         evaluation = pipeline.evaluate(framework, pod, Mode.SAMPLED)
         pipeline.search.advance(evaluation.visited, node_count)
         if evaluation.error:
             return self._failed(evaluation)
+        # 3. It fits nowhere: PostFilter may free capacity.
         if not len(evaluation.feasible):
             outcome = self._no_fit(evaluation)
             if not (pipeline.detailed or pipeline.extenders):
                 self._rejections.store(evaluation, outcome)
             return outcome
+        # 4. The best node is chosen, and the pod is assumed and bound there.
         return self._choose(evaluation)
 
     def repeats_rejection(self, pod: PodInfo) -> bool:
@@ -177,8 +181,8 @@ class SchedulingCycle:
         return self._rejections.find_alike(pod) is not None
 
     def repeat_rejection(self, pod: PodInfo, times: int) -> Outcome:
-        """As so many attempts with pods like this one, of which `repeats_rejection` says that they
-        would be rejected. Returns the outcome, of the pod that was asked about."""
+        """Counts as so many attempts with pods like this one, which would all be rejected (see
+        `repeats_rejection`). Returns the outcome of the pod that was tried."""
         pipeline, rejection = self.pipeline, self._rejections.find_alike(pod)
         assert rejection is not None, f"{pod.key} was not rejected"
         if pipeline.batching is not None:
@@ -187,7 +191,7 @@ class SchedulingCycle:
         return rejection.outcome
 
     def _failed(self, evaluation: Evaluation) -> Outcome:
-        """Nodes count as evaluated only where Score fails."""
+        """The outcome of a failure. Nodes count as evaluated only where Score failed."""
         count = len(evaluation.feasible)
         record = Attempt(
             evaluation.pod.key,
@@ -205,6 +209,7 @@ class SchedulingCycle:
         names: tuple[str, ...] = ()
         batching = self.pipeline.batching
         is_tied = False
+        # A key holds the total and, below it, the row's rank by name: the greatest key wins.
         if keys is not None and self.tie_break is first_by_name and not detailed:
             key = keys.item(keys.argmax())
             row, best = TIE_MASK - (key & TIE_MASK), key >> TIE_BITS
@@ -232,8 +237,8 @@ class SchedulingCycle:
     def _choose_among(
         self, evaluation: Evaluation
     ) -> tuple[int, int | None, tuple[str, ...], bool]:
-        """The row with the highest total, that total, and whether several have it, with their names
-        in detail."""
+        """The row with the highest total, that total, the names of several equal ones (only in
+        detail), and whether there are several."""
         feasible, totals = evaluation.feasible, evaluation.totals
         if totals is None:
             return int(feasible.indices()[0]), None, (), False
@@ -249,7 +254,7 @@ class SchedulingCycle:
         return self.tie_break(ties), best.item(), names, True
 
     def _rejected(self, evaluation: Evaluation) -> Outcome:
-        """The pod fits nowhere, and nobody is asked to make room."""
+        """The outcome of a pod that fits nowhere, where no PostFilter plugin runs."""
         plugins, pending_plugins = evaluation.rejecting_plugins()
         record = Attempt(
             evaluation.pod.key,
@@ -262,7 +267,7 @@ class SchedulingCycle:
         return Outcome(record, unschedulable_plugins=plugins, pending_plugins=pending_plugins)
 
     def _no_fit(self, evaluation: Evaluation) -> Outcome:
-        """Asks the PostFilter plugins to make room."""
+        """The outcome of a pod that fits nowhere, after the PostFilter plugins."""
         pipeline, framework = self.pipeline, evaluation.framework
         evaluated = evaluation.statuses.own_count
         detail = _detail(evaluation) if pipeline.detailed else NO_DETAIL

@@ -4,6 +4,10 @@ Upstream: pkg/scheduler/backend/queue/scheduling_queue.go (PriorityQueue, isPodW
 isEventOfInterest) and active_queue.go (inFlightPods, inFlightEvents), with queueing hints, which
 later minors cannot switch off, as pkg/scheduler/scheduler.go (buildQueueingHintMap) collects them.
 There is one attempt at a time, so that there are no locks.
+
+A pod is added, and is active or gated by PreEnqueue. It is popped, and is in flight. Where the
+attempt fails, it is put back, and is unschedulable, backs off or is active again, depending on the
+events since the attempt began. Later events move it on.
 """
 
 from __future__ import annotations
@@ -302,8 +306,11 @@ class SchedulingQueue:
         *,
         repeats: bool = False,
     ) -> None:
-        """A failed pod, with the plugins that rejected it; none where it broke. message, repeats:
-        see QueuedPodInfo. Upstream: AddUnschedulableIfNotPresent."""
+        """Puts a failed pod back, with the plugins that rejected it; none where the attempt broke.
+
+        message, repeats: see QueuedPodInfo. Upstream: AddUnschedulableIfNotPresent.
+        """
+        # 1. The outcome decides how long it backs off: rejections and errors are counted apart.
         queued.unschedulable_plugins, queued.pending_plugins = unschedulable, pending
         queued.message, queued.repeats = message, repeats
         if unschedulable or pending:
@@ -315,10 +322,12 @@ class SchedulingQueue:
         queued.timestamp, queued.sequence = self._clock.now, self._next()
         queued.backoff_expiration = None
         self._pods[queued.pod.key] = queued
+        # 2. A pod of a group waits with its group.
         if self._entity_key(queued) is not None:
             self.done(queued.pod.uid)
             self._join(queued)
             return
+        # 3. An event during the attempt may let it fit now: it is not missed.
         strategy = self._strategy_in_flight(queued)
         self.done(queued.pod.uid)
         self._requeue(queued, strategy)
@@ -423,7 +432,7 @@ class SchedulingQueue:
     # -- in and out again -----------------------------------------------------------------------
 
     def set_aside(self, queued: QueuedPodInfo, message: str) -> None:
-        """A failed pod that is not to be tried again: it waits, and nothing moves it."""
+        """Keeps a failed pod that is never tried again: no event moves it."""
         queued.message = message
         queued.timestamp, queued.sequence = self._clock.now, self._next()
         self._pods[queued.pod.key] = queued
@@ -444,8 +453,8 @@ class SchedulingQueue:
         return strategy
 
     def take_rejected(self, is_rejected: IsRejected) -> list[EquivalenceClass]:
-        """The classes to be tried next that would be rejected, as far as they come before any other
-        pod. They are in no place then."""
+        """Takes the classes that come before any other pod and would be rejected. They are in no
+        place afterwards."""
         rejected, self.sequence = self._places.take_rejected(
             self._next_place(), is_rejected, self.sequence
         )
@@ -579,7 +588,8 @@ class SchedulingQueue:
         new: EventObject,
         most_important: int | None,
     ) -> None:
-        """alike: pods of which hints say the same."""
+        """Moves pods on which hints agree, if the event may let them fit. alike: these pods"""
+        # The first pod stands for all: priority, gating events and hints are the same.
         first = alike[0]
         priority = min(each.pod.priority for each in _members(first))
         if most_important is not None and priority > most_important:
@@ -602,8 +612,8 @@ class SchedulingQueue:
     # -- time -----------------------------------------------------------------------------------
 
     def may_retry(self, changed: int) -> bool:
-        """Whether a pod backs off that may fit; of those whose attempt broke, and those of groups,
-        one that was not tried since something changed, at that time."""
+        """Whether some pod that backs off may fit. Pods whose attempt broke, and those of groups,
+        count where they were not tried since something changed, at the time `changed`."""
         if self._places.heaps.peek(Place.BACKOFF) is not None:
             return True
         if self._places.heaps.peek(Place.ERROR_BACKOFF) is None:
@@ -612,7 +622,7 @@ class SchedulingQueue:
         return any(queued.timestamp <= changed for queued in broken)
 
     def next_flush(self) -> int | None:
-        """When time alone moves the next pod."""
+        """The time at which a pod moves without an event; None where there is none."""
         times = [self._places.unschedulable.next_flush()]
         for place in RETRIES:
             queued = self._places.heaps.peek(place)
@@ -623,14 +633,14 @@ class SchedulingQueue:
         return min((time for time in times if time is not None), default=None)
 
     def flush_unschedulable(self) -> None:
-        """Pods that have been there for long are tried again. Upstream:
+        """Tries pods again that have been unschedulable for long. Upstream:
         flushUnschedulablePodsLeftover."""
         for queued in self._places.unschedulable.take_overdue(self._clock.now):
             queued.flushed = self._clock.now
             self._move_alike([queued], EVERYTHING, None, None, None)
 
     def flush_backoff(self) -> None:
-        """Pods whose backoff is over may be tried. Upstream: flushBackoffQCompleted."""
+        """Makes pods active whose backoff is over. Upstream: flushBackoffQCompleted."""
         for place in RETRIES:
             while (queued := self._places.heaps.peek(place)) is not None:
                 if self.backoff.is_backing_off(queued, self._clock.now):

@@ -122,7 +122,7 @@ class DefaultPreemption(
         return SUCCESS
 
     def events_to_register(self) -> Iterable[Registration]:
-        """None: it is the plugins which rejected the pod that know when victims have made room."""
+        """No events: the plugins that rejected the pod know when victims have freed enough."""
         return ()
 
     def post_filter(
@@ -159,9 +159,11 @@ class DefaultPreemption(
     def _preempt(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
     ) -> tuple[Preemption, PostFilterResult | None, Status]:
+        # 1. May the pod preempt at all?
         reason = ineligible(self._handle, pod, filtered)
         if reason:
             return Preemption(ineligible=reason), None, Status.unschedulable(reason)
+        # 2. On which nodes would it fit without pods of lower priority, and which may stay there?
         search = self._search(state, pod, filtered)
         preemption = Preemption(
             num_candidates=search.num_candidates,
@@ -174,6 +176,8 @@ class DefaultPreemption(
                 return preemption, None, Status.error(search.error)
             message = self._fit_error(search)
             return preemption, PostFilterResult(""), Status.unschedulable(message)
+        # 3. Extenders may drop candidates and change their victims.
+        # 4. The criteria leave one candidate, which the pod is nominated to.
         if not self._handle.extenders:
             return self._chosen(preemption, *self._choose(search.columns, candidates))
         listed = search.columns.candidates(candidates)
@@ -210,17 +214,21 @@ class DefaultPreemption(
         return chosen, PostFilterResult(choice.node), status
 
     def _search(self, state: CycleState, pod: PodInfo, filtered: NodeStatuses) -> CandidateSearch:
+        # Evictions cannot help on nodes whose rejection is unresolvable.
         potential = filtered.rows_with(Code.UNSCHEDULABLE)
         request: PreemptionRequest = state.data.get(REQUEST_KEY, PreemptionRequest())
         share = len(potential) * self._percentage // 100
         num_candidates = min(max(share, self._absolute), len(potential))
+        # Pods of a group may have to leave together, which is searched on its own.
         groups = self._handle.pod_groups
         if groups is not None and groups.have_victims:
             return self._search_entities(state, pod, potential, groups, request, num_candidates)
+        # Pods that look the same share their dry runs on nodes that have not changed.
         columns = None if request.detailed else self._cached_results(state, pod)
         search = CandidateSearch(
             columns or self._results(), len(potential) if request.everything else num_candidates
         )
+        # Nodes without a pod of lower priority need no dry run; their number goes into the message.
         if not request.detailed:
             with_victims = self._with_lower_priorities(potential, pod.priority)
             search.without_victims = len(potential) - len(with_victims)
@@ -238,7 +246,7 @@ class DefaultPreemption(
         request: PreemptionRequest,
         num_candidates: int,
     ) -> CandidateSearch:
-        """Where pods of groups are on nodes: some are evicted together, on several nodes."""
+        """The search where nodes have pods of groups, some of which are evicted together."""
         search = CandidateSearch(
             self._results(), len(potential) if request.everything else num_candidates
         )
@@ -258,7 +266,7 @@ class DefaultPreemption(
     def _dry_run(
         self, state: CycleState, pod: PodInfo, results: DryRunColumns, detailed: bool
     ) -> Callable[[Rows], None]:
-        """Adds the results of rows."""
+        """A function that runs the dry run on rows and adds its results to `results`."""
         dry_run = DryRun(
             self._framework.filtering,
             self._snapshot,
@@ -274,6 +282,8 @@ class DefaultPreemption(
         in_columns = ColumnDryRun(dry_run, requests, self._snapshot.index(self._pod_columns))
 
         def run(rows: Rows) -> None:
+            # Where only requests and free amounts decide, all rows are computed at once as columns.
+            # Nodes with nominated pods, and those that the columns leave out, are done one by one.
             is_nominated = np.isin(rows, self._nominated_rows())
             left_out = in_columns.select(rows[~is_nominated], results)
             self._add_each(dry_run, np.concatenate((rows[is_nominated], left_out)), results)
@@ -281,7 +291,7 @@ class DefaultPreemption(
         return run
 
     def _add_each(self, dry_run: DryRun | EntityDryRun, rows: Rows, results: DryRunColumns) -> None:
-        """Where more than resources decides: with the pods really taken off a copy of the nodes."""
+        """Dry runs node by node: pods are removed from a copy, and Filter is asked again."""
         if not len(rows):
             return
         for row, result in zip(rows.tolist(), dry_run.victims_on(rows), strict=True):
@@ -295,7 +305,7 @@ class DefaultPreemption(
         return DryRunColumns(self._snapshot, len(CRITERIA))
 
     def _with_lower_priorities(self, rows: Rows, priority: int) -> Rows:
-        """The rows with pods of a lower priority."""
+        """The rows that have a pod of a lower priority."""
         lowest = self._lowest_priorities.column()
         if lowest.min() >= priority:
             return rows[:0]
@@ -303,7 +313,7 @@ class DefaultPreemption(
 
     def _cached_results(self, state: CycleState, pod: PodInfo) -> DryRunColumns | None:
         """Results for earlier pods like this one; None where a result depends on more than its
-        node. Those of nodes with nominated pods hold only while these are nominated."""
+        node. Results on nodes with nominated pods hold only while these are nominated."""
         filtering = self._framework.filtering
         if not filtering.is_node_local(state, pod) or filtering.has_extensions(state):
             return None

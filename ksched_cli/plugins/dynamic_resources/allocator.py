@@ -1,6 +1,9 @@
 """Allocates devices to claims on one node, in upstream's order, so that the same devices result.
 
-A backtracking search over claims, requests and devices, whose first full allocation is the result.
+A backtracking search, whose first full allocation is the result. Claim by claim, request by
+request and device by device, it takes the first device that satisfies the request and the
+constraints. Where no device is left for a request, it gives the last one back and tries the next.
+
 Upstream also retries a failed state with other devices of equal signature, which cannot succeed and
 is left out. Where a device is shared or consumes counters of its pool, which one is allocated makes
 a difference to the rest of the search, which then goes through all combinations, as upstream's
@@ -45,8 +48,9 @@ from ksched_cli.plugins.dynamic_resources.view import DemandView, DeviceSignatur
 DeviceIndices: TypeAlias = tuple[int, int, int, int, bool]
 """Claim, request, alternative, device; is the alternative chosen. Upstream: deviceIndices."""
 _Choices: TypeAlias = Generator[DeviceIndices, Any, bool]
-"""A choice yields what follows it, and goes on where that fails. It is told, and in the end tells,
-whether a claim would have too many devices. Upstream: errAllocationResultMaxSizeExceeded."""
+"""A choice yields the position that follows it, and is resumed where that fails. It is sent, and in
+the end returns, whether a claim would have too many devices. Upstream:
+errAllocationResultMaxSizeExceeded."""
 
 
 class AllocationError(PluginError):
@@ -62,7 +66,7 @@ class TimedOutError(Exception):
 
 
 class _Allocated(NamedTuple):
-    """A device that a claim has for now, and what is to be given back with it.
+    """A device that a claim has for now, and what to give back with it.
 
     consumption: what it takes of its pool's counters
     share:       what is allocated of its capacity; before: what was being allocated of it before
@@ -121,7 +125,7 @@ class DeviceAllocator:
         self._failed_states: set[object] = set()
 
     def _has_plain_devices(self) -> bool:
-        """Whether a claim has all of a device or nothing, and takes nothing from others by it."""
+        """Whether every device goes to one claim as a whole, and takes nothing from others."""
         shared = self._node_pools.shared
         return all(pool.is_plain for pool in self._node_pools.signatures) and not (
             shared
@@ -142,8 +146,10 @@ class DeviceAllocator:
 
         Raises AllocationError, InvalidPoolsError, TimedOutError.
         """
+        # 1. Every request is checked, and mode All finds its devices.
         for claim in range(len(self._demand.claims)):
             self._validate_claim(claim)
+        # 2. The search.
         if not self._allocate_all_claims():
             self._check_pools()
             return None
@@ -306,6 +312,9 @@ class DeviceAllocator:
 
     def _allocate_all_claims(self) -> bool:
         """Upstream: allocateOne, whose recursion, as deep as there are devices, is a stack here."""
+        # The top of the stack is the choice made last. It proposes a position; what follows from
+        # that is the next choice on the stack. A choice without proposals left is popped, and the
+        # one below is asked for another.
         stack = [self._next_claim(-1)]
         is_too_large: bool | None = None
         while stack:
@@ -330,6 +339,7 @@ class DeviceAllocator:
             raise TimedOutError
         claims = self._demand.claims
         claim, entry, alternative, device, chosen = indices
+        # Skips requests that have all their devices, up to the next choice.
         while claim < len(claims):
             alternatives = claims[claim].alternatives
             if entry >= len(alternatives):
@@ -366,7 +376,8 @@ class DeviceAllocator:
         return indices, allocated
 
     def _next_claim(self, claim: int) -> _Choices:
-        """That the first claim is too large is an error; others may fit after other choices."""
+        """Raises AllocationError where the first claim is too large; later ones may yet fit after
+        other choices."""
         is_too_large = yield claim + 1, 0, 0, 0, False
         if is_too_large and claim < 0:
             raise AllocationError("allocation max size exceeded")
@@ -391,8 +402,9 @@ class DeviceAllocator:
         return is_too_large
 
     def _allocate_exact_count(self, indices: DeviceIndices, request_data: RequestData) -> _Choices:
-        """The first device with which all that follow can be allocated too."""
+        """Proposes device after device, so that the first one with which all else fits is taken."""
         claim, entry, alternative, device, chosen = indices
+        # Interchangeable devices fail alike: a state that has failed once is not tried again.
         state = self._state(indices) if self._remembers_failures else None
         if state in self._failed_states:
             return False
@@ -416,8 +428,8 @@ class DeviceAllocator:
         return False
 
     def _candidate_devices(self, claim: int, device: int) -> Iterator[CandidateDevice]:
-        """Those to try for a request of the claim that has so many devices (device) already: those
-        after the previous one, unless all are plain."""
+        """The devices to try for a request that already has `device` of them. Where devices are not
+        plain, only those after the previous one: combinations are tried once."""
         first = (0, 0)
         if device and not self._is_plain:
             previous = self._result[claim][-1].device
@@ -453,8 +465,11 @@ class DeviceAllocator:
     def _allocate_device(
         self, claim: int, request_data: RequestData, device: CandidateDevice, must: bool
     ) -> bool:
-        """Upstream: allocateDevice, in whose order taints and counters come before constraints,
-        which may be an error, and capacity after them."""
+        """Allocates the device to the claim; False where it cannot be. Raises AllocationError.
+
+        must: a constraint that is not satisfied is an error. Upstream: allocateDevice, in whose
+        order taints and counters come before constraints, and capacity after them.
+        """
         request, number = request_data.request, request_data.number
         signature = self._signature(device)
         if self._is_in_use(claim, request, device) or signature.consumes_counters:
@@ -464,6 +479,7 @@ class DeviceAllocator:
         consumption = signature.consumption and self._partial_use.take_counters(device)
         if consumption is None:
             return False
+        # From here on, a failure gives back what was taken before it.
         if not self._add_to_constraints(claim, request, device, must):
             self._partial_use.give_back_counters(device, consumption)
             return False
