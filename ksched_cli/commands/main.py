@@ -38,9 +38,10 @@ PANELS = {
     "Plan": ("capacity", "shrink", "compare", "replay", "timeline", "sweep", "tune"),
     "Configure": ("validate", "config", "test", "plugins"),
     "Live clusters": ("snapshot", "record", "audit"),
+    "Serve": ("serve",),
 }
 # Commands that have commands: the module of each has a typer.Typer named `app`.
-GROUPS = ("config", "timeline")
+GROUPS = ("config", "timeline", "serve")
 # The others: the module of each has a function of its name.
 COMMANDS = tuple(name for names in PANELS.values() for name in names if name not in GROUPS)
 
@@ -49,7 +50,7 @@ ENVIRONMENT = {
     "KSCHED_STATE": "the state where --state is not given",
     "KSCHED_CONFIG": "the configuration where --config is not given",
     "KSCHED_KUBERNETES_VERSION": "the minor where --kubernetes-version is not given",
-    "KUBECONFIG": "the kubeconfig of --live, snapshot and record",
+    "KUBECONFIG": "the kubeconfig of --live, snapshot, record and serve",
     "COLUMNS": "the width of tables; default that of the terminal, else 100",
     "NO_COLOR": "no colours, where it is not empty",
     "PAGER": "the program for tables longer than the terminal; default less",

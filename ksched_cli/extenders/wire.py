@@ -1,4 +1,4 @@
-"""The JSON of requests to extenders and of their responses.
+"""The JSON of requests to extenders and of their responses, of either side.
 
 Upstream: k8s.io/kube-scheduler/extender/v1/types.go, whose types have no tags: names begin with
 capitals, except inside of Pod and Nodes.
@@ -6,7 +6,7 @@ capitals, except inside of Pod and Nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,6 +36,133 @@ class MetaVictims(Struct, frozen=True):
 
     uids: tuple[str, ...]
     pdb_violations: int
+
+
+class Named(Struct, rename={"uid": "UID"}, frozen=True):
+    """A pod that is only named."""
+
+    uid: str = ""
+
+
+class _Victims(Struct, frozen=True, rename="pascal"):
+    """pods: of NodeNameToMetaVictims"""
+
+    pods: tuple[Named, ...] | None = ()
+    num_pdb_violations: int = msgspec.field(default=0, name="NumPDBViolations")
+
+
+class _Meta(Struct):
+    name: str = ""
+    uid: str = ""
+
+
+class _Object(Struct):
+    metadata: _Meta
+
+
+class _WholeVictims(Struct, frozen=True, rename="pascal"):
+    """pods: of NodeNameToVictims"""
+
+    pods: tuple[_Object, ...] | None = ()
+    num_pdb_violations: int = msgspec.field(default=0, name="NumPDBViolations")
+
+
+class _NodeList(Struct, frozen=True):
+    items: list[msgspec.Raw] | None = None
+
+
+class _Args(Struct, frozen=True, rename="pascal"):
+    """What Filter and Prioritize are sent."""
+
+    pod: msgspec.Raw
+    nodes: _NodeList | None = None
+    node_names: list[str] | None = None
+
+
+class _PreemptionArgs(Struct, frozen=True, rename="pascal"):
+    pod: msgspec.Raw
+    node_name_to_victims: dict[str, _WholeVictims] | None = None
+    node_name_to_meta_victims: dict[str, _Victims] | None = None
+
+
+class ReceivedNodes(Struct, frozen=True):
+    """The nodes of a request. whole: their JSON in the same order; None where names were sent."""
+
+    pod: msgspec.Raw
+    names: list[str]
+    whole: list[msgspec.Raw] | None
+
+
+class ReceivedVictims(Struct, frozen=True):
+    """The candidates of a preemption. victims: by node name"""
+
+    pod: msgspec.Raw
+    victims: Mapping[str, MetaVictims]
+
+
+# -- requests, as an extender reads them; raise msgspec.DecodeError --------------------------------
+
+_args = msgspec.json.Decoder(_Args)
+_preemption_args = msgspec.json.Decoder(_PreemptionArgs)
+_object = msgspec.json.Decoder(_Object)
+
+
+def received_nodes(body: bytes) -> ReceivedNodes:
+    args = _args.decode(body)
+    if args.node_names is not None or args.nodes is None:
+        return ReceivedNodes(args.pod, args.node_names or [], None)
+    items = args.nodes.items or []
+    return ReceivedNodes(args.pod, [_object.decode(item).metadata.name for item in items], items)
+
+
+def received_victims(body: bytes) -> ReceivedVictims:
+    args = _preemption_args.decode(body)
+    victims = {}
+    for node, meta in (args.node_name_to_meta_victims or {}).items():
+        uids = tuple(pod.uid for pod in meta.pods or ())
+        victims[node] = MetaVictims(uids, meta.num_pdb_violations)
+    for node, whole in (args.node_name_to_victims or {}).items():
+        uids = tuple(pod.metadata.uid for pod in whole.pods or ())
+        victims[node] = MetaVictims(uids, whole.num_pdb_violations)
+    return ReceivedVictims(args.pod, victims)
+
+
+# -- responses, as an extender writes them ---------------------------------------------------------
+
+
+def filter_answer(
+    received: ReceivedNodes,
+    passing: Collection[str],
+    failed: Mapping[str, str],
+    unresolvable: Mapping[str, str],
+) -> bytes:
+    """passing: the names of the nodes that pass. The response has nodes as the request has them."""
+    if received.whole is None:
+        nodes: dict[str, Any] = {"NodeNames": [n for n in received.names if n in passing]}
+    else:
+        pairs = zip(received.names, received.whole, strict=True)
+        nodes = {"Nodes": {"items": [item for name, item in pairs if name in passing]}}
+    both = {"FailedNodes": failed, "FailedAndUnresolvableNodes": unresolvable}
+    return msgspec.json.encode({**nodes, **both})
+
+
+def filter_error(message: str) -> bytes:
+    return msgspec.json.encode({"Error": message})
+
+
+def priorities_answer(scores: Iterable[tuple[str, int]]) -> bytes:
+    return msgspec.json.encode([{"Host": host, "Score": score} for host, score in scores])
+
+
+def preemption_answer(victims: Mapping[str, MetaVictims]) -> bytes:
+    meta = {
+        node: _victims([{"UID": uid} for uid in each.uids], each.pdb_violations)
+        for node, each in victims.items()
+    }
+    return msgspec.json.encode({"NodeNameToMetaVictims": meta})
+
+
+# -- requests, as a scheduler writes them ----------------------------------------------------------
 
 
 def extender_args(

@@ -80,7 +80,7 @@ class ChangeTracker:
             return
         if obj["kind"] == "StorageClass":
             self._binding_modes[obj["metadata"]["name"]] = obj.get("volumeBindingMode", "")
-        key, digest = _key(obj), _digest(obj)
+        key, digest = _key(obj), digest_of(obj)
         if self._digests.get(key) != digest:
             self._digests[key] = digest
             yield {"put": obj, **({"decided": True} if self._is_decided(obj) else {})}
@@ -175,7 +175,7 @@ def _status(obj: Plain) -> Plain:
     return obj.get("status") or {}
 
 
-def _digest(obj: Plain) -> bytes:
+def digest_of(obj: Plain) -> bytes:
     """The digest of all but the revision, which changes with what nobody reads, and the finalizer
     that kube-scheduler gives claims before it allocates them."""
     ignored = ("resourceVersion", "finalizers") if obj["kind"] == _CLAIM else ("resourceVersion",)
@@ -189,7 +189,7 @@ def _pod_digest(manifest: Plain) -> bytes:
     metadata = manifest["metadata"]
     labels = (metadata.get("labels") or {}).items()
     rest = {key: value for key, value in labels if not key.startswith(_TOPOLOGY)}
-    return _digest({**manifest, "metadata": {**metadata, "labels": rest}})
+    return digest_of({**manifest, "metadata": {**metadata, "labels": rest}})
 
 
 def _pod_manifest(obj: Plain) -> Plain:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, Queue
-from threading import Event, Thread
 from typing import Annotated, ClassVar, Literal, Protocol
 
 import msgspec
@@ -25,11 +24,12 @@ from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.live.change_tracker import ChangeTracker, Plain
 from ksched_cli.live.client import ApiServer
 from ksched_cli.live.errors import ClusterError, StatusError
-from ksched_cli.live.lists import ObjectList, read_list
+from ksched_cli.live.lists import ObjectList
 from ksched_cli.live.recording_file import RecordingFile
 from ksched_cli.live.resources import Resource
 from ksched_cli.live.snapshot import REQUIRED, ClusterReader, ClusterSnapshot, trimmed_object
-from ksched_cli.live.watch import Notice, Reconnection, WatchedChange, WatchEnded, Watcher
+from ksched_cli.live.watch import Notice, Reconnection, WatchedChange, WatchEnded
+from ksched_cli.live.watches import Watches
 
 # So long an event waits for earlier ones of other resources.
 HOLD_SECONDS = 0.5
@@ -114,10 +114,12 @@ class Recorder:
     _notices: Queue[Notice] = field(default_factory=lambda: Queue(MAX_WAITING))
     _held: list[tuple[int, int, Notice]] = field(default_factory=list)
     _count: int = 0
-    _ends: Event = field(default_factory=Event)
-    _threads: list[Thread] = field(default_factory=list)
+    _watches: Watches = field(init=False)
     # By resource: the revision of the list that a part begins with.
     _since: dict[Resource, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._watches = Watches(self.server, self._notices.put)
 
     def run(self) -> None:
         """Until the time is over, or the recorder is interrupted. Raises ClusterError, also where
@@ -188,7 +190,7 @@ class Recorder:
 
     def _watch(self, lists: Sequence[ObjectList]) -> None:
         for each in lists:
-            self._start(each)
+            self._watches.start(each)
         try:
             path = _EVENTS.path()
             page = self.server.get(path, {"limit": "1", **_EVICTIONS}, "evictions")
@@ -196,31 +198,8 @@ class Recorder:
         except StatusError:
             self.warn("no right to list Event: which pod others were evicted for is not recorded")
             return
-        self._start(ObjectList(_EVENTS, "", [], version), _EVICTIONS)
-
-    def _start(self, objects: ObjectList, parameters: dict[str, str] | None = None) -> None:
-        resource, namespace = objects.resource, objects.namespace
-
-        def relist() -> ObjectList:
-            if resource == _EVENTS:
-                return read_list(self.server, resource, namespace, bytes)
-            return read_list(
-                self.server, resource, namespace, lambda item: trimmed_object(resource, item)
-            )
-
-        watcher = Watcher(
-            self.server,
-            resource,
-            namespace,
-            objects.resource_version,
-            relist,
-            self._notices.put,
-            self._ends,
-            parameters or {},
-        )
-        thread = Thread(target=watcher.run, name=f"watch {resource.plural}", daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        events = ObjectList(_EVENTS, "", [], version)
+        self._watches.start(events, _EVICTIONS, lambda resource, item: bytes(item))
 
     def _take_notices(self, seconds: float) -> None:
         """Waits for what happens, and writes what need not wait for anything earlier."""
@@ -304,10 +283,9 @@ class Recorder:
 
     def _finish(self) -> None:
         """Ends the watches; what came from them until now is written."""
-        self._ends.set()
-        self.server.end_streams()
+        self._watches.end()
         deadline = time.monotonic() + _JOIN_SECONDS
-        while any(thread.is_alive() for thread in self._threads) and time.monotonic() < deadline:
+        while self._watches.are_alive and time.monotonic() < deadline:
             self._drain(_POLL_SECONDS)
         self._drain(0)
         if self.parts:

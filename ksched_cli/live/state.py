@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -16,11 +16,20 @@ from ksched_cli.live.snapshot import ClusterReader
 def live_state(reader: ClusterReader, reads: Iterable[str], name: str) -> ClusterState:
     """reads: kinds to keep for plugins, besides those that ksched knows. name: of the cluster, for
     errors. Raises KschedError."""
-    return load_sources(
-        _sources(reader.lists(), name),
-        frozenset(reads),
-        lambda: (*reader.snapshot.absences, *reader.snapshot.warnings),
+    return state_of(
+        reader.lists(), reads, name, lambda: (*reader.snapshot.absences, *reader.snapshot.warnings)
     )
+
+
+def state_of(
+    lists: Iterable[ObjectList],
+    reads: Iterable[str],
+    name: str,
+    warnings: Callable[[], Iterable[str]] = tuple,
+) -> ClusterState:
+    """The state of these lists. warnings: about them, once they have been read. Raises
+    InputError."""
+    return load_sources(_sources(lists, name), frozenset(reads), warnings)
 
 
 def _sources(lists: Iterable[ObjectList], name: str) -> Iterator[Source]:

@@ -70,6 +70,8 @@ def test_only_the_module_of_the_command_that_is_named_is_imported(
         (["--help"], {"numpy", "msgspec"}),
         (["validate", "/dev/null"], {"numpy"}),
         (["plugins"], {"numpy"}),
+        (["schedule", "--state", "examples/first-cluster"], {"starlette", "uvicorn", "mcp"}),
+        (["serve", "--help"], {"starlette", "uvicorn", "mcp", "numpy"}),
     ],
 )
 def test_nothing_slow_is_loaded(args: list[str], slow: set[str]) -> None:

@@ -1,0 +1,152 @@
+"""`ksched serve`: extender."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from ksched_cli.commands.command import ExitCode, as_command
+from ksched_cli.commands.command_line import Command, CommandGroup, option, positive_number
+from ksched_cli.commands.options import (
+    SOURCE_HELP,
+    FeatureGates,
+    KubernetesVersion,
+    MinCompatibilityVersion,
+    Plugin,
+    Quiet,
+)
+from ksched_cli.errors import MissingExtraError, UsageError
+
+app = typer.Typer(help="Answer over a network.", cls=CommandGroup)
+
+# kube-scheduler waits for an extender for 5 s, unless its configuration says otherwise.
+PLUGIN_SECONDS = 3.0
+
+
+@app.callback()
+def serve() -> None:
+    """Answer over a network: plugins as an extender of a real kube-scheduler."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListeningOptions:
+    """Where a server listens."""
+
+    listen: Annotated[
+        str, option("Address to listen on; port 0 takes a free one.", "HOST:PORT")
+    ] = "127.0.0.1:8888"
+    tls_certificate: Annotated[str, option("Serve HTTPS with this certificate.", "FILE")] = ""
+    tls_key: Annotated[str, option("The certificate's private key.", "FILE")] = ""
+    token_file: Annotated[
+        str, option("Answer only clients that send the token in this file.", "FILE")
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderOptions(ListeningOptions):
+    """The options of `serve extender`."""
+
+    plugin: Plugin = None
+    config: Annotated[
+        str | None,
+        option(
+            f"KubeSchedulerConfiguration with the plugins' weights and args. {SOURCE_HELP} Without "
+            "it, --plugin at every point it extends.",
+            "PATH",
+            envvar="KSCHED_CONFIG",
+        ),
+    ] = None
+    state: Annotated[
+        list[str] | None,
+        option("A cluster state that stays as it is, not the kubeconfig's cluster.", "PATH"),
+    ] = None
+    kubeconfig: Annotated[
+        str,
+        option(
+            "Instead of $KUBECONFIG, else ~/.kube/config; in a pod, its service account.", "PATH"
+        ),
+    ] = ""
+    context: Annotated[str, option("Use this context of the kubeconfig.", "NAME")] = ""
+    namespace: Annotated[
+        str,
+        option("Read this one if not all namespaces may be listed.", "NAME", short="-n"),
+    ] = ""
+    plugin_timeout: Annotated[
+        float,
+        option(
+            "A call of a plugin that takes longer fails.",
+            "SECONDS",
+            parser=positive_number("--plugin-timeout"),
+        ),
+    ] = PLUGIN_SECONDS
+    print_config: Annotated[
+        bool, option("Print what kube-scheduler's configuration needs, and end.")
+    ] = False
+    kubernetes_version: KubernetesVersion = ""
+    feature_gates: FeatureGates = ""
+    min_compatibility_version: MinCompatibilityVersion = ""
+    quiet: Quiet = False
+    debug: Annotated[bool, option("Print tracebacks of plugins that do not load.")] = False
+
+
+@app.command(cls=Command)
+@as_command
+def extender(options: ExtenderOptions) -> ExitCode:
+    """Python plugins as an HTTP extender of a real kube-scheduler.
+
+    Filter, Score and their Pre-points run about the nodes that kube-scheduler sends, with the
+    cluster as list and watch tell of it. Nothing is bound and nothing is written. --print-config
+    prints the extender's part of a KubeSchedulerConfiguration. Ends with Ctrl-C or SIGTERM; exit
+    code 2 when the cluster does not answer at first, or refuses the credentials.
+
+    Examples:
+        ksched serve extender --plugin packing.py
+        ksched serve extender --plugin packing.py --print-config
+    """
+    from ksched_cli.commands.output import note, show_text, warn
+    from ksched_cli.commands.signals import Interruption
+    from ksched_cli.run.open import Opener
+    from ksched_cli.run.run import LiveCluster, Run
+    from ksched_cli.serve.fragment import fragment
+    from ksched_cli.serve.listening import Listening
+    from ksched_cli.serve.plugins import served
+
+    listening = Listening.of(
+        options.listen, options.tls_certificate, options.tls_key, options.token_file
+    )
+    live = LiveCluster(options.kubeconfig, options.context, options.namespace)
+    if options.state and live != LiveCluster():
+        raise UsageError("--state excludes --kubeconfig, --context and -n")
+    run = Run(
+        states=tuple(options.state or ()),
+        live=None if options.state or options.print_config else live,
+        workloads=False,
+        configuration=options.config or "",
+        plugins=tuple(options.plugin or ()),
+        kubernetes_version=options.kubernetes_version,
+        feature_gates=options.feature_gates,
+        min_compatibility_version=options.min_compatibility_version,
+        plugin_timeout=options.plugin_timeout,
+    )
+    if options.print_config:
+        opener = Opener((run,), warn=warn)
+        configuration = served(opener.configuration(run), opener.registry(run))
+        show_text(fragment(configuration, listening, options.token_file))
+        return ExitCode.YES
+    _require_extra("serve extender")
+    from ksched_cli.serve.extender import ExtenderServer
+
+    server = ExtenderServer.of(run, listening, warn, note)
+    interruption = Interruption()
+    with interruption.awaited():
+        server.run(lambda: bool(interruption.number))
+    return ExitCode.YES
+
+
+def _require_extra(purpose: str) -> None:
+    """Raises MissingExtraError."""
+    if not all(map(find_spec, ("mcp", "starlette", "uvicorn"))):
+        raise MissingExtraError(purpose, "serve")

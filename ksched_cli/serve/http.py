@@ -1,0 +1,162 @@
+"""What all servers have in common: who may ask, and how much of it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hmac
+import socket
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+import uvicorn
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ksched_cli.errors import UsageError
+from ksched_cli.serve.listening import MAX_CONNECTIONS, Listening
+
+# The bytes of a request, and of all that are read at a time: 5,000 nodes with 100 images each have
+# 60 MB.
+MAX_BODY = 256 << 20
+MAX_BODIES = 512 << 20
+# How long a client may take to send a request.
+READ_SECONDS = 30.0
+# Longer than Go's client keeps an idle connection, which it then closes itself.
+KEEP_ALIVE_SECONDS = 120
+_STOP_SECONDS = 3
+
+
+@dataclass(slots=True)
+class TokenCheck:
+    """Lets requests through that know the token: as `Authorization: Bearer TOKEN`, or as the
+    password of Basic, which Go's client sends for http://NAME:TOKEN@HOST.
+
+    open_paths: those that anybody may ask for
+    """
+
+    app: ASGIApp
+    token: str
+    open_paths: Collection[str] = ()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in self.open_paths:
+            sent = dict(scope["headers"]).get(b"authorization", b"")
+            if self.token and not hmac.compare_digest(_secret(sent), self.token.encode()):
+                headers = {"WWW-Authenticate": "Bearer"}
+                refusal = PlainTextResponse("the token is missing or wrong\n", 401, headers)
+                await refusal(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+def _secret(authorization: bytes) -> bytes:
+    kind, _, value = authorization.partition(b" ")
+    if kind.lower() == b"basic":
+        try:
+            return base64.b64decode(value, validate=True).partition(b":")[2]
+        except binascii.Error:
+            return b""
+    return value.strip() if kind.lower() == b"bearer" else b""
+
+
+class RefusedError(Exception):
+    """A request that is not answered. status: of HTTP"""
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+@dataclass(slots=True)
+class Bodies:
+    """Reads the bodies of requests, of bounded size together."""
+
+    read: int = 0
+
+    async def of(self, request: Request) -> tuple[bytes, int]:
+        """A body, and its size, which is to be given back to `done`. Raises RefusedError."""
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                async for part in request.stream():
+                    size += len(part)
+                    self.read += len(part)
+                    if size > MAX_BODY:
+                        raise RefusedError(413, f"a request has at most {MAX_BODY} bytes")
+                    if self.read > MAX_BODIES:
+                        raise RefusedError(503, "too much is sent at once; try again")
+                    parts.append(part)
+            return b"".join(parts), size
+        except BaseException as error:
+            self.done(size)
+            if isinstance(error, TimeoutError):
+                raise RefusedError(408, f"not sent within {READ_SECONDS:g} s") from None
+            if isinstance(error, ClientDisconnect):
+                raise RefusedError(400, "the client has gone") from None
+            raise
+
+    def done(self, size: int) -> None:
+        """A body is not needed any more."""
+        self.read -= size
+
+
+@dataclass(slots=True)
+class HttpServer:
+    """Runs an application until it is stopped."""
+
+    app: ASGIApp
+    listening: Listening
+    _listener: socket.socket = field(init=False)
+    _server: uvicorn.Server = field(init=False)
+    _thread: threading.Thread | None = None
+
+    def __post_init__(self) -> None:
+        """Raises UsageError, also for unusable certificates."""
+        at = self.listening
+        config = uvicorn.Config(
+            self.app,
+            http="h11",
+            ws="none",
+            loop="asyncio",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=_STOP_SECONDS,
+            ssl_certfile=at.certificate or None,
+            ssl_keyfile=at.key or None,
+        )
+        try:
+            config.load()
+        except OSError as error:  # ssl.SSLError is one
+            raise UsageError(
+                f"--tls-certificate {at.certificate} and --tls-key {at.key} cannot be used: "
+                f"{error.strerror or error}"
+            ) from None
+        self._listener = at.bind()
+        self._server = uvicorn.Server(config)
+
+    @property
+    def url(self) -> str:
+        return self.listening.url(self._listener.getsockname()[1])
+
+    def start(self) -> None:
+        """In a thread of its own."""
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._listener],), name="http", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the connections; a request that is being answered gets a moment."""
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(2 * _STOP_SECONDS)
+        self._listener.close()

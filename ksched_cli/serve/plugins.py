@@ -1,0 +1,272 @@
+"""What plugins say about the requests that kube-scheduler sends an extender.
+
+Upstream: pkg/scheduler/extender.go, and k8s.io/kube-scheduler/extender/v1/types.go.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import msgspec
+import numpy as np
+from msgspec import structs
+
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Rows
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.config.effective import Configuration, Profile
+from ksched_cli.engine.engine import Options
+from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.extender_runner import SCALE
+from ksched_cli.engine.replay.mutable_cluster import MutableCluster
+from ksched_cli.errors import UsageError
+from ksched_cli.extenders import wire
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.preemption_trial import PreemptionTrial
+from ksched_cli.framework.registry import Registry
+from ksched_cli.framework.runtime import Framework
+from ksched_cli.framework.status import Code
+from ksched_cli.serve.objects import PodReader
+
+# The points whose plugins an extender can speak for, and the one that every profile has.
+FILTERS, SCORES = ("preFilter", "filter"), ("preScore", "score")
+_QUEUE_SORT = "queueSort"
+UNHEARD_OF = "node(s) that the extender has not heard of yet"
+# Other objects than pods count after so long at the latest: to take them in takes a moment.
+RENEW_SECONDS = 1.0
+# So many pods are decoded before what is remembered of their templates is given up.
+MOST_PODS = 50_000
+
+
+class PluginFailureError(Exception):
+    """A plugin failed, or gave an answer that is none."""
+
+
+def served(configuration: Configuration, registry: Registry) -> Configuration:
+    """The configuration with nothing but the Filter and Score plugins that are not in-tree: those
+    that are, kube-scheduler runs itself. Raises UsageError where none is left."""
+    profiles = tuple(_served(profile, registry) for profile in configuration.profiles)
+    if not any(verbs(profile) for profile in profiles):
+        raise UsageError(
+            "no plugin filters or scores: name one with --plugin, or enable an installed one in "
+            "--config"
+        )
+    return replace(configuration, profiles=profiles, extenders=())
+
+
+def _served(profile: Profile, registry: Registry) -> Profile:
+    plugins = {
+        point: tuple(ref for ref in profile.plugins.get(point, ()) if registry[ref.name].is_foreign)
+        for point in (*FILTERS, *SCORES)
+    }
+    return replace(profile, plugins={_QUEUE_SORT: profile.plugins[_QUEUE_SORT], **plugins})
+
+
+def verbs(profile: Profile) -> tuple[str, ...]:
+    """What an extender with the profile's plugins has to be asked."""
+    filters = any(profile.plugins[point] for point in FILTERS)
+    scores = bool(profile.plugins["score"])
+    return (*(("filter", "preempt") if filters else ()), *(("prioritize",) if scores else ()))
+
+
+def weight_of(configuration: Configuration) -> int:
+    """The weight of the extender, whose 10 is a score of 100 by every plugin of a profile; 0 where
+    no plugin scores."""
+    return max(
+        sum(profile.weights[ref.name] for ref in profile.plugins["score"])
+        for profile in configuration.profiles
+    )
+
+
+@dataclass(slots=True)
+class PluginExtender:
+    """Answers requests about a cluster. Not for several threads; plugins' time is limited in the
+    main one only.
+
+    state: the objects as they are now; called to begin with, and where they have changed
+    """
+
+    state: Callable[[], ClusterState]
+    configuration: Configuration
+    registry: Registry
+    options: Options
+    reader: PodReader = field(default_factory=PodReader)
+    _cluster: MutableCluster = field(init=False)
+    _renewed: float = 0.0
+    _decoded: int = 0
+
+    def __post_init__(self) -> None:
+        self._cluster = MutableCluster(
+            self.state(), self.configuration, self.registry, self.options
+        )
+        self._nominate_all()
+
+    # -- the cluster ------------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many nodes there are, and how many pods on them."""
+        return len(self._cluster.snapshot), len(self._cluster.bound)
+
+    def renew(self, now: float | None = None) -> bool:
+        """Takes in all objects anew, unless that was a moment ago. Returns whether it did."""
+        now = time.monotonic() if now is None else now
+        if now - self._renewed < RENEW_SECONDS:
+            return False
+        self._cluster.renew(self.state())
+        self._nominate_all()
+        self._renewed, self._decoded = now, 0
+        return True
+
+    def _nominate_all(self) -> None:
+        for pod in self._cluster.state.pods:
+            self._nominate(pod)
+
+    def _nominate(self, pod: Pod) -> None:
+        node = "" if pod.node_name or pod.finished else pod.status.nominated_node_name
+        self._cluster.engine.nominator.renew(self._cluster.info(pod), node)
+
+    def change_pod(self, before: Pod | None, after: Pod | None) -> None:
+        """A pod as it was and as it is; None where there was or is none."""
+        cluster = self._cluster
+        if before is not None:
+            cluster.strays.pop(before.key, None)
+            cluster.remove(before.key)
+            info = cluster.info(before)
+            cluster.engine.nominator.clear(info)
+            if after is None or after.uid != before.uid:
+                cluster.note_departure(info)
+        if after is None:
+            return
+        self._decoded += 1
+        info = cluster.info(after)
+        cluster.note_arrival(info)
+        if after.node_name and not after.finished:
+            cluster.add(info)
+        self._nominate(after)
+
+    # -- requests ---------------------------------------------------------------------------------
+
+    def filter(self, body: bytes) -> tuple[str, bytes]:
+        """The uid of the pod where a node may take it, else ""; and the answer. Raises
+        msgspec.DecodeError, PluginFailureError."""
+        received = wire.received_nodes(body)
+        framework, pod = self._about(received.pod, received.names)
+        rows, failed = self._rows(received.names)
+        evaluation = self._evaluated(framework, pod, rows)
+        snapshot = self._cluster.snapshot
+        passing = set(evaluation.feasible.names())
+        unresolvable: dict[str, str] = {}
+        for row in rows.tolist():
+            name = snapshot.names[row]
+            if name not in passing:
+                status = evaluation.statuses.at(row)
+                final = status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+                (unresolvable if final else failed)[name] = status.message
+        return pod.uid if passing else "", wire.filter_answer(
+            received, passing, failed, unresolvable
+        )
+
+    def prioritize(self, body: bytes) -> tuple[str, bytes]:
+        """As `filter`. A node that is not known has the score 0."""
+        received = wire.received_nodes(body)
+        framework, pod = self._about(received.pod, received.names)
+        rows, unknown = self._rows(received.names)
+        state, statuses = CycleState(), NodeStatuses(self._cluster.snapshot)
+        scores = dict.fromkeys(unknown, 0)
+        if self._pre_filter(framework, state, pod):
+            nodes = Nodes(self._cluster.snapshot, rows)
+            evaluation = Evaluation(framework, pod, Mode.ALL_NODES, state, statuses, nodes)
+            self._cluster.engine.pipeline.score(evaluation)
+            self._check(evaluation.error)
+            totals = evaluation.totals
+            assert totals is not None, "there is no error"
+            scale = SCALE * max(weight_of(self.configuration), 1)
+            # Halves are rounded up, in whole numbers.
+            tens = (2 * totals + scale) // (2 * scale)
+            scores |= zip(nodes.names(), tens.tolist(), strict=True)
+        else:
+            scores |= dict.fromkeys(received.names, 0)
+        return pod.uid, wire.priorities_answer(scores.items())
+
+    def preempt(self, body: bytes) -> tuple[str, bytes]:
+        """The candidates that Filter accepts once their victims are gone, as they are."""
+        received = wire.received_victims(body)
+        framework, pod = self._about(received.pod, received.victims)
+        snapshot, state = self._cluster.snapshot, CycleState()
+        accepted: dict[str, wire.MetaVictims] = {}
+        if self._pre_filter(framework, state, pod):
+            trial = PreemptionTrial(framework.handle, state, pod, NodeStatuses(snapshot))
+            for node, victims in received.victims.items():
+                row = snapshot.row.get(node)
+                if row is None:
+                    continue
+                leaving = [other for other in snapshot.pods[row] if other.uid in victims.uids]
+                status = trial.status(node, without=leaving)
+                if status.is_success:
+                    accepted[node] = victims
+                elif not status.is_rejected:
+                    self._check(status.message)
+        self._check("")
+        return "", wire.preemption_answer(accepted)
+
+    # -- what the requests have in common ---------------------------------------------------------
+
+    def _about(self, text: msgspec.Raw, nodes: Iterable[str]) -> tuple[Framework, PodInfo]:
+        """The profile and the pod of a request; the cluster has its nodes, where there are such."""
+        self._cluster.engine.caller.defects.clear()
+        self._decoded += 1
+        rows = self._cluster.snapshot.row
+        if self._decoded > MOST_PODS or not all(name in rows for name in nodes):
+            self.renew()
+        pod = structs.replace(self.reader.read(text), node_name="")
+        frameworks = self._cluster.engine.frameworks
+        framework = frameworks.get(pod.spec.scheduler_name) or next(iter(frameworks.values()))
+        return framework, self._cluster.info(pod)
+
+    def _rows(self, names: Iterable[str]) -> tuple[Rows, dict[str, str]]:
+        """The rows of the nodes, and why the others fail, which are not known."""
+        row_of = self._cluster.snapshot.row
+        rows, failed = [], {}
+        for name in names:
+            row = row_of.get(name)
+            if row is None:
+                failed[name] = UNHEARD_OF
+            else:
+                rows.append(row)
+        return np.array(rows, dtype=np.intp), failed
+
+    def _evaluated(self, framework: Framework, pod: PodInfo, rows: Rows) -> Evaluation:
+        pipeline = self._cluster.engine.pipeline
+        pipeline.placement = rows
+        try:
+            evaluation = pipeline.filter(framework, pod, Mode.ALL_NODES)
+        finally:
+            pipeline.placement = None
+        self._check(evaluation.error)
+        return evaluation
+
+    def _pre_filter(self, framework: Framework, state: CycleState, pod: PodInfo) -> bool:
+        """Whether the pod passes PreFilter, which hands `state` on to what follows."""
+        status = framework.pre_filtering.run(state, pod).status
+        if not status.is_success and not status.is_rejected:
+            self._check(status.message)
+        return status.is_success
+
+    def _check(self, error: str) -> None:
+        """Raises PluginFailureError for an error, and where a plugin failed aside."""
+        defects = self.defects()
+        if error or defects:
+            raise PluginFailureError(error or next(iter(defects)))
+
+    def defects(self) -> Mapping[str, str]:
+        """What went wrong with plugins in the last request → the traceback."""
+        return {
+            f"plugin {each.plugin} failed in {each.point}: {each.problem}": each.detail
+            for each in self._cluster.engine.caller.defects.values()
+        }
