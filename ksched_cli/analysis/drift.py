@@ -3,16 +3,21 @@
 Each pod is taken off its node, all else as it is, and all nodes are asked about and scored. Pods
 that look the same come one after the other, so that the engine's cache computes anew only the nodes
 that change between them.
+
+Many pods may find the same node best, each on its own. So those that would go elsewhere are then
+moved in turn, each decided with the ones before it moved.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from enum import Enum
 from typing import ClassVar, Literal, Self
 
 import numpy as np
+from msgspec import structs
 
 from ksched_cli.analysis.pending import owner as owner_of
 from ksched_cli.answers import Count, Part, Rank, StateAnswer
@@ -35,6 +40,10 @@ class Verdict(Enum):
     NOT_ALLOWED = "notAllowed"
 
 
+# Verdicts of pods that would not go where they are.
+ELSEWHERE = (Verdict.NOT_ALLOWED, Verdict.WORSE)
+
+
 class PodDrift(Part, frozen=True):
     """A running pod as if it came today.
 
@@ -47,6 +56,9 @@ class PodDrift(Part, frozen=True):
     best_node: the node it would go to: of those with the highest score the first by name, or a
                draw; null where no node fits
     rejected_by: the plugin that first rejects its node
+    in_turn: the node that it has in the end where the pods that would go elsewhere move one after
+             the other, those that are not allowed first, then the furthest behind; null where no
+             node fits. A pod with devices stays
     """
 
     pod: str
@@ -59,6 +71,7 @@ class PodDrift(Part, frozen=True):
     best_node: str | None = None
     best_score: int | None = None
     rejected_by: str | None = None
+    in_turn: str | None = None
 
     @property
     def behind(self) -> int:
@@ -69,18 +82,24 @@ class PodDrift(Part, frozen=True):
 
 
 class DriftSummary(Part, frozen=True):
-    """Counts of running pods, by verdict."""
+    """Counts of running pods, by verdict.
+
+    moved_in_turn: pods that have another node in the end where they move one after the other
+    """
 
     running: Count
     best: Count
     tied: Count
     worse: Count
     not_allowed: Count
+    moved_in_turn: Count
 
     @classmethod
     def of(cls, pods: Sequence[PodDrift]) -> Self:
         counts = Counter(pod.verdict for pod in pods)
-        return cls(len(pods), *(counts[verdict] for verdict in Verdict))
+        moved = sum(pod.in_turn not in (None, pod.node) for pod in pods)
+        best, tied, worse, not_allowed = (counts[verdict] for verdict in Verdict)
+        return cls(len(pods), best, tied, worse, not_allowed, moved)
 
 
 class DriftResult(StateAnswer, frozen=True, kw_only=True):
@@ -119,19 +138,56 @@ def drift(
             info = simulation.catalog.info(pod)
             groups.setdefault((pod.spec.scheduler_name, info.signature), []).append(info)
     total = sum(map(len, groups.values()))
-    answers: list[PodDrift] = []
+    answers: dict[str, PodDrift] = {}
     with gc_rare():
-        for (scheduler_name, _), pods in groups.items():
-            cache = simulation.frameworks[scheduler_name].answer_cache
-            cache.expect(pods)
-            for info in pods:
-                answers.append(_drift_of(simulation, info))
+        for pods in groups.values():
+            for info in _expected(simulation, pods):
+                answers[info.key] = _drift_of(simulation, info)
                 if on_progress is not None:
                     on_progress(len(answers), total)
-            cache.forget(pods[0])
-    answers.sort(key=lambda answer: answer.pod)
-    summary = DriftSummary.of(answers)
-    return DriftResult(pods=tuple(answers), ignored=tuple(ignored), summary=summary)
+        nodes = _in_turn(simulation, [*groups.values()], answers)
+    listed = [
+        structs.replace(answer, in_turn=nodes.get(key, answer.node))
+        for key, answer in sorted(answers.items())
+    ]
+    return DriftResult(pods=tuple(listed), ignored=tuple(ignored), summary=DriftSummary.of(listed))
+
+
+def _expected(simulation: Simulation, pods: Sequence[PodInfo]) -> Iterator[PodInfo]:
+    """Pods that look the same, for which the engine's cache keeps its answers meanwhile."""
+    cache = simulation.frameworks[pods[0].spec.scheduler_name].answer_cache
+    cache.expect(pods)
+    yield from pods
+    cache.forget(pods[0])
+
+
+def _in_turn(
+    simulation: Simulation, groups: Sequence[Sequence[PodInfo]], answers: Mapping[str, PodDrift]
+) -> dict[str, str | None]:
+    """The nodes in the end of the pods that would go elsewhere. Afterwards all is as before."""
+
+    def urgency(pod: PodInfo) -> tuple[bool, int]:
+        answer = answers[pod.key]
+        return (answer.verdict is not Verdict.NOT_ALLOWED, -answer.behind)
+
+    moving = [
+        sorted(elsewhere, key=urgency)
+        for group in groups
+        if (elsewhere := [pod for pod in group if answers[pod.key].verdict in ELSEWHERE])
+    ]
+    nodes: dict[str, str | None] = {}
+    with ExitStack() as moves:
+        for pods in sorted(moving, key=lambda pods: urgency(pods[0])):
+            for pod in _expected(simulation, pods):
+                if simulation.has_devices(pod):
+                    continue
+                answer = _drift_of(simulation, pod)
+                nodes[pod.key] = answer.node
+                if answer.verdict in ELSEWHERE:
+                    nodes[pod.key] = answer.best_node
+                    if answer.best_node:
+                        moves.enter_context(simulation.moved_pod(pod, answer.best_node))
+    return nodes
 
 
 def _why_ignored(simulation: Simulation, pod: Pod) -> str:

@@ -53,8 +53,30 @@ class Simulation(Engine):
             self.snapshot.add(pod, row)
             self.snapshot.pods[row][:] = before
 
+    @contextmanager
+    def moved_pod(self, pod: PodInfo, node: str) -> Iterator[None]:
+        """The pod of one node on another one. Where several are moved, the last ends first."""
+        moved = self.catalog.info(structs.replace(pod.pod, node_name=node))
+        origin, target = self.snapshot.row[pod.pod.node_name], self.snapshot.row[node]
+        before = list(self.snapshot.pods[origin])
+        self.snapshot.remove(pod, origin)
+        self.snapshot.add(moved, target)
+        try:
+            yield
+        finally:
+            self.snapshot.remove(moved, target)
+            self.snapshot.add(pod, origin)
+            self.snapshot.pods[origin][:] = before
+
+    def has_devices(self, pod: PodInfo) -> bool:
+        """Whether the pod has claims of devices, of its own or made for its extended resources."""
+        return bool(pod.spec.resource_claims) or self._has_extended_claim(pod)
+
+    def _has_extended_claim(self, pod: PodInfo) -> bool:
+        return bool(self.handle.service(BackingClasses).requested(pod))
+
     def _without_extended_claim(self, pod: PodInfo) -> AbstractContextManager[None]:
-        if not self.handle.service(BackingClasses).requested(pod):
+        if not self._has_extended_claim(pod):
             return nullcontext()
         return self.handle.service(ClaimStore).without_extended_claim(pod)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from ksched_cli.analysis.drift import DriftResult, PodDrift, Verdict
+from ksched_cli.analysis.drift import ELSEWHERE, DriftResult, PodDrift, Verdict
 from ksched_cli.report.owners import group_name, shared_owner
 from ksched_cli.report.table import Limit, columns, counted, cut_columns, listed, paragraph
-
-ELSEWHERE = (Verdict.NOT_ALLOWED, Verdict.WORSE)
 
 
 def names(answer: DriftResult) -> list[str]:
@@ -33,7 +31,20 @@ def headline(answer: DriftResult) -> str:
         f"{answer.summary.worse:,} on a worse one, "
         f"{answer.summary.not_allowed:,} where they would not be allowed today"
     )
-    return f"{text}\n{len(answer.ignored):,} left out" if answer.ignored else text
+    lines = [text, in_turn(answer)]
+    if answer.ignored:
+        lines.append(f"{len(answer.ignored):,} left out")
+    return "\n".join(filter(None, lines))
+
+
+def in_turn(answer: DriftResult) -> str:
+    """What comes of it where they move one after the other; "" where fewer than two would."""
+    count = answer.summary.worse + answer.summary.not_allowed
+    if count < 2:
+        return ""
+    moved = answer.summary.moved_in_turn
+    verb = "ends" if moved == 1 else "end"
+    return f"moved one after the other, {moved:,} of these {count:,} pods {verb} on another node"
 
 
 def _apart(answer: DriftResult, limit: Limit) -> str:

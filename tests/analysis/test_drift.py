@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.analysis.drift import PodDrift, Verdict, drift
+from ksched_cli.analysis.drift import DriftSummary, PodDrift, Verdict, drift
 from ksched_cli.analysis.explain import explain
 from ksched_cli.api import SUCCESS, FilterPlugin, Status
 from ksched_cli.cluster.pod_info import PodInfo
@@ -127,6 +127,32 @@ def test_asking_changes_nothing() -> None:
     before = [list(pods) for pods in run.snapshot.pods]
     assert drift(run) == drift(run)
     assert run.snapshot.pods == before
+
+
+def test_pods_that_would_all_go_to_one_node_are_moved_in_turn() -> None:
+    """Each of four pods would go to the empty node; once two are there, the others stay."""
+    by_name = drift_of(
+        node("full"),
+        node("free"),
+        *(pod(f"p{i}", cpu=1, memory="1Gi", node="full") for i in range(4)),
+    )
+    assert {drifted.best_node for drifted in by_name.values()} == {"free"}
+    assert [drifted.in_turn for drifted in by_name.values()] == ["free", "free", "full", "full"]
+
+
+def test_pods_that_are_not_allowed_move_first_and_have_no_node_where_none_fits() -> None:
+    by_name = drift_of(
+        node("tainted", taints=["maintenance:NoSchedule"]),
+        node("crowded", cpu=4),
+        node("free", cpu=2),
+        pod("big", cpu=3, node="crowded"),
+        pod("p", cpu=2, node="tainted"),
+        pod("q", cpu=3, node="tainted"),
+    )
+    assert by_name["big"].verdict is Verdict.BEST
+    assert (by_name["p"].in_turn, by_name["q"].in_turn) == ("free", None)
+    in_turn = DriftSummary.of([*by_name.values()]).moved_in_turn
+    assert in_turn == 1
 
 
 def test_progress_counts_the_pods() -> None:

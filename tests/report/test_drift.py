@@ -23,6 +23,7 @@ PODS = (
         best_node="a",
         best_score=90,
         rejected_by="NodeAffinity",
+        in_turn="a",
     ),
     PodDrift("default/none", "default/Pod/none", "c", Verdict.NOT_ALLOWED, rejected_by="NodePorts"),
 )
@@ -45,6 +46,7 @@ def test_the_summary_counts_every_pod_once() -> None:
         "tied": 1,
         "worse": 2,
         "notAllowed": 2,
+        "movedInTurn": 1,
     }
 
 
@@ -52,6 +54,7 @@ def test_the_table_has_a_line_for_each_group_that_is_not_where_it_would_go() -> 
     assert squeezed(drift.table(ANSWER, EVERYTHING)) == [
         "6 running pods: 1 on the best node, 1 on one as good as the best, 2 on a worse one, "
         "2 where they would not be allowed today",
+        "moved one after the other, 1 of these 4 pods ends on another node",
         "1 left out",
         "",
         "NOT ALLOWED PODS BECAUSE OF ON WOULD GO TO",

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ksched_cli.analysis.drift import DriftResult, PodDrift, Verdict
-from ksched_cli.report.drift import ELSEWHERE, headline
+from ksched_cli.analysis.drift import ELSEWHERE, DriftResult, PodDrift, Verdict
+from ksched_cli.report.drift import headline
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.columns import Kind, column
 from ksched_cli.report.html.moves import moves
@@ -20,6 +20,10 @@ VERDICTS = {
     Verdict.WORSE: ("on a worse one", "warn"),
     Verdict.NOT_ALLOWED: ("not allowed there", "bad"),
 }
+IN_TURN = (
+    "Each decided with those before it moved: pods that are not allowed first, then the furthest "
+    "behind. Pods that would stay then, and those with devices, are left out."
+)
 STEPS = (1, 5, 10, 20, 50, 100, 200)  # points behind the best node
 
 
@@ -41,7 +45,11 @@ def page(answer: DriftResult) -> Page:
         sections.append(_rejected(pods))
     if elsewhere:
         pairs = ((pod.node, pod.best_node or "nowhere") for pod in elsewhere)
-        sections.append(moves("Would move", ("From", "To"), pairs))
+        sections.append(moves("Would move, each on its own", ("From", "To"), pairs))
+        in_turn = [pod for pod in elsewhere if pod.in_turn not in (None, pod.node)]
+        if in_turn and len(elsewhere) > 1:
+            pairs = ((pod.node, pod.in_turn or "") for pod in in_turn)
+            sections.append(moves("Would move in turn", ("From", "To"), pairs, IN_TURN))
     if pods:
         sections.append(Grid("Table of pods", "pods", _columns(pods)))
     return Page(title, lede, tiles, sections)
@@ -75,6 +83,7 @@ def _columns(pods: Sequence[PodDrift]) -> list[dict[str, Any]]:
         column("Verdict", [VERDICTS[pod.verdict][0] for pod in pods]),
         column("On", [pod.node for pod in pods]),
         column("Would go to", [pod.best_node or "nowhere" for pod in pods]),
+        column("In turn", [pod.in_turn or "nowhere" for pod in pods]),
         column("Rank", [pod.rank for pod in pods], Kind.NUMBER),
         column("Score", [pod.score for pod in pods], Kind.NUMBER),
         column("Behind", behind, Kind.NUMBER),

@@ -11,7 +11,9 @@ from ksched_cli.report.html.sections import Bars
 SHOWN = 25
 
 
-def moves(heading: str, headers: tuple[str, str], pairs: Iterable[tuple[str, str]]) -> Bars:
+def moves(
+    heading: str, headers: tuple[str, str], pairs: Iterable[tuple[str, str]], note: str = ""
+) -> Bars:
     """headers: of where from and where to; pairs: of each pod. Too many pairs are put together by
     where the pods go."""
     counts = Counter(pairs)
@@ -21,8 +23,8 @@ def moves(heading: str, headers: tuple[str, str], pairs: Iterable[tuple[str, str
     most = rows[0][1] if rows else 0
     bars = [bar((*pair, count), (count,), ("pods",), most) for pair, count in rows[:SHOWN]]
     rest = len(rows) - len(bars)
-    note = f"{rest:,} more; the table of pods has all." if rest else ""
-    return Bars(heading, (*headers, "Pods", ""), bars, note=note)
+    note += f" {rest:,} more; the table of pods has all." if rest else ""
+    return Bars(heading, (*headers, "Pods", ""), bars, note=note.strip())
 
 
 def _by_target(counts: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:

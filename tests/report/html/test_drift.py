@@ -30,3 +30,14 @@ def test_pods_are_counted_by_how_far_they_are_behind(page_of: PageOf) -> None:
     points = [p["bestScore"] - p["score"] for p in document["pods"] if p["score"] is not None]
     assert [value for value in behind if value is not None] == points
     assert "How far behind the best node" in page.text
+
+
+def test_what_would_move_in_turn_is_beside_what_would_move_alone(page_of: PageOf) -> None:
+    document, page = page_of("drift", objects=OBJECTS)
+    pods = titled(page.data["grids"]["pods"])
+    assert pods["In turn"] == [p["inTurn"] for p in document["pods"]]
+    moved = document["summary"]["movedInTurn"]
+    assert moved == sum(p["inTurn"] != p["node"] for p in document["pods"]) > 0
+    assert "Would move, each on its own" in page.text
+    assert "Would move in turn" in page.text
+    assert f"moved one after the other, {moved:,} of these" in " ".join(page.text)
