@@ -62,6 +62,7 @@ def fix(
     else it does. POD may be a workload or a PodGroup: then all of its pods get a node. Kinds:
     gate, uncordon, label, toleration, object, class, port, selector, spread, claim, untaint,
     relabel, request, gang, affinity, condition, priority, evict, scale, node.
+    -o name prints the changes of the first remedy, -o patch its patches of manifests.
     Exit code 0 when there is a remedy or none is needed, 1 when there is none, 3 when a plugin's
     failure leaves it undecided.
 
@@ -76,7 +77,7 @@ def fix(
     from ksched_cli.commands import progress, runs
     from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import fix as renderer
-    from ksched_cli.report.forms import Report
+    from ksched_cli.report.forms import Form, Report
 
     if [bool(pod), options.manifest is not None, options.pending].count(True) != 1:
         raise UsageError("fix takes one of POD, -f FILE, and --pending for all pending pods")
@@ -100,6 +101,7 @@ def fix(
         lambda: answer,
         table=lambda: renderer.table(answer, limit(options.everything)),
         names=lambda: [line for remedy in answer.remedies[:1] for line in remedy.changes],
+        texts={Form.PATCH: lambda: renderer.patches(answer)},
     )
     show_of_state(report, options, simulation.state.changes)
     if answer.undecided:

@@ -13,7 +13,7 @@ MORE_FORMS = {
     "validate": (Form.SARIF, Form.GITHUB, Form.JUNIT),
     "schedule": (Form.WIDE, Form.NAME, Form.MARKDOWN),
     "explain": (Form.NAME, Form.MARKDOWN),
-    "fix": (Form.NAME, Form.MARKDOWN),
+    "fix": (Form.NAME, Form.MARKDOWN, Form.PATCH),
     "preempt": (Form.NAME, Form.MARKDOWN),
     "capacity": (Form.WIDE, Form.NAME, Form.MARKDOWN),
     "shrink": (Form.WIDE, Form.NAME, Form.MARKDOWN),

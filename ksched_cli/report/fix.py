@@ -14,6 +14,7 @@ from ksched_cli.report.table import (
     counted,
     listed,
     paragraph,
+    printable,
     verdict,
 )
 
@@ -24,6 +25,20 @@ def table(answer: Remedies, limit: Limit) -> str:
     parts += [_block(number, each, answer, limit) for number, each in enumerate(answer.remedies, 1)]
     parts += [_conflict(answer, limit), _search(answer, limit)]
     return "\n\n".join(part for part in parts if part)
+
+
+def patches(answer: Remedies) -> str:
+    """The first remedy's patches of manifests, as YAML documents; what is no patch as comments."""
+    import yaml
+
+    if not answer.remedies:
+        return "# there is no remedy" if answer.pods else "# nothing to change"
+    best = answer.remedies[0]
+    patched = {f"{each['kind'].lower()}/{each['metadata']['name']}" for each in best.patches}
+    others = [line for line in best.changes if not patched.intersection(line.split()[:4])]
+    parts = [printable(f"# no patch of a manifest: {line}") + "\n" for line in others]
+    parts += [yaml.safe_dump(each, sort_keys=False, allow_unicode=True) for each in best.patches]
+    return "---\n".join(parts).rstrip("\n")
 
 
 def headline(answer: Remedies, limit: Limit) -> str:

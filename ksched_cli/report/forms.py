@@ -32,6 +32,7 @@ class Form(StrEnum):
     JUNIT = "junit"
     CSV = "csv"
     MARKDOWN = "markdown"
+    PATCH = "patch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,7 @@ _ESCAPES = {
     Form.SARIF: job_commands.JSON,
     Form.JUNIT: job_commands.XML,
     Form.HTML: job_commands.XML,
+    Form.PATCH: job_commands.JSON,
 }
 
 

@@ -352,16 +352,128 @@ def test_a_missing_claim_is_created() -> None:
 
 
 def test_a_claim_of_a_missing_class_gets_the_class_or_another() -> None:
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "data", "namespace": "default"},
-        "spec": {"storageClassName": "gone", "accessModes": ["ReadWriteOnce"],
-                 "resources": {"requests": {"storage": "1Gi"}}},
-    }  # fmt: skip
-    answer = remedies(node("a"), CLASS, claim, with_claim("data"))
+    answer = remedies(node("a"), CLASS, claim("data", "gone"), with_claim("data"))
     assert of_kind(answer, "object").text == "create StorageClass gone, like fast"
     assert of_kind(answer, "class").text == "create claim default/data with class fast"
+
+
+def of_class(name: str, **fields: Any) -> Manifest:
+    return {**CLASS, "metadata": {"name": name}, **fields}
+
+
+def claim(name: str, storage_class: str, modes: str = "ReadWriteOnce", **spec: Any) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "storageClassName": storage_class,
+            "accessModes": [modes],
+            "resources": {"requests": {"storage": "1Gi"}},
+            **spec,
+        },
+    }
+
+
+def test_a_claim_gets_a_class_that_makes_volumes_where_the_pod_may_go() -> None:
+    zones = [{"matchLabelExpressions": [{"key": ZONE, "values": ["b"]}]}]
+    objects = (
+        node("a", labels={ZONE: "a"}),
+        of_class("in-b", allowedTopologies=zones),
+        CLASS,
+        claim("data", "in-b"),
+        with_claim("data"),
+    )
+    assert of_kind(remedies(*objects), "class").text == "create claim default/data with class fast"
+
+
+def test_the_data_of_a_bound_volume_is_not_left_behind() -> None:
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["b"]}]}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "v"},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+            "claimRef": {"name": "data", "namespace": "default"},
+        },
+    }
+    bound = claim("data", "fast", volumeName="v")
+    bound["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+    answer = remedies(node("a", labels={ZONE: "a"}), CLASS, volume, bound, with_claim("data"))
+    assert ("class",) not in kinds(answer)
+
+
+def test_the_user_of_a_claim_for_a_single_pod_is_evicted() -> None:
+    user = with_claim("data")
+    user["metadata"]["name"] = "user"
+    user["spec"]["nodeName"] = "a"
+    bound = claim("data", "fast", "ReadWriteOncePod")
+    answer = remedies(node("a"), node("b"), CLASS, bound, user, with_claim("data"))
+    assert of_kind(answer, "evict").changes == ("delete pods user -n default",)
+    assert of_kind(answer, "evict").text == "evict default/user, which has its volume"
+
+
+def test_a_pod_with_volumes_is_evicted_where_a_node_has_too_many() -> None:
+    limits = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": "a"},
+        "spec": {"drivers": [{"name": "disk.csi", "nodeID": "a", "allocatable": {"count": 1}}]},
+    }
+    user = with_claim("used")
+    user["metadata"]["name"] = "user"
+    user["spec"]["nodeName"] = "a"
+    claims = claim("used", "fast"), claim("data", "fast")
+    answer = remedies(node("a"), CLASS, limits, *claims, user, with_claim("data"))
+    assert of_kind(answer, "evict").text == "evict default/user from a, with their volumes"
+
+
+def device(kind: str, name: str, **spec: Any) -> Manifest:
+    namespaced = {"namespace": "default"} if kind == "ResourceClaim" else {}
+    metadata = {"name": name, **namespaced}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+GPU = 'device.driver == "gpu.com"'
+DEVICES = (
+    node("a"),
+    device("DeviceClass", "gpu", selectors=[{"cel": {"expression": GPU}}]),
+    device(
+        "ResourceSlice",
+        "slice",
+        driver="gpu.com",
+        nodeName="a",
+        pool={"name": "a", "generation": 1, "resourceSliceCount": 1},
+        devices=[{"name": "d0", "attributes": {"model": {"string": "t4"}}}],
+    ),
+)
+WITH_DEVICE = pod("p", spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "cards"}]})
+
+
+def cards(device_class: str, **fields: Any) -> Manifest:
+    request = {"name": "card", "exactly": {"deviceClassName": device_class, **fields}}
+    return device("ResourceClaim", "cards", devices={"requests": [request]})
+
+
+def test_a_missing_claim_for_devices_is_created() -> None:
+    answer = remedies(*DEVICES, WITH_DEVICE)
+    text = "create ResourceClaim default/cards, of one device of class gpu"
+    assert of_kind(answer, "object").text == text
+
+
+def test_a_missing_class_of_devices_is_created() -> None:
+    answer = remedies(*DEVICES, cards("big-gpu"), WITH_DEVICE)
+    text = "create DeviceClass big-gpu, of the devices of gpu.com"
+    assert of_kind(answer, "object").text == text
+
+
+def test_a_request_that_selects_no_device_loses_its_selectors() -> None:
+    big = {"cel": {"expression": 'device.attributes["gpu.com"].model == "a100"'}}
+    answer = remedies(*DEVICES, cards("gpu", selectors=[big]), WITH_DEVICE)
+    assert of_kind(answer, "claim").text == "do not select devices in card of claim default/cards"
 
 
 def test_fewer_devices_of_a_claim_are_requested() -> None:

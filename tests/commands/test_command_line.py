@@ -38,7 +38,7 @@ MESSAGES = {
     "timeline from-csv x.csv": ("from-csv requires --recipe, or --created and --request"),
     "schedule -o pdf": (
         "-o takes one of table, wide, json, yaml, name, html, sarif, github, junit, csv, "
-        'markdown; not "pdf"'
+        'markdown, patch; not "pdf"'
     ),
 }
 

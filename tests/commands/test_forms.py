@@ -12,7 +12,7 @@ from tests.commands.runners import Ksched, WriteConfig, WriteState
         (
             ["-o", "xml"],
             "-o takes one of table, wide, json, yaml, name, html, sarif, github, junit, csv, "
-            'markdown; not "xml"',
+            'markdown, patch; not "xml"',
         ),
         (["--seed", "3"], "--seed does nothing without --tie-break random"),
         (["--tie-break", "best"], '--tie-break takes name or random; not "best"'),

@@ -5,7 +5,6 @@ Upstream: plugins/dynamicresources (dynamicresources.go, claims.go).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -65,6 +64,7 @@ from ksched_cli.plugins.dynamic_resources.claims import (
     unreserved,
 )
 from ksched_cli.plugins.dynamic_resources.features import features_of
+from ksched_cli.plugins.dynamic_resources.proposals import for_pod, relaxed
 
 if TYPE_CHECKING:
     from ksched_cli.plugins.dynamic_resources.extended_search import ExtendedSearch
@@ -333,17 +333,10 @@ class DynamicResources(
         return lines
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
-        """Fewer devices of one request of a claim; how many fewer are enough, runs tell."""
-        for claim in self._claims(pod):
-            for index, request in enumerate(claim.spec.devices.requests):
-                most = request.exactly.count if request.exactly is not None else 0
-                for count in range(most - 1, 0, -1):
-                    path = f"/spec/devices/requests/{index}/exactly/count"
-                    patch = json.dumps([{"op": "replace", "path": path, "value": count}])
-                    line = f"patch resourceclaim/{claim.name} -n {claim.namespace} --type=json"
-                    name = f"{request.name} of claim {claim.key}"
-                    text = f"request {count} instead of {most} devices in {name}"
-                    yield Proposal("claim", text, (f"{line} -p '{patch}'",), amount=most - count)
+        return relaxed(self._claims(pod))
+
+    def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
+        return for_pod(pod, self._store, self._handle.cluster)
 
     def _unavailability(self, claim: ResourceClaim) -> str:
         failure = binding_failure(claim) if self._waits_for_devices else ""

@@ -5,10 +5,12 @@ Upstream: plugins/nodevolumelimits/csi.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.objects import CSINode, PersistentVolumeClaim, VolumeAttachment
 from ksched_cli.cluster.pod_info import PodInfo
@@ -28,18 +30,22 @@ from ksched_cli.framework.interface import (
     FilterPlugin,
     PreFilterPlugin,
     PreFilterResult,
+    Proposal,
+    Proposes,
     Scope,
     SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
+from ksched_cli.plugins.helper.evictions import may_make_room, named
 from ksched_cli.plugins.helper.hints import had_node, refers_to
 from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
 from ksched_cli.plugins.node_volume_limits.attached_volumes import (
     AttachedVolumes,
     ClaimMissingError,
     DriverByVolume,
+    Migration,
     VolumeNames,
     is_counted,
     migrations,
@@ -52,7 +58,20 @@ from ksched_cli.plugins.volumes.pod_claims import claim_uses
 REASON = Status.unschedulable("node(s) exceed max volume count")
 
 
-class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
+class Excess(Struct, frozen=True):
+    """A driver that would have more volumes on a node than the limit.
+
+    count: that it has; added: by the pod, whose `volumes` these are
+    """
+
+    driver: str
+    limit: int
+    count: int
+    added: int
+    volumes: tuple[str, ...]
+
+
+class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains, Proposes):
     name = "NodeVolumeLimits"
 
     def __init__(self, args: Any, handle: Handle) -> None:
@@ -144,19 +163,20 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
         return self._handle.service(AttachedVolumes.following).seen_by(nodes)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        (migration,) = (candidate for candidate, mask in self._migrations if mask[node.row])
-        try:
-            volumes = self._names.of_pod(pod.pod, migration, new=True)
-        except (ClaimMissingError, PluginError):
-            return []  # the status has the message
-        nodes = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
-        return self._limit_lines(volumes, self._attached(nodes), nodes, node)
+        return [
+            f"{excess.driver}: {excess.count} of {excess.limit} volumes are taken, {excess.added} "
+            f"more wanted: {', '.join(volume_text(name, excess.driver) for name in excess.volumes)}"
+            for excess in self._excesses(pod, node)
+        ]
 
-    def _limit_lines(
-        self, volumes: DriverByVolume, attached: AttachedVolumes, nodes: Nodes, node: NodeInfo
-    ) -> list[str]:
-        """One line per driver with too many volumes. nodes: `node` alone"""
-        lines = []
+    def _excesses(self, pod: PodInfo, node: NodeInfo) -> Iterator[Excess]:
+        """The drivers that would have too many volumes on the node."""
+        try:
+            volumes = self._names.of_pod(pod.pod, self._migration(node), new=True)
+        except (ClaimMissingError, PluginError):
+            return  # the status has the message
+        nodes = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
+        attached = self._attached(nodes)
         for driver in sorted(set(volumes.values())):
             limits = self._csi_nodes.limits(driver)
             names = [name for name, volume_driver in volumes.items() if volume_driver == driver]
@@ -164,18 +184,36 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
             count = attached.count(driver, nodes).item()
             if limits is None or limits[node.row] == NO_LIMIT or not added:
                 continue
-            limit = int(limits[node.row])
-            if count + added > limit:
-                new_volumes = ", ".join(
-                    volume_text(name, driver)
-                    for name in names
-                    if node.row not in attached.users.get(name, ())
-                )
-                lines.append(
-                    f"{driver}: {count} of {limit} volumes are taken, {added} more wanted: "
-                    f"{new_volumes}"
-                )
-        return lines
+            if count + added > limits[node.row]:
+                new = [name for name in names if node.row not in attached.users.get(name, ())]
+                yield Excess(driver, int(limits[node.row]), count, added, tuple(new))
+
+    def _migration(self, node: NodeInfo) -> Migration:
+        (migration,) = (candidate for candidate, mask in self._migrations if mask[node.row])
+        return migration
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
+        """Evicts the pods with the most volumes that nobody else has there, until the pod's fit."""
+        migration = self._migration(node)
+        by_pod = {other: self._names.of_pod(other.pod, migration, new=False) for other in node.pods}
+        users = Counter(name for volumes in by_pod.values() for name in volumes)
+        victims: dict[str, PodInfo] = {}
+        for excess in self._excesses(pod, node):
+            freed = {
+                other: sum(users[n] == 1 and d == excess.driver for n, d in volumes.items())
+                for other, volumes in by_pod.items()
+                if may_make_room(other, pod)
+            }
+            missing = excess.count + excess.added - excess.limit
+            for other in sorted(freed, key=lambda each: (-freed[each], each.priority, each.key)):
+                if missing > 0 and freed[other]:
+                    victims[other.key] = other
+                    missing -= freed[other]
+            if missing > 0:
+                return
+        if victims:
+            text = f"evict {named([*victims.values()])} from {node.name}, with their volumes"
+            yield Proposal("evict", text, evicts=tuple(victims), amount=len(victims))
 
 
 def after_csi_node_update(pod: PodInfo, old: CSINode, new: CSINode) -> bool:

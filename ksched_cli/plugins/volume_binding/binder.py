@@ -59,6 +59,7 @@ NOT_ENOUGH_SPACE = "node(s) did not have enough free storage"
 VOLUME_MISSING = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 # In upstream's order; a node's marks are a bit for each.
 REASONS = (NODE_CONFLICT, BIND_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_MISSING)
+REASON_BITS = {reason: 1 << index for index, reason in enumerate(REASONS)}
 
 
 class PodClaims(Struct, frozen=True):
@@ -103,7 +104,7 @@ class PodVolumes(Struct):
     dynamic_provisions: list[PersistentVolumeClaim] = field(default_factory=list)
 
     def add_reason(self, rows: Mask, reason: str) -> None:
-        self.reason_bits[rows] |= 1 << REASONS.index(reason)
+        self.reason_bits[rows] |= REASON_BITS[reason]
 
     def add_error(self, rows: Mask, message: str) -> None:
         """A row keeps its first error."""

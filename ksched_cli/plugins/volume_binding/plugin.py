@@ -55,12 +55,20 @@ from ksched_cli.plugins.helper.hints import refers_to
 from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
 from ksched_cli.plugins.volume_binding.args import VolumeBindingArgs
 from ksched_cli.plugins.volume_binding.assumed_volumes import VolumeMemory
-from ksched_cli.plugins.volume_binding.binder import PodClaims, PodVolumes, VolumeBinder
+from ksched_cli.plugins.volume_binding.binder import (
+    NODE_CONFLICT,
+    REASON_BITS,
+    VOLUME_MISSING,
+    PodClaims,
+    PodVolumes,
+    VolumeBinder,
+)
 from ksched_cli.plugins.volume_binding.explain import BindingExplanation
-from ksched_cli.plugins.volume_binding.proposals import proposals
+from ksched_cli.plugins.volume_binding.proposals import other_classes, proposals
 from ksched_cli.plugins.volumes.csi_migration import MIGRATED_PLUGINS
 from ksched_cli.plugins.volumes.pod_claims import (
     CLAIM,
+    claim_class,
     claim_uses,
     not_found_message,
     ownership_error,
@@ -210,6 +218,31 @@ class VolumeBinding(
                 self.binder, self._cluster, binding_state.claims, volumes
             )
         return binding_state.explanation.rejection(node)
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
+        result = read_state(state).filter_result
+        if result is None:
+            return
+        lost = REASON_BITS[NODE_CONFLICT] | REASON_BITS[VOLUME_MISSING]
+        claims = result.volumes.dynamic_provisions_at(node.row)
+        # The data of a bound volume is where the volume is; a node that was selected stays so.
+        if result.volumes.reason_bits[node.row] & lost or any(
+            self.binder.assumed.selected_node(claim) for claim in claims
+        ):
+            return
+        yield from other_classes(
+            [claim for claim in claims if not self._is_made(claim, claim_class(claim), node)],
+            self._cluster,
+            lambda claim, name: self._is_made(claim, name, node),
+        )
+
+    def _is_made(self, claim: PersistentVolumeClaim, class_name: str, node: NodeInfo) -> bool:
+        """Whether the class makes a volume for the claim that the node can use."""
+        storage_class = self._cluster.storage_classes[class_name]
+        where = self.binder.provisioning_nodes(storage_class)
+        return bool(
+            where[node.row] and self.binder.has_enough_capacity(claim, storage_class)[node.row]
+        )
 
     def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
         return proposals(pod, self._cluster)

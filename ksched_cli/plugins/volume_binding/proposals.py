@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ksched_cli.cluster.objects import PersistentVolumeClaim, StorageClass
@@ -39,8 +39,20 @@ def proposals(pod: PodInfo, cluster: ClusterState) -> Iterator[Proposal]:
         if name and storage_class is None and classes:
             yield _created_class(name, classes[0])
         for other in classes:
-            yield _with_class(claim, other.name)
+            yield _with_class([claim], other.name)
         return
+
+
+def other_classes(
+    claims: Sequence[PersistentVolumeClaim],
+    cluster: ClusterState,
+    makes: Callable[[PersistentVolumeClaim, str], bool],
+) -> Iterator[Proposal]:
+    """Another class for claims that theirs makes no volume for on a node. makes: whether a class
+    does there"""
+    for other in _binding_late(cluster) if claims else ():
+        if all(makes(claim, other.name) for claim in claims):
+            yield _with_class(claims, other.name)
 
 
 def _binding_late(cluster: ClusterState) -> list[StorageClass]:
@@ -82,10 +94,12 @@ def _created_class(name: str, model: StorageClass) -> Proposal:
     return Proposal("object", text, (_applied(manifest),))
 
 
-def _with_class(claim: PersistentVolumeClaim, name: str) -> Proposal:
+def _with_class(claims: Sequence[PersistentVolumeClaim], name: str) -> Proposal:
     patch = json.dumps({"spec": {"storageClassName": name}}, separators=(",", ":"))
-    line = f"patch pvc/{claim.name} -n {claim.namespace} -p '{patch}'"
-    return Proposal("class", f"create claim {claim.key} with class {name}", (line,))
+    lines = tuple(f"patch pvc/{each.name} -n {each.namespace} -p '{patch}'" for each in claims)
+    noun = "claim" if len(claims) == 1 else "claims"
+    keys = " and ".join(claim.key for claim in claims)
+    return Proposal("class", f"create {noun} {keys} with class {name}", lines, amount=len(claims))
 
 
 def _applied(manifest: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ Upstream: plugins/volumerestrictions/volume_restrictions.go, pkg/scheduler/frame
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,15 @@ from ksched_cli.framework.interface import (
     PreFilterExtensions,
     PreFilterPlugin,
     PreFilterResult,
+    Proposal,
+    Proposes,
     Scope,
     SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
+from ksched_cli.plugins.helper.evictions import may_make_room, named
 from ksched_cli.plugins.helper.hints import refers_to
 from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
 from ksched_cli.plugins.volumes.pod_claims import CLAIM, claim_uses, not_found_message
@@ -175,7 +178,9 @@ class SinglePodClaims(Struct):
         return sum(not use.ephemeral and use.claim in self.claims for use in claim_uses(pod.pod))
 
 
-class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, SignPlugin, Explains):
+class VolumeRestrictions(
+    PreFilterPlugin, PreFilterExtensions, FilterPlugin, SignPlugin, Explains, Proposes
+):
     name = "VolumeRestrictions"
 
     def __init__(self, args: Any, handle: Handle) -> None:
@@ -255,27 +260,41 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Sig
         return DiskUse.on(nodes)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        lines = []
-        for other in node.pods:
-            use = DiskUse()
-            use.pod_added(other, node.row)
-            lines += [
-                f"{' '.join(disk)} is in use by {other.key}"
-                for disk, reads in disks_of(pod.spec)
-                if use.conflicting([(disk, reads)], len(node.snapshot))[node.row]
-            ]
-        if STATE_KEY in state.data:
-            lines += self._claim_users(state.data[STATE_KEY].claims, pod)
-        return lines
-
-    def _claim_users(self, claims: frozenset[str], pod: PodInfo) -> list[str]:
-        used = self._snapshot.index(DiskUse.following).claims
-        return [
+        lines = [
+            f"{' '.join(disk)} is in use by {other.key}" for other, disk in _disk_users(pod, node)
+        ]
+        return lines + [
             f"claim {pod.namespace}/{claim} is for a single pod, and {other.key} on "
             f"{self._snapshot.names[row]} has it"
-            for claim in sorted(claims)
-            for other, row in used.get((pod.namespace, claim), {}).values()
+            for claim, other, row in self._claim_users(state, pod)
         ]
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
+        """Evicts the pods that use its disks and claims."""
+        users = [other for other, _ in _disk_users(pod, node)]
+        users += [other for _, other, _ in self._claim_users(state, pod)]
+        by_key = {other.key: other for other in users}
+        if by_key and all(may_make_room(other, pod) for other in users):
+            text = f"evict {named([*by_key.values()])}, which has its volume"
+            yield Proposal("evict", text, evicts=tuple(by_key), amount=len(by_key))
+
+    def _claim_users(self, state: CycleState, pod: PodInfo) -> Iterator[tuple[str, PodInfo, int]]:
+        """The pod's claims that are for a single pod, the pods that have them, and their rows."""
+        exclusive: SinglePodClaims | None = state.data.get(STATE_KEY)
+        used = self._snapshot.index(DiskUse.following).claims
+        for claim in sorted(exclusive.claims) if exclusive is not None else ():
+            for other, row in used.get((pod.namespace, claim), {}).values():
+                yield claim, other, row
+
+
+def _disk_users(pod: PodInfo, node: NodeInfo) -> Iterator[tuple[PodInfo, DiskKey]]:
+    """The pods on the node that use disks of the pod which it cannot share with them."""
+    for other in node.pods:
+        use = DiskUse()
+        use.pod_added(other, node.row)
+        for disk, reads in disks_of(pod.spec):
+            if use.conflicting([(disk, reads)], len(node.snapshot))[node.row]:
+                yield other, disk
 
 
 def _update_conflicts(state: CycleState, other: PodInfo, number: int) -> Status:
