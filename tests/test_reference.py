@@ -29,7 +29,11 @@ def test_every_command_has_a_manual_page(tmp_path: Path) -> None:
     assert ".SH EXIT STATUS\n" in page
 
 
-def test_the_map_names_every_page() -> None:
-    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
-    assert [page for page in sorted(pages) if f"({page}" not in text] == []
+@pytest.mark.parametrize(
+    ("file", "reference"), [("docs/index.md", "({}"), ("zensical.toml", '"{}"')]
+)
+def test_the_map_and_the_site_have_every_page(file: str, reference: str) -> None:
+    text = (ROOT / file).read_text(encoding="utf-8")
+    pages = sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+    pages.remove("index.md")
+    assert [page for page in pages if reference.format(page) not in text] == []
