@@ -231,12 +231,12 @@ class VolumeBinding(
         ):
             return
         yield from other_classes(
-            [claim for claim in claims if not self._is_made(claim, claim_class(claim), node)],
+            [claim for claim in claims if not self._makes_volume(claim, claim_class(claim), node)],
             self._cluster,
-            lambda claim, name: self._is_made(claim, name, node),
+            lambda claim, name: self._makes_volume(claim, name, node),
         )
 
-    def _is_made(self, claim: PersistentVolumeClaim, class_name: str, node: NodeInfo) -> bool:
+    def _makes_volume(self, claim: PersistentVolumeClaim, class_name: str, node: NodeInfo) -> bool:
         """Whether the class makes a volume for the claim that the node can use."""
         storage_class = self._cluster.storage_classes[class_name]
         where = self.binder.provisioning_nodes(storage_class)
