@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from msgspec import field
 
 from ksched_cli.analysis.attempts import PluginStatus
 from ksched_cli.answers import Count, Part
-from ksched_cli.engine.replay.autoscaler.scale_up import GroupReview
-from ksched_cli.run.open import Opener
-from ksched_cli.run.run import Run
+
+if TYPE_CHECKING:
+    from ksched_cli.engine.replay.autoscaler.scale_up import GroupReview
+    from ksched_cli.run.open import Opener
+    from ksched_cli.run.run import Run
 
 
 class GroupVerdict(StrEnum):

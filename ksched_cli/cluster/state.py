@@ -89,3 +89,19 @@ class ClusterState:
     changes: tuple[ChangeRecord, ...] = ()
     pod_makers: Mapping[str, PodMaker] = field(default_factory=dict)
     noticed_nodes: tuple[str, ...] = ()
+
+    @property
+    def makes_pods(self) -> bool:
+        """Whether there are workloads that pods may be made of: some has a template, or is of a
+        kind that a plugin knows."""
+        mappings = (
+            self.replica_sets,
+            self.replication_controllers,
+            self.stateful_sets,
+            self.deployments,
+            self.daemon_sets,
+            self.jobs,
+        )
+        return bool(self.pod_makers) or any(
+            bytes(workload.raw) for mapping in mappings for workload in mapping.values()
+        )

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from textwrap import indent
 
-from tabulate import tabulate
-
 MIN_WIDTH = 40
 GAP = 2  # between columns
 MIN_PROSE = 24  # of a column that wraps
@@ -82,6 +80,9 @@ def _side_by_side(cells: Sequence[Sequence[str]], width: int | None) -> list[str
         cells = [
             [_wrapped(cell, size) for cell, size in zip(row, widths, strict=True)] for row in cells
         ]
+    # It takes longer to import than many a command takes.
+    from tabulate import tabulate
+
     # Headers as a row: tabulate pads a column below a header of its own.
     lines = iter(tabulate(cells, tablefmt="plain", disable_numparse=True).split("\n"))
     return ["\n".join(islice(lines, max(cell.count("\n") + 1 for cell in row))) for row in cells]

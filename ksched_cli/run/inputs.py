@@ -26,7 +26,6 @@ from ksched_cli.errors import UsageError
 from ksched_cli.framework.hookspecs import PROJECT
 from ksched_cli.kube.documents import read_file
 from ksched_cli.run.run import ChangeSource, Run, as_json
-from ksched_cli.scenario.prices import is_price_file
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.loading.sources import Source
@@ -305,6 +304,8 @@ class Inputs:
     def read(self, runs: Iterable[Run]) -> None:
         """Reads whatever the Runs name, so that they can be opened without their files. Raises
         KschedError."""
+        from ksched_cli.scenario.prices import is_price_file
+
         for run in runs:
             if run.states:
                 self.sources(run.states)

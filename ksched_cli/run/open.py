@@ -225,8 +225,6 @@ class Opener:
 
     def base_state(self, run: Run) -> ClusterState:
         """The state before any change, with the pods that workloads lack. Raises KschedError."""
-        from ksched_cli.scenario.workloads import with_workloads
-
         key = (run.states, run.live, run.workloads)
         if key not in self._states:
             reads = self.kinds(run)
@@ -236,7 +234,11 @@ class Opener:
                 state = self.inputs.load(run.states, reads)
             if run.workloads:
                 makers = self.plugins(run).pod_makers
-                state = with_workloads(replace(state, pod_makers=makers) if makers else state)
+                state = replace(state, pod_makers=makers) if makers else state
+            if run.workloads and state.makes_pods:
+                from ksched_cli.scenario.workloads import with_workloads
+
+                state = with_workloads(state)
             self._states[key] = state
         return self._states[key]
 

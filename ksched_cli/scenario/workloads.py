@@ -96,15 +96,7 @@ def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
     an object stands there for its selector alone. Raises InputError where a template is not valid,
     and for too many pods.
     """
-    workloads = (
-        *state.replica_sets.values(),
-        *state.replication_controllers.values(),
-        *state.stateful_sets.values(),
-        *state.deployments.values(),
-        *state.daemon_sets.values(),
-        *state.jobs.values(),
-    )
-    if not state.pod_makers and not any(bytes(workload.raw) for workload in workloads):
+    if not state.makes_pods:
         return state, []
     plan = _Plan(state, OwnedPods.of(state.pods))
     _make_all(plan)
