@@ -76,12 +76,12 @@ def audit(
 ) -> ExitCode:
     """Did a real scheduler decide as this configuration says?
 
-    Every decision between two states of a cluster is made again, in its order, on the cluster as
-    the real scheduler saw it. It agrees when the real node is among the best. The order is that of
+    Repeats every decision between two states of a cluster, in its order, on the cluster as the real
+    scheduler saw it. A decision agrees when the real node is among the best. The order is that of
     the bindings, or of the scheduler's events where --after has them (kubectl get events -A -o
-    json); both are a little off, and --scheduler-log has the exact one. --timeline audits a
-    recording, with all that happened in between. -o name lists the pods that differ.
-    Exit code 0 when no decision differs, 1 when some does, 3 when a plugin failed.
+    json); --scheduler-log has the exact order. --timeline audits a recording instead. -o name lists
+    the pods that differ. Exit code 0 when no decision differs, 1 when some do, 3 when a plugin
+    failed.
 
     Examples:
         ksched audit --before before.json.gz --after after.json.gz

@@ -71,13 +71,12 @@ def capacity(
 ) -> ExitCode:
     """How many more of a pod or a workload fit, and what stops the next.
 
-    Each copy is placed as `schedule` would place it, when the pod's turn comes; those of a pod that
-    runs, of a workload, or of a file, come after the pending pods. Nobody is evicted for them.
-    With --pending --like NODE: the fewest copies of that node with which no pod stays pending and
-    none is evicted; of several --like, of those nodes together; with --price, the cheapest of them.
-    -o wide shows every node, -o name the names of those that take any.
-    Exit code 0 when a copy fits, or some number of nodes is enough, 1 when not, 3 when a plugin's
-    failure leaves it undecided.
+    Places copies as `schedule` would, when the pod's turn comes. Copies of a running pod, of a
+    workload or of a file come after the pending pods. No pod is evicted for them. --pending --like
+    NODE finds the fewest copies of that node with which no pod stays pending and none is evicted;
+    several --like are combined, and --price finds the cheapest mix. -o wide shows every node, -o
+    name those that take a copy. Exit code 0 when a copy fits or some number of nodes is enough, 1
+    when not, 3 when a plugin's failure leaves it undecided.
 
     Examples:
         ksched capacity deployment/web

@@ -87,10 +87,10 @@ def diff(
 ) -> ExitCode:
     """What differs once both take effect.
 
-    Defaults, merging, multiPoint and weights are applied before: two files that mean the same do
-    not differ, however they are written. With --from-version, A and B may be one file: what an
-    upgrade changes in it. -o markdown is for a pull request. Exit code 0 when nothing differs, 1
-    when something does.
+    Compares after defaults, merging, multiPoint and weights, so that two files with the same
+    meaning do not differ. With --from-version, A and B may be one file: it shows what an upgrade
+    changes. -o markdown is for a pull request. Exit code 0 when nothing differs, 1 when something
+    does.
 
     Examples:
         ksched config diff old.yaml new.yaml
@@ -150,10 +150,10 @@ def migrate(
 ) -> ExitCode:
     """The same configuration in the newest apiVersion, comments kept.
 
-    Reads v1beta1, v1beta2 and v1beta3, and a Policy. The new file goes to standard output; what
-    was written otherwise, and what cannot be carried over, to standard error, line by line. -w
-    writes FILE, also where a ConfigMap in it holds the configuration, if all is carried over. Exit
-    code 0 when it takes effect as the old file did, 1 when something is not carried over.
+    Reads v1beta1, v1beta2 and v1beta3, and a Policy. Prints the new file; standard error lists,
+    line by line, what is written differently and what cannot be carried over. -w writes FILE
+    instead, also inside a ConfigMap, if everything can be carried over. Exit code 0 when the new
+    file takes effect as the old one did, 1 when something cannot be carried over.
 
     Examples:
         ksched config migrate old.yaml > new.yaml

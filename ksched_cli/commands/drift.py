@@ -9,11 +9,11 @@ from ksched_cli.commands.options import ShownOptions
 def drift(options: ShownOptions) -> ExitCode:
     """Every running pod: where it is, and where it would go today.
 
-    Each is taken off its node, all else as it is, and placed as if it came now, with all nodes
-    looked at. Pods of DaemonSets count too; static pods and those of other schedulers are left out.
-    -o wide shows every pod that is not on a best node, -o name their names.
-    Exit code 0 when every pod is on a best node, 1 when some would go elsewhere or are no longer
-    allowed where they are, 3 when a plugin failed.
+    Removes each pod from its node, leaves all else as it is, and places it as if it came now, on
+    any node. Pods of DaemonSets count; static pods and those of other schedulers do not. -o wide
+    shows every pod that is not on a best node, -o name their names. Exit code 0 when every pod is
+    on a best node, 1 when some would go elsewhere or are no longer allowed where they are, 3 when a
+    plugin failed.
 
     Examples:
         ksched drift --live

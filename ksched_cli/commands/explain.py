@@ -51,19 +51,20 @@ def explain(
 ) -> ExitCode:
     """Why this pod goes where `schedule` puts it, or why nowhere.
 
-    The other pending pods are placed too, each in its turn; -f asks about a manifest, as if it were
-    applied now. Every node is shown: what rejected it, by every plugin, or its scores. For a
-    running pod, it shows how its current node ranks. Exit code 0 when the pod gets a node, 1 when
-    it does not or the scheduler never looks at it, 3 when a plugin's failure leaves it undecided.
+    ksched places the other pending pods too, each in its turn. The result shows every node with the
+    plugins that reject it, or with its scores. For a running pod, it shows how its current node
+    ranks. -f asks about a manifest as if it were applied now. Exit code 0 when the pod gets a node,
+    1 when it does not or the scheduler never looks at it, 3 when a plugin's failure leaves it
+    undecided.
 
-    POD may be a group, as podgroup/NAME: the member or the topology domain that blocks it. Exit
-    code 0 when all of its pods have a node.
+    For podgroup/NAME, it shows the member or the topology domain that blocks the group. Exit code 0
+    when all of its pods get a node.
 
-    With --autoscaler, for a pod without a node: which node group would get more nodes for it, or
-    why none would.
+    With --autoscaler, it shows which node group would grow for a pod without a node, or why none
+    would.
 
-    With --pending: every pod that stays pending, by owner and message. Exit code 0 when there is
-    none, 1 when there are some, 3 when a plugin's failure leaves some undecided.
+    With --pending, it shows all pods that stay pending, by owner and message. Exit code 0 when
+    there are none, 1 when there are some, 3 when a plugin's failure leaves some undecided.
 
     Examples:
         ksched explain web-2

@@ -11,8 +11,8 @@ from ksched_cli.commands.options import CommonOptions
 def plugins(options: CommonOptions) -> ExitCode:
     """Every plugin known, where it comes from, its extension points.
 
-    Below them are the kinds of workloads that plugins make pods of. Plugins that are installed but
-    cannot be loaded or made are listed as broken, with the cause.
+    The result also lists the kinds of workloads that plugins make pods of. Installed plugins that
+    cannot be loaded are listed as broken, with the cause.
 
     Examples:
         ksched plugins

@@ -28,11 +28,11 @@ def preempt(
 ) -> ExitCode:
     """Whom this pod would evict, where, and why there. Nobody is evicted.
 
-    Every candidate node is shown with the pods that would have to leave it, those that may stay,
-    and the disruption budgets violated; every other node with the reason why evictions there do
-    not help. The other pending pods are placed too, each in its turn. Exit code 0 when the pod fits
-    or would after evictions, 1 when it would not or the scheduler never looks at it, 3 when a
-    plugin's failure leaves it undecided.
+    The result shows every candidate node with the pods that would have to leave, those that may
+    stay, and the disruption budgets violated. For the other nodes, it shows why evictions there do
+    not help. ksched places the other pending pods too, each in its turn. Exit code 0 when the pod
+    fits or would fit after evictions, 1 when it would not or the scheduler never looks at it, 3
+    when a plugin's failure leaves it undecided.
 
     Examples:
         ksched preempt checkout

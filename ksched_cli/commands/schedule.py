@@ -41,10 +41,10 @@ def schedule(
 ) -> ExitCode:
     """Place the pending pods of a cluster state.
 
-    One after another, as kube-scheduler would. -o wide shows every pod with its node and
-    score, -o name the pods that stay pending. Exit code 0 when every pod that is not gated
-    found a node, 1 when some stay pending, 2 when the state or configuration is broken, 3 when a
-    plugin's failure leaves some pod undecided.
+    Places one pod after another, as kube-scheduler does. -o wide shows every pod with its node and
+    score, -o name the pods that stay pending. Exit code 0 when every pod that is not gated finds a
+    node, 1 when some stay pending, 2 when the state or configuration is broken, 3 when a plugin's
+    failure leaves a pod undecided.
 
     Examples:
         ksched schedule --state cluster.json

@@ -56,11 +56,11 @@ def snapshot(
 ) -> ExitCode:
     """What the plugins read, from a live cluster to one file.
 
-    Nodes, pods, and whatever else scheduling depends on, without environment, commands,
-    configuration and annotations that nobody reads. Kinds that may not be listed are a warning that
-    says what comes out less exact. `ksched schedule --state FILE` and all other commands read the
-    file. Exit code 0 when it is written, 1 when pods of the redacted state end up elsewhere, 2 when
-    the cluster does not answer, or nodes or pods may not be listed; a file of before stays then.
+    Writes nodes, pods and everything else that scheduling depends on, without environment,
+    commands, configuration and annotations that nobody reads. A kind that may not be listed is a
+    warning, with the consequence. All commands read the file with --state FILE. Exit code 0 when it
+    is written, 1 when pods of the redacted state end up elsewhere, 2 when the cluster does not
+    answer, or nodes or pods may not be listed; an older file stays then.
 
     Examples:
         ksched snapshot cluster.json.gz

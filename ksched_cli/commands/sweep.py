@@ -54,12 +54,11 @@ def sweep(
 ) -> ExitCode:
     """Many runs: every combination of what a file says.
 
-    FILE names states, timelines, configurations, changes, values, seeds, versions, autoscalers, and
-    whatever else a run has. Each run is made as `schedule` would make it, or as `replay`
-    where there are timelines. The result compares the variants with the first of them, run by run
-    on the same state with the same seed. -o csv has a line per run. Without --workers or
-    --scheduler the runs are made one after the other. Exit code 0 when every run came to its end, 1
-    when some did not, 3 when a plugin failed.
+    FILE lists states, timelines, configurations, changes, values, seeds, versions, autoscalers and
+    other parts of a run. Each run is a `schedule`, or a `replay` where there are timelines. The
+    result compares the variants with the first one, on the same states with the same seeds. -o csv
+    has a line per run. Without --workers or --scheduler, runs are made one after the other. Exit
+    code 0 when every run ended well, 1 when some did not, 3 when a plugin failed.
 
     Examples:
         ksched sweep sweep.yaml --dry-run

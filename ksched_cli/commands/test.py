@@ -47,10 +47,10 @@ def test(
 ) -> ExitCode:
     """Do the expectations in these files hold?
 
-    Each file names a cluster state, maybe a configuration and changes, and what is expected of the
-    run: where pods land, which stay pending and why, how they spread. A failed case says what came
-    out, and the command that explains it. -o junit, github or markdown is for CI. Exit code 0 when
-    all hold, 1 when one fails, 3 when a plugin's failure leaves some pod undecided.
+    Each file names a cluster state, optionally a configuration and changes, and what is expected of
+    the run: where pods land, which stay pending and why, how they spread. A failed case says what
+    happened instead, and which command explains it. -o junit, github or markdown is for CI. Exit
+    code 0 when all hold, 1 when one fails, 3 when a plugin's failure leaves a pod undecided.
 
     Examples:
         ksched test -- expectations.yaml

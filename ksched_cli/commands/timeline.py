@@ -68,10 +68,10 @@ def from_dump(
 ) -> ExitCode:
     """The pods of a dump, when each was created, as long as it ran.
 
-    DUMP is what kubectl get pods -A -o json prints, or any state that holds pods; of a pod that is
-    in several, the last one counts. A finished pod runs from when it got its node to the end of its
-    last container, another one to the end of the replay. The nodes they ran on are left out, and
-    pods that a kubelet made itself.
+    DUMP is the output of kubectl get pods -A -o json, or any state with pods. Where a pod is in
+    several dumps, the last one counts. A finished pod runs from its placement to the end of its
+    last container, any other pod to the end of the replay. Nodes, and static pods of kubelets, are
+    left out.
 
     Examples:
         ksched timeline from-dump cluster.json --to pods.jsonl
@@ -133,7 +133,7 @@ class GenerateOptions:
         list[str] | None,
         option("Priority of the pods in place of the templates'; repeatable.", "VALUE[=WEIGHT]"),
     ] = None
-    seed: Annotated[int, option("Makes the draws repeatable.", "N")] = 1
+    seed: Annotated[int, option("Repeat the random choices of this seed.", "N")] = 1
     to: To = ""
 
 
@@ -152,7 +152,7 @@ def generate(
     """A random timeline: pods of given templates come, run and end.
 
     A FILE with a greater WEIGHT comes more often; its templates share the weight. The annotations
-    ksched/weight and ksched/runs-for of a template say so of it alone. The first day is a Monday.
+    ksched/weight and ksched/runs-for of a template override the options. The first day is a Monday.
     --like FILE needs no template.
 
     Examples:
@@ -267,7 +267,7 @@ class TraceOptions:
         int | None,
         option("Keep N rows, drawn at random.", "N", parser=whole_number("--sample", 1, MAX_PODS)),
     ] = None
-    seed: Annotated[int, option("Makes --sample repeatable.", "N")] = 1
+    seed: Annotated[int, option("Repeat the choice of --sample.", "N")] = 1
     scale_time: Annotated[
         float,
         option(
@@ -326,16 +326,8 @@ def from_csv(
 ) -> ExitCode:
     """A trace in CSV, a row per pod; options say what its columns are.
 
-    Times are numbers or RFC 3339. What is wrong with a row is an error with its line. The last line
-    on standard error says what was read. As the openb trace has it:
-
-    ksched timeline from-csv openb_pod_list_default.csv --name name --created creation_time
-    --scheduled scheduled_time --ended deletion_time --request cpu=cpu_milli:m
-    --request memory=memory_mib:Mi --request nvidia.com/gpu=num_gpu
-    --node-selector gpu-model=gpu_spec --to pods.jsonl
-    --nodes openb_node_list_all_node.csv --node-name sn --node-capacity cpu=cpu_milli:m
-    --node-capacity memory=memory_mib:Mi --node-capacity nvidia.com/gpu=gpu
-    --node-label gpu-model=model --state-to nodes.json
+    Times are numbers or RFC 3339. A wrong row is an error with its line. The last line on standard
+    error summarises what was read.
 
     Examples:
         ksched timeline from-csv trace.csv --created t --request cpu=cores

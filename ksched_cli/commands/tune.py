@@ -40,9 +40,10 @@ def tune(
 ) -> ExitCode:
     """The weights, args and sampling that serve a goal best.
 
-    FILE names the states, timelines and seeds of the trials, the space, the objectives, and the
-    states, timelines or seeds that no trial sees: there the result is compared with the untuned
-    configuration. Needs the extra tune. Exit code 0 when it is better there, 1 when it is not.
+    FILE lists the states, timelines and seeds of the trials, the space, the objectives, and
+    held-out states, timelines or seeds that no trial uses. The result is compared there with the
+    untuned configuration. Needs the extra tune. Exit code 0 when the result is better there, 1 when
+    it is not.
 
     Examples:
         ksched tune tune.yaml --study study.db --best best.yaml

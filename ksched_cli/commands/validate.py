@@ -86,10 +86,10 @@ def validate(
 ) -> ExitCode:
     """Are these KubeSchedulerConfigurations right?
 
-    Says what kube-scheduler itself would say, and every problem with its line; warns of what later
-    Kubernetes minors refuse. A configuration in a ConfigMap, a chart's values or a list is looked
-    at in its place. -o sarif, github or junit is for CI. Exit code 0 when all are valid, 1 when one
-    is not, 2 when a file cannot be read.
+    Lists every problem with its line, and what kube-scheduler itself would say; warns of what later
+    Kubernetes minors refuse. Reads configurations in ConfigMaps, charts' values and lists, too. -o
+    sarif, github or junit is for CI. Exit code 0 when all are valid, 1 when one is not, 2 when a
+    file cannot be read.
 
     Examples:
         ksched validate -- deploy/
