@@ -17,7 +17,7 @@ from ksched_cli.engine.simulation import Simulation
 FIRST_LABELS = (*ZONE_LABELS[::-1], *REGION_LABELS[::-1], "node.kubernetes.io/instance-type")
 # A label with more values groups nothing.
 MAX_GROUPS = 60
-MAX_LABELS = 12
+MAX_LABELS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +64,18 @@ def cluster_map(simulation: Simulation, run: RunRecord, before: Sequence[NodeUsa
     return ClusterMap(
         before,
         node_usages(simulation.snapshot),
-        grouping_labels(nodes),
+        grouping_labels([node.metadata.labels for node in nodes]),
         [_taints(node) for node in nodes],
         _pods(simulation, run),
     )
 
 
-def grouping_labels(nodes: Sequence[Node]) -> dict[str, list[str]]:
-    """The labels that group nodes, those of zones and machines first, then those of few values."""
+def grouping_labels(nodes: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
+    """The labels that group nodes, those of zones and machines first, then those of few values.
+    nodes: the labels of each"""
     values: dict[str, set[str]] = {}
-    for node in nodes:
-        for key, value in node.metadata.labels.items():
+    for labels in nodes:
+        for key, value in labels.items():
             values.setdefault(key, set()).add(value)
     counts = {
         key: len(group)
@@ -84,7 +85,7 @@ def grouping_labels(nodes: Sequence[Node]) -> dict[str, list[str]]:
     keys = [key for key in FIRST_LABELS if key in counts]
     keys += sorted(counts.keys() - keys, key=lambda key: (counts[key], key))
     keys = [key for key in keys if counts[key] <= MAX_GROUPS][:MAX_LABELS]
-    return {key: [node.metadata.labels.get(key, "") for node in nodes] for key in keys}
+    return {key: [labels.get(key, "") for labels in nodes] for key in keys}
 
 
 def _taints(node: Node) -> str:

@@ -360,7 +360,8 @@ def _map(base: DrainedCluster, plan: Plan) -> ClusterMap:
         pods.append(MappedPod(pod.key, name, state, node, None, why, info.priority, requests))
     nodes = base.simulation.snapshot.nodes
     taints = [f"goes as number {place[node.name]}" if node.name in place else "" for node in nodes]
-    return ClusterMap(before, after, grouping_labels(nodes), taints, pods)
+    labels = grouping_labels([node.metadata.labels for node in nodes])
+    return ClusterMap(before, after, labels, taints, pods)
 
 
 def held_at_once(

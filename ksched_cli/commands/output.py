@@ -201,11 +201,12 @@ def results() -> TextIO:
 
 
 _PAGE = "page.html"
+_SSH_FIELDS = 4  # of $SSH_CONNECTION: the reader's address and port, this machine's
 
 
 def show_page(text: str) -> None:
     """Writes the page to a folder of its own, which stays, and has the browser show it; says where
-    it is. Raises OutputError."""
+    it is, and over SSH how to fetch it. Raises OutputError."""
     import tempfile
     import webbrowser
 
@@ -213,10 +214,23 @@ def show_page(text: str) -> None:
         path = _write(Path(tempfile.mkdtemp(prefix="ksched-")), text)
     except OSError as error:
         raise OutputError(error) from None
-    if webbrowser.open(path.as_uri()):
+    host = _ssh_host()
+    if host:
+        print(f"the page is {path}; fetch it with: scp {host}:{path} .", file=sys.stderr)
+    elif webbrowser.open(path.as_uri()):
         print(f"the page is {path}", file=sys.stderr)
     else:
         print(f"warning: there is no browser to show it; the page is {path}", file=sys.stderr)
+
+
+def _ssh_host() -> str:
+    """This machine's address, as the reader's terminal reaches it over SSH without a display; else
+    ""."""
+    connection = os.environ.get("SSH_CONNECTION", "").split()
+    if len(connection) != _SSH_FIELDS or os.environ.get("DISPLAY"):
+        return ""
+    address = connection[2]
+    return f"[{address}]" if ":" in address else address
 
 
 def _write(folder: Path, text: str) -> Path:

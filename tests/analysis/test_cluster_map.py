@@ -1,8 +1,9 @@
 """A cluster before and after a run."""
 
+from collections.abc import Mapping
+
 from ksched_cli.analysis.cluster_map import MAX_GROUPS, ClusterMap, cluster_map, grouping_labels
 from ksched_cli.analysis.usage import node_usages
-from ksched_cli.cluster.objects import Node
 from ksched_cli.testing import Manifest, cluster, node, pod, simulation
 
 ZONE = "topology.kubernetes.io/zone"
@@ -14,8 +15,8 @@ def mapped(*objects: Manifest) -> ClusterMap:
     return cluster_map(run, run.run(), before)
 
 
-def nodes(*objects: Manifest) -> tuple[Node, ...]:
-    return simulation(cluster(*objects)).snapshot.nodes
+def labels_of(*objects: Manifest) -> list[Mapping[str, str]]:
+    return [node.metadata.labels for node in simulation(cluster(*objects)).snapshot.nodes]
 
 
 def test_every_pod_has_its_state_and_its_node() -> None:
@@ -50,7 +51,7 @@ def test_an_evicted_pod_is_told_with_the_node_that_it_left() -> None:
 
 def test_labels_that_group_nodes_come_zones_first() -> None:
     labels = grouping_labels(
-        nodes(
+        labels_of(
             node("a", labels={ZONE: "x", "pool": "p", "kubernetes.io/hostname": "a"}),
             node("b", labels={ZONE: "y", "pool": "q", "kubernetes.io/hostname": "b"}),
             node("c", labels={"pool": "q", "kubernetes.io/hostname": "c"}),
@@ -61,7 +62,7 @@ def test_labels_that_group_nodes_come_zones_first() -> None:
 
 def test_a_label_of_many_values_groups_nothing() -> None:
     many = [node(f"n{i:03}", labels={"rack": f"r{i // 2}"}) for i in range(2 * MAX_GROUPS + 2)]
-    assert grouping_labels(nodes(*many)) == {}
+    assert grouping_labels(labels_of(*many)) == {}
 
 
 def test_taints_and_cordons_are_told_as_kubectl_shows_them() -> None:

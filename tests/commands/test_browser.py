@@ -19,6 +19,7 @@ def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         addresses.append(address)
         return True
 
+    monkeypatch.delenv("SSH_CONNECTION", raising=False)
     monkeypatch.setattr("webbrowser.open", shows)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     return addresses
@@ -80,3 +81,23 @@ def test_a_terminal_is_not_filled_with_a_page(
     code, out, err = ksched("schedule", "--state", write_state(node("a")), "-o", "html")
     assert (code, out) == (2, "")
     assert "-o html prints a page: send it to a file" in err
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"), [("10.0.0.7", "10.0.0.7"), ("2001:db8::7", "[2001:db8::7]")]
+)
+def test_over_ssh_it_says_how_to_fetch_the_page(
+    ksched: Ksched,
+    write_state: WriteState,
+    browser: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    address: str,
+    shown: str,
+) -> None:
+    monkeypatch.setenv("SSH_CONNECTION", f"192.0.2.1 50000 {address} 22")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    _, _, err = ksched("schedule", "--state", write_state(node("a")), "--open")
+    assert not browser
+    path = err.splitlines()[-1].partition("the page is ")[2].partition(";")[0]
+    assert Path(path).exists()
+    assert f"fetch it with: scp {shown}:{path} ." in err

@@ -15,6 +15,7 @@ from ksched_cli.report.usage import PODS
 
 # In the table of pods; more resources would leave the names no room.
 POD_RESOURCES = ("cpu", "memory")
+NODE_COLUMN = 2  # of the table of pods
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,12 @@ class ClusterFigures:
 def cluster_figures(cluster: ClusterMap) -> ClusterFigures:
     resources = resource_names(cluster.after)
     return ClusterFigures(
-        _map(cluster, resources),
+        map_data(
+            (("before", cluster.before), ("after", cluster.after)),
+            cluster.labels,
+            cluster.taints,
+            (NODE_COLUMN,),
+        ),
         _node_columns(cluster, resources),
         _pod_columns(cluster.pods),
         shares_of((cluster.before, cluster.after)),
@@ -76,27 +82,45 @@ def _percent(usage: NodeUsage, resource: str) -> float | None:
     return round(100 * requested(usage, resource) / amount, 1) if amount > 0 else None
 
 
-def _map(cluster: ClusterMap, resources: Sequence[str]) -> dict[str, Any]:
-    """Per resource what each node has and what is requested of it."""
+def map_data(
+    views: Sequence[tuple[str, Sequence[NodeUsage]]],
+    labels: Mapping[str, Sequence[str]],
+    taints: Sequence[str],
+    node_columns: Sequence[int],
+) -> dict[str, Any]:
+    """What the map's script reads: per resource what each node has, and what is requested of it in
+    each view, null where the view is without the node.
+
+    views:  name and nodes; labels, taints: of all nodes of any view, in order of their names
+    node_columns: of the table of pods: that of the pod's node, or one for each view
+    """
+    by_name = [{usage.name: usage for usage in usages} for _, usages in views]
+    newest = {name: usage for nodes in by_name for name, usage in nodes.items()}
+    names = sorted(newest)
+    usages = [newest[name] for name in names]
+
+    def amounts(nodes: Mapping[str, NodeUsage], resource: str) -> list[int | None]:
+        own = map(nodes.get, names)
+        return [None if usage is None else requested(usage, resource) for usage in own]
+
     return {
-        "names": [printable(usage.name) for usage in cluster.after],
+        "names": list(map(printable, names)),
+        "views": [printable(name) for name, _ in views],
         "resources": [
             {
                 "name": resource,
                 "kind": resource_kind(resource),
-                "allocatable": coded(
-                    [usage.allocatable.get(resource, 0) for usage in cluster.after]
-                ),
-                "before": coded([requested(usage, resource) for usage in cluster.before]),
-                "after": coded([requested(usage, resource) for usage in cluster.after]),
+                "allocatable": coded([usage.allocatable.get(resource, 0) for usage in usages]),
+                "views": [coded(amounts(nodes, resource)) for nodes in by_name],
             }
-            for resource in resources
+            for resource in resource_names(usages)
         ],
         "labels": [
             {"key": printable(key), **coded([printable(value) for value in values])}
-            for key, values in cluster.labels.items()
+            for key, values in labels.items()
         ],
-        "taints": coded(list(map(printable, cluster.taints))),
+        "taints": coded(list(map(printable, taints))),
+        "nodeColumns": list(node_columns),
     }
 
 

@@ -4,19 +4,23 @@ where to where."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ksched_cli.analysis.cluster_map import grouping_labels
 from ksched_cli.analysis.compare import Comparison, PodDifference, SideResult
 from ksched_cli.report.compare import headline, standing_text, totals
 from ksched_cli.report.html.charts import bar, histogram
-from ksched_cli.report.html.cluster_map import shares_of
+from ksched_cli.report.html.cluster_map import map_data, shares_of
 from ksched_cli.report.html.columns import column
-from ksched_cli.report.html.moves import moves
+from ksched_cli.report.html.flows import MAX_PLACES, flow
 from ksched_cli.report.html.sections import (
     Bars,
+    Flows,
     Grid,
     Histograms,
+    NamedFlow,
+    NodeMap,
     Page,
     Section,
     Table,
@@ -25,23 +29,23 @@ from ksched_cli.report.html.sections import (
 from ksched_cli.report.table import PAGE
 
 MAX_CAUSES = 20
+OTHER_CAUSES = "other causes; the table of pods has them"
+MAX_FLOWS = 2
+FIRST_SIDE = 2  # column of the table of pods with the first side's nodes
 
 
 def page(answer: Comparison) -> Page:
     title, *lede = headline(answer, PAGE).split("\n")
     sides, pods = answer.sides, answer.pods
     names = [side.name for side in sides]
-    sections: list[Section] = [_totals(sides)]
+    sections: list[Section] = []
+    if pods:
+        sections += [_flows(answer, index) for index in range(1, len(names))]
+    sections.append(_totals(sides))
     if pods:
         sections.append(_causes(pods))
-        sections += [
-            moves(
-                f"From {names[0]} to {name}",
-                (names[0], name),
-                ((_place(pod, 0), _place(pod, index)) for pod in pods),
-            )
-            for index, name in enumerate(names[1:], 1)
-        ]
+    if sides[0].usages:
+        sections.append(NodeMap("Nodes", _map(answer)))
     shares = shares_of([side.usages for side in sides])
     charts = [histogram(name, series) for name, series in shares.items()]
     if charts:
@@ -56,14 +60,63 @@ def _totals(sides: Sequence[SideResult]) -> Table:
     return Table("Totals", ("", *(side.name for side in sides)), totals(sides))
 
 
+def _flows(answer: Comparison, side: int) -> Flows:
+    """From node to node where these are few, else by the labels that group them."""
+    names = (answer.sides[0].name, answer.sides[side].name)
+    pods = [pod for pod in answer.pods if _place(pod, 0) != _place(pod, side)]
+    heading = f"From {names[0]} to {names[1]}"
+    places = {_place(pod, each) for pod in pods for each in (0, side)}
+    if len(places) <= MAX_PLACES:
+        pairs = [(_place(pod, 0), _place(pod, side)) for pod in pods]
+        return Flows(heading, [NamedFlow("", flow(names, pairs))])
+    drawings = []
+    for key, values in _labels(answer).items():
+        group = {name: f"{key.rpartition('/')[2]} {value}" if value else f"without {key}"
+                 for name, value in values.items()}  # fmt: skip
+
+        def place(pod: PodDifference, each: int, group: Mapping[str, str] = group) -> str:
+            node = pod.nodes[each]
+            return group[node] if node else _place(pod, each)
+
+        pairs = [(place(pod, 0), place(pod, side)) for pod in pods]
+        drawings.append(NamedFlow(f"by {key}", flow(names, pairs)))
+    if not drawings:
+        pairs = [(_place(pod, 0), _place(pod, side)) for pod in pods]
+        drawings.append(NamedFlow("", flow(names, pairs)))
+    count = f"{len(pods):,} pods"
+    return Flows(heading, drawings[:MAX_FLOWS], f"{count}; the table of pods has their nodes.")
+
+
+def _labels(answer: Comparison) -> dict[str, dict[str, str]]:
+    """By label that groups nodes, the value of each node of any side."""
+    nodes = {usage.name: usage.labels for side in answer.sides for usage in side.usages}
+    keys = grouping_labels([*nodes.values()])
+    return {key: dict(zip(nodes, values, strict=True)) for key, values in keys.items()}
+
+
+def _map(answer: Comparison) -> dict[str, Any]:
+    newest = {usage.name: usage for side in answer.sides for usage in side.usages}
+    names = sorted(newest)
+    labels = {key: [values[name] for name in names] for key, values in _labels(answer).items()}
+    views = [(side.name, side.usages) for side in answer.sides]
+    columns = range(FIRST_SIDE, FIRST_SIDE + len(views))
+    return map_data(views, labels, [newest[name].apart for name in names], columns)
+
+
 def _place(pod: PodDifference, side: int) -> str:
     """The node, or what the pod is instead."""
     return pod.nodes[side] or standing_text(pod.states[side])
 
 
 def _causes(pods: Sequence[PodDifference]) -> Bars:
-    """Pods by the plugin that turned them."""
-    counts = Counter(pod.plugin or pod.because for pod in pods).most_common(MAX_CAUSES)
+    """Pods by the plugin that turned them, or another cause that several have."""
+    causes = Counter(pod.plugin or pod.because for pod in pods)
+    named = {pod.plugin for pod in pods} | {cause for cause in causes if causes[cause] > 1}
+    if len(causes) > MAX_CAUSES:
+        causes = Counter(
+            cause if (cause := pod.plugin or pod.because) in named else OTHER_CAUSES for pod in pods
+        )
+    counts = causes.most_common(MAX_CAUSES)
     bars = [bar((cause, count), (count,), ("pods",), counts[0][1]) for cause, count in counts]
     return Bars("Because of", ("", "Pods", ""), bars)
 

@@ -8,7 +8,7 @@ it.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
@@ -34,7 +34,7 @@ from ksched_cli.analysis.replay_result import ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
 from ksched_cli.analysis.shrink import ShrinkResult
 from ksched_cli.analysis.upgrade import UpgradePlan
-from ksched_cli.answers import Answer, StateAnswer
+from ksched_cli.answers import Answer, AppliedChange, StateAnswer
 from ksched_cli.config.answers import (
     ConfigurationDiff,
     ConfigurationMigration,
@@ -69,8 +69,8 @@ from ksched_cli.report.html import (
     tune,
     validation,
 )
-from ksched_cli.report.html.columns import embedded
-from ksched_cli.report.html.sections import Page, Prose, Table
+from ksched_cli.report.html.columns import column, embedded
+from ksched_cli.report.html.sections import Grid, Page, Prose, Section, Table
 from ksched_cli.report.table import printable
 from ksched_cli.sweep.answers import SweepPlan, SweepResult, TuneResult
 
@@ -145,6 +145,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
+_EFFECTS = 8  # of a change, shown first
 # Parts of the page's script, in order.
 SCRIPTS = ("base", "grid", "map", "pair", "curves", "page")
 
@@ -188,8 +189,26 @@ def page_of(answer: Answer, headline: str = "") -> Page:
     page = make(answer) if make else any_kind.page(answer, headline)
     sections = [*page.sections]
     if isinstance(answer, StateAnswer) and answer.changes:
-        rows = [(each.text, "; ".join(each.did) or "nothing to do") for each in answer.changes]
-        sections.insert(0, Table("Changes to the state", ("Change", "What it did"), rows))
+        sections = [_changes(answer.changes), *sections, *_every_effect(answer.changes)]
     if answer.warnings:
         sections.append(Prose("Warnings", answer.warnings, "warn"))
     return replace(page, sections=sections)
+
+
+def _changes(changes: Sequence[AppliedChange]) -> Table:
+    """Each change, and the first things that it did."""
+    rows = []
+    for change in changes:
+        text = "; ".join(change.did[:_EFFECTS]) or "nothing to do"
+        rest = len(change.did) - _EFFECTS
+        rows.append((change.text, f"{text}; and {rest:,} more" if rest > 0 else text))
+    return Table("Changes to the state", ("Change", "What it did"), rows)
+
+
+def _every_effect(changes: Sequence[AppliedChange]) -> list[Section]:
+    if all(len(change.did) <= _EFFECTS for change in changes):
+        return []
+    rows = [(change.text, line) for change in changes for line in change.did]
+    columns = [column("What it did", [line for _, line in rows]),
+               column("Change", [text for text, _ in rows])]  # fmt: skip
+    return [Grid("Everything that the changes did", "changes", columns)]

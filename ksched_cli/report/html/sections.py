@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from ksched_cli.report.html.charts import Bar, Histogram
 from ksched_cli.report.html.curves import HEADERS, Curves
+from ksched_cli.report.html.flows import Flow
 from ksched_cli.report.html.spreads import Plane, RangeRow
 
 
@@ -116,6 +117,21 @@ class Histograms:
     note: str = ""
 
 
+class NamedFlow(NamedTuple):
+    heading: str
+    flow: Flow
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """Which pods go from where to where, drawn as bands between places."""
+
+    template: ClassVar[str] = "flows"
+    heading: str
+    flows: Sequence[NamedFlow]
+    note: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeMap:
     """One cell a node. data: as cluster_map.figures makes it."""
@@ -211,6 +227,7 @@ Section = (
     | Groups
     | Bars
     | Histograms
+    | Flows
     | NodeMap
     | Pair
     | Ranges

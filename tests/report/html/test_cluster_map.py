@@ -22,7 +22,7 @@ def test_columns_tell_what_the_records_tell() -> None:
     names = [resource["name"] for resource in data.map["resources"]]
     assert names == ["cpu", "memory", "pods", "example.com/gpu"]
     cpu = data.map["resources"][0]
-    assert (cells(cpu["before"]), cells(cpu["after"])) == ([2000, 0], [2000, 6000])
+    assert [cells(view) for view in cpu["views"]] == [[2000, 0], [2000, 6000]]
     assert cells(data.map["labels"][0]) == ["x", ""]
     assert data.shares["cpu"] == [[0.5, 0.0], [0.5, 0.75]]
     assert data.shares["example.com/gpu"] == [[0.0], [0.5]]

@@ -2,9 +2,10 @@
 
 from ksched_cli.answers import AppliedChange
 from ksched_cli.report.html.page import PAGES, page_of
-from ksched_cli.report.html.sections import Prose, Table
+from ksched_cli.report.html.sections import Grid, Prose, Table
 from ksched_cli.schemas.generate import ANSWERS
 from tests.report.anything import Anything
+from tests.report.html.pages import cells
 
 
 def test_changes_come_first_and_warnings_last() -> None:
@@ -20,6 +21,16 @@ def test_changes_come_first_and_warnings_last() -> None:
     assert isinstance(last, Prose)
     assert last.paragraphs == ("careful",)
     assert len(sections) == 3
+
+
+def test_a_change_that_did_much_is_shortened_and_listed_below() -> None:
+    did = tuple(f"cordoned n{i}" for i in range(20))
+    sections = page_of(Anything(changes=(AppliedChange("cordon -l x", did),))).sections
+    first, last = sections[0], sections[-1]
+    assert isinstance(first, Table)
+    assert first.rows[0][1].endswith("cordoned n7; and 12 more")
+    assert isinstance(last, Grid)
+    assert cells(last.columns[0]) == list(did)
 
 
 def test_every_page_is_of_an_answer() -> None:

@@ -29,7 +29,7 @@ def test_nodes_that_go_are_empty_afterwards(page_of: PageOf) -> None:
     table = titled(page.data["grids"]["nodes"])
     assert table["Node"] == [each["node"] for each in document["nodes"] if each["removable"]]
     cpu = next(each for each in page.data["map"]["resources"] if each["name"] == "cpu")
-    assert 0 in cpu["after"]["values"]
+    assert 0 in cpu["views"][1]["values"]
 
 
 def test_an_upgrade_has_its_waves_and_the_nodes_in_their_order(page_of: PageOf) -> None:

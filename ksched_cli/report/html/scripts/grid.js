@@ -8,6 +8,30 @@ const COLLATED = 5000; // more texts are compared by their letters alone
 const collator = new Intl.Collator("en", { numeric: true });
 const grids = {};
 
+function csv(titles, rows) {
+  const cell = (text) => (/[",\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text);
+  return [titles, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+}
+
+function markdown(titles, rows) {
+  const line = (cells) => "| " + cells.map((text) => text.replaceAll("|", "\\|").replace(/\s+/g, " ")).join(" | ") + " |";
+  return [line(titles), line(titles.map(() => "---")), ...rows.map(line)].join("\n") + "\n";
+}
+
+// To the clipboard, also of pages that are opened from a file.
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = element("textarea", { "aria-hidden": "true", class: "skip" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+}
+
 class Grid {
   constructor(host, columns) {
     this.columns = columns;
@@ -44,9 +68,28 @@ class Grid {
     this.scroll.addEventListener("scroll", () => this.schedule(), { passive: true });
     const controls = element("div", { class: "controls" });
     if (this.length > 5) controls.append(labelled("Filter " + title.toLowerCase(), this.input));
-    controls.append(this.counter);
+    controls.append(this.copyButton("CSV", csv), this.copyButton("Markdown", markdown), this.counter);
     replaceChildren(host, controls, this.scroll);
     new ResizeObserver(() => this.setWidths()).observe(this.scroll);
+  }
+
+  // Copies the rows that the filter leaves, in their order.
+  copyButton(name, written) {
+    const button = element("button", { type: "button", class: "copy" }, "Copy as " + name);
+    button.addEventListener("click", async () => {
+      const titles = this.columns.map((column) => column.title);
+      const cells = this.rows.map((row) => this.columns.map((column, index) => this.plain(column, row, index, name)));
+      await copied(written(titles, cells));
+      this.counter.textContent = "Copied " + count(this.rows.length) + (this.rows.length === 1 ? " row" : " rows") + " as " + name;
+    });
+    return button;
+  }
+
+  // In CSV numbers are as programs read them.
+  plain(column, row, index, name) {
+    const value = this.readers[index](row);
+    if (value === null || value === "") return "";
+    return name === "CSV" ? String(value) : shown(column.kind, value);
   }
 
   hint() {

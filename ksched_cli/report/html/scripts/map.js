@@ -2,6 +2,7 @@
 
 const LARGE = 40, MEDIUM = 400, SMALL = 2000; // up to so many nodes have cells of that size
 const PITCH = { medium: 22, small: 14, tiny: 11 }; // of a cell and the gap beside it
+const DRAWN = 8000, DOT = 5, DOT_PITCH = 6; // more nodes than that are drawn, a dot each
 const ZONE_GAP = 22, ZONE_HEAD = 36;
 const PODS_SHOWN = 200;
 
@@ -12,12 +13,12 @@ class NodeMap {
     this.resources = map.resources.map((resource) => ({
       ...resource,
       allocatable: readerOf(resource.allocatable),
-      before: readerOf(resource.before),
-      after: readerOf(resource.after),
+      views: resource.views.map(readerOf),
     }));
     this.taints = readerOf(map.taints);
     this.resource = 0;
-    this.when = "after";
+    this.view = map.views.length - 1;
+    this.lit = null;
     this.selected = -1;
     this.build(host);
     this.group();
@@ -35,6 +36,9 @@ class NodeMap {
       element("option", {}, "nothing"),
     );
     this.label.addEventListener("change", () => this.group());
+    this.search = element("input", { type: "search", autocomplete: "off", spellcheck: "false", placeholder: "node, label, pod or owner" });
+    this.search.addEventListener("input", () => this.light());
+    this.lights = element("p", { class: "note", role: "status" });
     this.list = element("div", {
       role: "listbox", tabindex: 0, class: size,
       "aria-label": host.dataset.label + ", one cell each; arrow keys move, the text above tells",
@@ -45,25 +49,26 @@ class NodeMap {
       host,
       element(
         "div", { class: "controls" },
-        labelled("Colour by", resource), labelled("Group by", this.label), this.choice(),
+        labelled("Colour by", resource), labelled("Group by", this.label), this.choice(), labelled("Light up", this.search),
       ),
-      this.legend, this.about, this.list,
+      this.legend, this.about, this.lights, this.list,
     );
     this.drawLegend();
     this.listen();
   }
 
   choice() {
-    const buttons = ["before", "after"].map((when) => {
-      const button = element("button", { type: "button", "aria-pressed": String(when === this.when) }, when);
+    const buttons = this.map.views.map((name, view) => {
+      const button = element("button", { type: "button", "aria-pressed": String(view === this.view) }, name);
       button.addEventListener("click", () => {
-        this.when = when;
+        this.view = view;
         buttons.forEach((b) => b.setAttribute("aria-pressed", String(b === button)));
         this.paint();
+        this.describe(this.selected);
       });
       return button;
     });
-    return element("div", { class: "choice", role: "group", "aria-label": "Before or after the run" }, ...buttons);
+    return element("div", { class: "choice", role: "group", "aria-label": "Which run" }, ...buttons);
   }
 
   drawLegend() {
@@ -71,17 +76,17 @@ class NodeMap {
     replaceChildren(
       this.legend, "nothing requested ", ...cells, " all of it  ",
       element("span", { class: "cell over" }), " more than it has  ",
-      element("span", { class: "cell none" }), " has none",
+      element("span", { class: "cell none" }), " has none, or is not there",
+      ...(this.map.nodeColumns.length > 1
+        ? ["  ", element("span", { class: "cell came" }), " pods come  ", element("span", { class: "cell went" }), " pods only leave"]
+        : []),
     );
   }
 
   listen() {
-    const rowOf = (event) => {
-      const cell = event.target.closest && event.target.closest("[data-row]");
-      return cell ? Number(cell.dataset.row) : -1;
-    };
+    const rowOf = (event) => this.rowOf(event);
     this.list.addEventListener("click", (event) => { const row = rowOf(event); if (row >= 0) this.select(row); });
-    this.list.addEventListener("pointerover", (event) => { const row = rowOf(event); if (row >= 0) this.describe(row); });
+    this.list.addEventListener(this.names.length > DRAWN ? "pointermove" : "pointerover", (event) => { const row = rowOf(event); if (row >= 0) this.describe(row); });
     this.list.addEventListener("pointerleave", () => this.describe(this.selected));
     this.list.addEventListener("focus", () => { if (this.selected < 0 && this.order.length) this.select(this.order[0]); });
     this.list.addEventListener("keydown", (event) => {
@@ -91,6 +96,11 @@ class NodeMap {
       event.preventDefault();
       this.select(this.order[Math.max(0, Math.min(this.order.length - 1, next))]);
     });
+  }
+
+  rowOf(event) {
+    const cell = event.target.closest && event.target.closest("[data-row]");
+    return cell ? Number(cell.dataset.row) : -1;
   }
 
   moved(key, place) {
@@ -120,7 +130,8 @@ class NodeMap {
     return best;
   }
 
-  group() {
+  // The rows of each value of the label, nodes without it last.
+  groups() {
     const label = this.map.labels[this.label.selectedIndex];
     const groups = new Map();
     const value = label ? readerOf(label) : () => "";
@@ -129,11 +140,20 @@ class NodeMap {
       if (!groups.has(name)) groups.set(name, []);
       groups.get(name).push(row);
     });
+    return [...groups].sort(([a], [b]) => (a === "") - (b === "") || collator.compare(a, b));
+  }
+
+  groupText(name, rows) {
+    const label = this.map.labels[this.label.selectedIndex];
+    return label ? (name || "without this label") + ", " + count(rows.length) : "all " + count(rows.length);
+  }
+
+  group() {
     this.cells = new Array(this.names.length);
     this.order = [];
-    const ordered = [...groups].sort(([a], [b]) => (a === "") - (b === "") || collator.compare(a, b));
+    const ordered = this.groups();
     const blocks = ordered.map(([name, rows]) => {
-      const text = label ? (name || "without this label") + ", " + count(rows.length) : "all " + count(rows.length);
+      const text = this.groupText(name, rows);
       rows.forEach((row) => {
         this.cells[row] = element("span", { role: "option", id: "n" + row, "data-row": row, "aria-selected": "false" });
         this.order.push(row);
@@ -168,21 +188,78 @@ class NodeMap {
     this.list.querySelectorAll(".cells").forEach((cells) => { cells.style.width = best.cells * pitch + "px"; });
   }
 
-  share(resource, row, when) {
-    const allocatable = resource.allocatable(row);
-    return allocatable > 0 ? resource[when](row) / allocatable : null;
+  // null: the node has none of it, or is not there.
+  share(resource, row, view) {
+    const allocatable = resource.allocatable(row), amount = resource.views[view](row);
+    return allocatable > 0 && amount !== null ? amount / allocatable : null;
   }
 
   paint() {
     const resource = this.resources[this.resource];
     this.cells.forEach((cell, row) => {
-      const share = this.share(resource, row, this.when);
+      const share = this.share(resource, row, this.view);
       const level = share === null ? "none" : share > 1 ? "over" : "l" + Math.ceil(share * 10);
-      cell.className = "cell " + level;
-      const text = share === null ? "no " + resource.name : percent(share);
+      const [came, went] = this.movesOf(row);
+      const lit = this.lit && this.lit.has(row) ? " lit" : "";
+      cell.className = "cell " + level + (came ? " came" : went ? " went" : "") + lit;
+      const moves = (came ? " +" + count(came) : "") + (went ? " \u2212" + count(went) : "");
+      const text = (share === null ? "no " + resource.name : percent(share)) + moves;
       cell.setAttribute("aria-label", this.names[row] + ", " + resource.name + " " + text);
       if (this.size === "large") replaceChildren(cell, element("b", {}, this.names[row]), resource.name + " " + text);
     });
+  }
+
+  // How many pods come to a node and leave it, from the first run to the one that is shown.
+  movesOf(row) {
+    if (!this.view || this.map.nodeColumns.length < 2 || !grids.pods) return [0, 0];
+    if (!this.moves) this.moves = [];
+    if (!this.moves[this.view]) {
+      const moves = this.moves[this.view] = new Map();
+      const [first, other] = [0, this.view].map((view) => grids.pods.readers[this.map.nodeColumns[view]]);
+      const add = (name, place) => {
+        if (!moves.has(name)) moves.set(name, [0, 0]);
+        moves.get(name)[place] += 1;
+      };
+      for (let pod = 0; pod < grids.pods.length; pod++) {
+        if (first(pod) === other(pod)) continue;
+        add(other(pod), 0);
+        add(first(pod), 1);
+      }
+    }
+    return this.moves[this.view].get(this.names[row]) || [0, 0];
+  }
+
+  // Lights the nodes whose name or labels have the text, or which have pods that do, by name or owner.
+  light(text) {
+    if (text !== undefined) this.search.value = text;
+    const word = this.search.value.trim().toLowerCase();
+    this.lit = word ? new Set() : null;
+    let pods = 0;
+    if (word) {
+      const row = new Map(this.names.map((name, index) => [name, index]));
+      const labels = this.map.labels.map(readerOf);
+      this.names.forEach((name, index) => {
+        if (name.toLowerCase().includes(word) || labels.some((label) => label(index).toLowerCase().includes(word))) this.lit.add(index);
+      });
+      pods = this.lightPods(word, row);
+    }
+    this.list.classList.toggle("dimmed", this.lit !== null);
+    this.lights.textContent = this.lit ? count(this.lit.size) + " of " + count(this.names.length) + " nodes" + (pods ? ", with " + count(pods) + " pods that match" : "") : "";
+    this.paint();
+  }
+
+  lightPods(word, row) {
+    const grid = grids.pods, column = this.map.nodeColumns[Math.min(this.view, this.map.nodeColumns.length - 1)];
+    if (!grid) return 0;
+    const owner = grid.columns.findIndex((each) => each.title === "Owner");
+    let pods = 0;
+    for (let pod = 0; pod < grid.length; pod++) {
+      const index = row.get(grid.readers[column](pod));
+      if (index === undefined || ![0, owner].some((each) => grid.readers[each](pod).toLowerCase().includes(word))) continue;
+      this.lit.add(index);
+      pods += 1;
+    }
+    return pods;
   }
 
   mark(row) {
@@ -198,19 +275,30 @@ class NodeMap {
     this.describe(row);
   }
 
+  // Rows of the table of pods: those on the node in the first run or in the one that is shown.
   podsOn(name) {
     const grid = grids.pods;
     if (!grid) return [];
     if (!this.index) {
       this.index = new Map();
-      const node = grid.readers[2];
-      for (let row = 0; row < grid.length; row++) {
-        const key = node(row);
-        if (!this.index.has(key)) this.index.set(key, []);
-        this.index.get(key).push(row);
+      for (const column of this.map.nodeColumns) {
+        for (let row = 0; row < grid.length; row++) {
+          const key = grid.readers[column](row);
+          if (!this.index.has(key)) this.index.set(key, new Set());
+          this.index.get(key).add(row);
+        }
       }
     }
-    return this.index.get(name) || [];
+    return [...(this.index.get(name) || [])].filter((row) => this.standing(row, name));
+  }
+
+  // What a pod is to a node, or "" where it is on it in neither run.
+  standing(pod, name) {
+    const columns = this.map.nodeColumns, grid = grids.pods;
+    if (columns.length < 2) return grid.readers[1](pod);
+    const [first, other] = [0, this.view].map((view) => grid.readers[columns[view]](pod));
+    if (first === other) return first === name ? "running" : "";
+    return other === name ? "comes from " + first : first === name ? "goes: " + other : "";
   }
 
   describe(row) {
@@ -221,42 +309,150 @@ class NodeMap {
     const labels = this.map.labels.slice(0, 3).map((label) => readerOf(label)(row)).filter((value) => value);
     const notes = [...labels, this.taints(row)].filter((text) => text).join(" \u00b7 ");
     const meters = this.resources.filter((resource) => resource.allocatable(row) > 0).map((resource) => {
-      const before = this.share(resource, row, "before"), after = this.share(resource, row, "after");
+      const first = this.share(resource, row, 0), shownShare = this.share(resource, row, this.view);
+      if (shownShare === null) return element("span", {}, "not there");
       const format = FORMATS[resource.kind];
-      const change = before === after ? "" : ", before " + percent(before);
+      const change = first === shownShare || first === null ? "" : ", " + this.map.views[0] + " " + percent(first);
       return element(
-        "span", {}, element("b", {}, resource.name + " " + percent(after)), change + " (" +
-        format(resource.after(row)) + " of " + format(resource.allocatable(row)) + ")",
+        "span", {}, element("b", {}, resource.name + " " + percent(shownShare)), change + " (" +
+        format(resource.views[this.view](row)) + " of " + format(resource.allocatable(row)) + ")",
       );
     });
     const name = this.names[row], pods = this.podsOn(name);
     replaceChildren(
       this.about, element("h3", {}, name), element("p", { class: "note" }, notes || "no taints"),
-      element("p", { class: "meters" }, ...meters), this.podList(pods), ...this.more(name, pods),
+      element("p", { class: "meters" }, ...meters), this.podList(pods, name), ...this.more(name, pods),
     );
   }
 
-  podList(pods) {
+  podList(pods, name) {
     const grid = grids.pods;
-    const rank = { placed: 0, evicted: 1 };
-    const state = grid ? grid.readers[1] : null;
-    const items = [...pods].sort((a, b) => (rank[state(a)] ?? 2) - (rank[state(b)] ?? 2) || a - b)
-      .slice(0, PODS_SHOWN).map((pod) => {
-        const standing = state(pod);
-        const text = grid.readers[0](pod) + (standing === "running" ? "" : " \u2013 " + standing);
-        return element("li", { class: standing }, text);
-      });
-    return items.length ? element("ul", { class: "pods", tabindex: 0, "aria-label": "Pods" }, ...items) : element("p", {}, "no pods");
+    const tones = [["placed", /^(placed|comes from)/], ["evicted", /^(evicted|goes:)/], ["running", /./]];
+    const owner = grid ? grid.columns.findIndex((column) => column.title === "Owner") : -1;
+    const items = pods.map((pod) => {
+      const standing = this.standing(pod, name);
+      return { pod, standing, tone: tones.findIndex(([, pattern]) => pattern.test(standing)) };
+    });
+    items.sort((a, b) => a.tone - b.tone || a.pod - b.pod);
+    const shownItems = items.slice(0, PODS_SHOWN).map(({ pod, standing, tone }) => {
+      const workload = owner < 0 ? "" : grid.readers[owner](pod);
+      const button = element("button", { type: "button", class: "link", title: "Light up " + workload }, grid.readers[0](pod));
+      button.addEventListener("click", () => this.light(workload));
+      return element("li", { class: tones[tone][0] }, button, standing === "running" ? "" : " \u2013 " + standing);
+    });
+    return items.length ? element("ul", { class: "pods", tabindex: 0, "aria-label": "Pods" }, ...shownItems) : element("p", {}, "no pods");
   }
 
   more(name, pods) {
     if (!pods.length) return [];
     const button = element("button", { type: "button" }, pods.length === 1 ? "Its pod in the table" : "Its " + count(pods.length) + " pods in the table");
     button.addEventListener("click", () => {
-      grids.pods.filter("node=" + name);
+      grids.pods.filter(this.map.nodeColumns.length > 1 ? name : "node=" + name);
       grids.pods.input.scrollIntoView({ block: "start" });
       grids.pods.input.focus();
     });
     return [button];
+  }
+}
+
+// So many nodes that an element for each would take long: a canvas for each group.
+class DrawnNodeMap extends NodeMap {
+  build(host) {
+    super.build(host);
+    this.list.setAttribute("role", "slider");
+    this.list.setAttribute("aria-valuemin", 0);
+    this.list.setAttribute("aria-valuemax", this.names.length - 1);
+    this.list.setAttribute("aria-valuenow", 0);
+    addEventListener("theme", () => this.paint());
+  }
+
+  group() {
+    this.order = [];
+    this.zones = [];
+    this.places = new Array(this.names.length); // of each row: its zone, and its place there
+    const groups = this.groups();
+    const beside = Math.min(groups.length, 4), width = this.list.clientWidth || 1000;
+    const columns = Math.max(20, Math.floor((width / beside - ZONE_GAP) / DOT_PITCH));
+    const blocks = groups.map(([name, rows]) => {
+      const canvas = element("canvas", { class: "dots", "aria-hidden": "true" });
+      const lines = Math.ceil(rows.length / columns), across = Math.min(rows.length, columns);
+      canvas.width = across * DOT_PITCH;
+      canvas.height = lines * DOT_PITCH;
+      const zone = this.zones.push({ canvas, rows, columns: across, first: this.order.length }) - 1;
+      rows.forEach((row, place) => { this.places[row] = [zone, place]; this.order.push(row); });
+      canvas.dataset.zone = zone;
+      return element("div", { class: "zone" }, element("p", {}, this.groupText(name, rows)), canvas);
+    });
+    replaceChildren(this.list, ...blocks);
+    this.paint();
+    this.describe(this.selected);
+  }
+
+  rowOf(event) {
+    const zone = this.zones[event.target.dataset && event.target.dataset.zone];
+    if (!zone) return -1;
+    const x = Math.floor(event.offsetX / DOT_PITCH), y = Math.floor(event.offsetY / DOT_PITCH);
+    return x < zone.columns ? zone.rows[y * zone.columns + x] ?? -1 : -1;
+  }
+
+  paint() {
+    const colours = this.colours(), resource = this.resources[this.resource];
+    for (const { canvas, rows, columns } of this.zones) {
+      const context = canvas.getContext("2d");
+      context.clearRect(0, 0, canvas.width, canvas.height);
+      rows.forEach((row, place) => {
+        const share = this.share(resource, row, this.view);
+        const x = (place % columns) * DOT_PITCH, y = Math.floor(place / columns) * DOT_PITCH;
+        context.globalAlpha = this.lit && !this.lit.has(row) ? 0.18 : 1;
+        context.fillStyle = colours[share === null ? "none" : share > 1 ? "over" : "l" + Math.ceil(share * 10)];
+        context.fillRect(x, y, DOT, DOT);
+        if (this.lit && this.lit.has(row)) {
+          context.strokeStyle = colours.came;
+          context.strokeRect(x - 0.5, y - 0.5, DOT + 1, DOT + 1);
+        }
+        const [came, went] = this.movesOf(row);
+        if (came || went) {
+          context.fillStyle = came ? colours.came : colours.went;
+          context.fillRect(x, y, DOT, 2);
+        }
+      });
+      context.globalAlpha = 1;
+    }
+    if (this.selected >= 0) this.mark(this.selected);
+  }
+
+  colours() {
+    const probe = element("span", {});
+    this.list.append(probe);
+    const colours = {};
+    const read = (name, property) => { probe.className = name; return getComputedStyle(probe)[property]; };
+    for (let level = 0; level <= 10; level++) colours["l" + level] = read("l" + level, "backgroundColor");
+    colours.over = read("over", "backgroundColor");
+    colours.none = read("night", "fill");
+    colours.came = read("c1", "fill");
+    colours.went = colours.chosen = read("", "color");
+    probe.remove();
+    return colours;
+  }
+
+  mark(row) {
+    const [zone, place] = this.places[row], { canvas, columns } = this.zones[zone];
+    const context = canvas.getContext("2d");
+    context.strokeStyle = this.colours().chosen;
+    context.strokeRect((place % columns) * DOT_PITCH - 0.5, Math.floor(place / columns) * DOT_PITCH - 0.5, DOT + 1, DOT + 1);
+    const resource = this.resources[this.resource], share = this.share(resource, row, this.view);
+    this.list.setAttribute("aria-valuenow", this.order.indexOf(row));
+    this.list.setAttribute("aria-valuetext", this.names[row] + ", " + resource.name + " " + (share === null ? "none" : percent(share)));
+  }
+
+  select(row) {
+    this.selected = row;
+    this.paint();
+    this.describe(row);
+  }
+
+  beside(place, step) {
+    const [zone] = this.places[this.order[place]];
+    return place + step * this.zones[zone].columns;
   }
 }

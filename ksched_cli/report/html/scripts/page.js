@@ -6,7 +6,8 @@ function addThemeButton() {
     ? root.dataset.theme === "dark"
     : matchMedia("(prefers-color-scheme: dark)").matches;
   const name = () => { button.textContent = isDark() ? "Light" : "Dark"; };
-  button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; name(); });
+  button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; name(); dispatchEvent(new Event("theme")); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dispatchEvent(new Event("theme")));
   name();
   button.hidden = false;
 }
@@ -30,7 +31,7 @@ document.querySelectorAll("[data-grid]").forEach((host) => {
 document.querySelectorAll("[data-curves]").forEach((host) => {
   new Curves(host, data.curves[host.dataset.curves]);
 });
-if (data.map) new NodeMap(document.getElementById("map"), data.map);
+if (data.map) new (data.map.names.length > DRAWN ? DrawnNodeMap : NodeMap)(document.getElementById("map"), data.map);
 if (data.pair) new Pair(document.getElementById("pair"), data.pair);
 addThemeButton();
 listenForPrinting();
