@@ -1,7 +1,9 @@
-"""`ksched serve`: extender."""
+"""`ksched serve`: extender, mcp."""
 
 from __future__ import annotations
 
+import time
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Annotated
@@ -12,11 +14,16 @@ from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup, option, positive_number
 from ksched_cli.commands.options import (
     SOURCE_HELP,
+    Config,
+    Context,
     FeatureGates,
+    Kubeconfig,
     KubernetesVersion,
+    Live,
     MinCompatibilityVersion,
     Plugin,
     Quiet,
+    State,
 )
 from ksched_cli.errors import MissingExtraError, UsageError
 
@@ -24,11 +31,13 @@ app = typer.Typer(help="Answer over a network.", cls=CommandGroup)
 
 # kube-scheduler waits for an extender for 5 s, unless its configuration says otherwise.
 PLUGIN_SECONDS = 3.0
+QUESTION_SECONDS = 300.0
+_POLL_SECONDS = 0.2
 
 
 @app.callback()
 def serve() -> None:
-    """Answer over a network: plugins as an extender of a real kube-scheduler."""
+    """Answer over a network: plugins for a real kube-scheduler, questions for agents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +153,93 @@ def extender(options: ExtenderOptions) -> ExitCode:
     with interruption.awaited():
         server.run(lambda: bool(interruption.number))
     return ExitCode.YES
+
+
+@dataclass(frozen=True, slots=True)
+class McpOptions(ListeningOptions):
+    """The options of `serve mcp`."""
+
+    plugin: Plugin = None
+    http: Annotated[
+        bool, option("Serve HTTP at /mcp on --listen, not standard input and output.")
+    ] = False
+    timeout: Annotated[
+        float,
+        option("End a question that takes longer.", "SECONDS", parser=positive_number("--timeout")),
+    ] = QUESTION_SECONDS
+    state: State = None
+    live: Live = False
+    context: Context = ""
+    kubeconfig: Kubeconfig = ""
+    config: Config = None
+    kubernetes_version: KubernetesVersion = ""
+    feature_gates: FeatureGates = ""
+    quiet: Quiet = False
+
+
+@app.command(cls=Command)
+@as_command
+def mcp(options: McpOptions) -> ExitCode:
+    """The questions as read-only tools for agents (Model Context Protocol).
+
+    Tools are schedule, explain, explain_pending, fix, preempt, capacity, shrink, compare, drift,
+    validate and config_show; prompts ask why a pod is pending and whether a drain is safe. The
+    state is read anew for each question. Tools change nothing, call no extenders and read no files
+    but those that are named here.
+
+    Examples:
+        ksched serve mcp --state cluster.json
+        ksched serve mcp --live --http
+    """
+    _require_extra("serve mcp")
+    import asyncio
+
+    from ksched_cli.commands.output import note, results
+    from ksched_cli.commands.signals import Interruption, end_by
+    from ksched_cli.serve.http import HttpServer
+    from ksched_cli.serve.listening import Listening
+    from ksched_cli.serve.mcp import Questions, http_app, serve_stdio
+
+    if options.live and options.state:
+        raise UsageError("--live and --state exclude each other")
+    if "-" in (*(options.state or ()), options.config):
+        raise UsageError("standard input cannot be read again for each question: name a file")
+    questions = Questions(_of_state(options), _of_configuration(options), options.timeout)
+    if not options.http:
+        with redirect_stdout(results()):
+            asyncio.run(serve_stdio(questions, end_by))
+        return ExitCode.YES
+    listening = Listening.of(
+        options.listen, options.tls_certificate, options.tls_key, options.token_file
+    )
+    server, interruption = HttpServer(http_app(questions, listening), listening), Interruption()
+    with interruption.awaited():
+        server.start()
+        note(f"serving {server.url}/mcp; Ctrl-C ends it")
+        while not interruption.number:
+            time.sleep(_POLL_SECONDS)
+        server.stop()
+    questions.kill()
+    return ExitCode.YES
+
+
+def _of_state(options: McpOptions) -> list[str]:
+    """The options of commands that are about a state."""
+    if options.live:
+        named = {"--context": options.context, "--kubeconfig": options.kubeconfig}
+        return ["--live", *(f"{name}={value}" for name, value in named.items() if value)]
+    return [f"--state={path}" for path in options.state or ()]
+
+
+def _of_configuration(options: McpOptions) -> list[str]:
+    """The options of all commands."""
+    named = {
+        "--config": options.config,
+        "--kubernetes-version": options.kubernetes_version,
+        "--feature-gates": options.feature_gates,
+    }
+    plugins = [f"--plugin={source}" for source in options.plugin or ()]
+    return [*plugins, *(f"{name}={value}" for name, value in named.items() if value)]
 
 
 def _require_extra(purpose: str) -> None:

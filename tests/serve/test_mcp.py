@@ -1,0 +1,283 @@
+"""The questions as tools, asked by the official SDK's own client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import jsonschema
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from ksched_cli.serve import mcp as served
+from ksched_cli.serve.cut import Page, cut_document
+from ksched_cli.serve.mcp import Questions, server_of
+from ksched_cli.serve.tools import BY_NAME, TOOLS
+from ksched_cli.testing import node, pod
+from tests.serve.conftest import PLUGINS
+
+ROOT = Path(__file__).parents[2]
+FIRST = ROOT / "examples" / "first-cluster" / "cluster.yaml"
+STATE = [f"--state={FIRST}"]
+PACKED = (
+    "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: "
+    "{type: MostAllocated}}}]}]\n"
+)
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "schedule": {},
+    "explain": {"pod": "too-big"},
+    "explain_pending": {},
+    "fix": {"pod": "too-big"},
+    "preempt": {"pod": "too-big"},
+    "capacity": {"pod": "web-2", "namespace": "default"},
+    "shrink": {},
+    "compare": {"changes": ["drain birch"]},
+    "drift": {},
+    "validate": {"configuration": PACKED},
+    "config_show": {"configuration": PACKED},
+}
+
+
+def answers_of(
+    *calls: tuple[str, dict[str, Any]], state: list[str] | None = None, seconds: float = 60.0
+) -> list[Any]:
+    """The results of calls, one after the other."""
+
+    async def ask() -> list[Any]:
+        questions = Questions(STATE if state is None else state, (), seconds)
+        async with Client(server_of(questions)) as client:
+            return [await client.call_tool(name, arguments) for name, arguments in calls]
+
+    return asyncio.run(ask())
+
+
+def error_of(name: str, arguments: dict[str, Any], **options: Any) -> str:
+    (result,) = answers_of((name, arguments), **options)
+    assert result.is_error
+    (content,) = result.content
+    text: str = content.text
+    return text
+
+
+def test_tools_are_read_only_and_have_the_published_schemas() -> None:
+    async def listed() -> Any:
+        async with Client(server_of(Questions(STATE, (), 60.0))) as client:
+            return (await client.list_tools()).tools
+
+    tools = asyncio.run(listed())
+    assert [tool.name for tool in tools] == list(ARGUMENTS)
+    for tool in tools:
+        schema = ROOT / "schemas" / f"{BY_NAME[tool.name].schema}.json"
+        assert tool.output_schema == json.loads(schema.read_text())
+        assert tool.annotations.read_only_hint
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_each_tool_answers_as_the_command_does(name: str) -> None:
+    """The client checks the answer against the tool's schema."""
+    (result,) = answers_of((name, ARGUMENTS[name]))
+    assert not result.is_error
+    assert json.loads(result.content[0].text) == result.structured_content
+    assert result.structured_content["kind"] == BY_NAME[name].kind
+    assert len(result.content) == 1
+
+
+def test_a_change_is_tried_and_compared_with_the_state_as_it_is() -> None:
+    drained, compared = answers_of(
+        ("schedule", {"changes": ["drain birch"]}), ("compare", {"changes": ["drain birch"]})
+    )
+    assert "birch" not in drained.structured_content["placements"].values()
+    sides = [side["name"] for side in compared.structured_content["sides"]]
+    assert sides == ["without changes", "drain birch"]
+
+
+def test_an_object_is_applied_as_json() -> None:
+    text = json.dumps(pod("new", cpu=1))
+    (result,) = answers_of(("schedule", {"changes": [f"apply -f '{text}'"]}))
+    assert result.structured_content["placements"]["default/new"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("nothing", {}, "there is no tool nothing; there are schedule, explain"),
+        ("explain", {}, "'pod' is a required property"),
+        ("explain", {"pod": 5}, "$.pod: 5 is not of type 'string'"),
+        ("schedule", {"states": "/etc"}, "'states' was unexpected"),
+        ("explain", {"pod": "nobody"}, 'no pod "nobody"'),
+        ("explain", {"pod": "--live"}, "--live"),
+        ("schedule", {"changes": ["drain nowhere"]}, "nowhere"),
+        ("schedule", {"changes": ["apply -f /etc/passwd"]}, "give the object as JSON"),
+        ("schedule", {"changes": ["apply --filename=/etc/passwd"]}, "give the object as JSON"),
+        ("schedule", {"changes": ["apply -f/etc/passwd"]}, "give the object as JSON"),
+        ("compare", {}, "give changes, configuration or kubernetes_version"),
+        ("schedule", {"configuration": "kind: Nonsense"}, "Nonsense"),
+        ("schedule", {"part": "/nothing"}, 'part "/nothing" names no list or map'),
+    ],
+)
+def test_what_cannot_be_asked_is_an_error_that_says_why(
+    name: str, arguments: dict[str, Any], message: str
+) -> None:
+    assert message in error_of(name, arguments)
+
+
+def test_a_question_that_takes_too_long_is_ended() -> None:
+    state = [*STATE, f"--plugin={PLUGINS}:Broken", '--change=apply -f \'{"kind": "Pod", '
+             '"apiVersion": "v1", "metadata": {"name": "h", "labels": {"fail": "hangs"}}, '
+             '"spec": {"containers": [{"name": "c"}]}}\'']  # fmt: skip
+    assert error_of("schedule", {}, state=state, seconds=3.0) == "no answer within 3 s"
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_cancelled_call_leaves_no_process(mode: str) -> None:
+    async def cancelled() -> tuple[int, int, Any]:
+        questions = Questions(STATE, (), 60.0)
+        async with Client(server_of(questions), mode=mode) as client:
+            call = asyncio.create_task(client.call_tool("schedule", {}))
+            await until(lambda: questions.running == 1)
+            before = questions.running
+            call.cancel()
+            await until(lambda: questions.running == 0)
+            return before, questions.running, await client.call_tool("drift", {})
+
+    before, after, later = asyncio.run(cancelled())
+    assert (before, after, later.is_error) == (1, 0, False)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def test_prompts_say_which_tools_answer_them() -> None:
+    async def prompted() -> tuple[list[str], str]:
+        async with Client(server_of(Questions(STATE, (), 60.0))) as client:
+            names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+            drain = await client.get_prompt("is_drain_safe", {"node": "birch"})
+            for name in ("nothing", "why_pending"):
+                with pytest.raises(MCPError):
+                    await client.get_prompt(name, {})
+            content: Any = drain.messages[0].content
+            return names, content.text
+
+    names, text = asyncio.run(prompted())
+    assert names == ["why_pending", "is_drain_safe"]
+    assert "`compare` with changes ['drain birch']" in text
+    named = {word for _, prompt in served.PROMPTS.values() for word in prompt.split("`")[1::2]}
+    assert named <= {tool.name for tool in TOOLS}
+
+
+# -- long answers ---------------------------------------------------------------------------------
+
+
+def test_long_answers_are_cut_and_say_how_to_get_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served, "ANSWER_SIZE", 2_000)
+    file = tmp_path / "state.json"
+    file.write_text(json.dumps([node("n", cpu=100), *(pod(f"p{i:03}") for i in range(110))]))
+    names: list[str] = []
+    notes: list[str] = []
+    more: dict[str, Any] = {}
+    while more or not notes:
+        (result,) = answers_of(("schedule", more), state=[f"--state={file}"])
+        names += result.structured_content["placements"]
+        notes.append(result.content[1].text)
+        offset = re.search(r'part="/placements", offset=(\d+)', notes[-1])
+        more = {"part": "/placements", "offset": int(offset[1])} if offset else {}
+    assert notes[0] == (
+        'cut: /placements has 110 entries, here 0 to 30; for more: part="/placements", offset=30'
+    )
+    assert sorted(names) == [f"default/p{i:03}" for i in range(110)]
+    assert notes[-1].endswith(" to 110")
+
+
+def test_lists_within_lists_are_cut_with_their_pointers() -> None:
+    document = {"a/b": [{"c": list(range(50))}, {"c": [1]}]}
+    shown, notes = cut_document(document, 100, Page("/a~1b/0/c", 40))
+    assert shown == {"a/b": [{"c": list(range(40, 50))}, {"c": [1]}]}
+    assert notes == ["/a~1b/0/c has 50 entries, here 40 to 50"]
+
+
+# -- transports -----------------------------------------------------------------------------------
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+COMMAND = ["-m", "ksched_cli", "serve", "mcp", "--state", str(FIRST)]
+
+
+def test_it_is_served_on_standard_input_and_output() -> None:
+    async def ask() -> Any:
+        parameters = StdioServerParameters(command=sys.executable, args=COMMAND, env=environment())
+        async with Client(parameters) as client:
+            return await client.call_tool("explain", {"pod": "too-big"})
+
+    assert asyncio.run(ask()).structured_content["pod"] == "default/too-big"
+
+
+def test_a_signal_ends_it_while_it_waits_for_standard_input() -> None:
+    process = subprocess.Popen(
+        [sys.executable, *COMMAND],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}}}  # fmt: skip
+    process.stdin.write(json.dumps(hello) + "\n")
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "ksched"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == -signal.SIGTERM
+
+
+def test_it_is_served_over_http_to_those_who_know_the_token(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("s3cret")
+    line = [*COMMAND, "--http", "--listen", "127.0.0.1:0", "--token-file", str(token)]
+    process = subprocess.Popen(
+        [sys.executable, *line], stderr=subprocess.PIPE, text=True, env=environment()
+    )
+    assert process.stderr is not None
+    url = process.stderr.readline().removeprefix("serving ").partition(";")[0]
+
+    async def ask() -> Any:
+        async with httpx2.AsyncClient() as stranger:
+            body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+            refused = await stranger.post(url, json=body)
+            foreign = await stranger.post(
+                url, json=body, headers={"Origin": "http://evil.example", **authorization}
+            )
+        async with (
+            httpx2.AsyncClient(headers=authorization) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            answer = await client.call_tool("capacity", {"pod": "web-2"})
+        return refused.status_code, foreign.status_code, answer.structured_content["kind"]
+
+    authorization = {"Authorization": "Bearer s3cret"}
+    try:
+        assert asyncio.run(ask()) == (401, 403, "CapacityResult")
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(15) == 0
