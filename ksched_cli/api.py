@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
     from ksched_cli.analysis.shrink import ShrinkResult
+    from ksched_cli.analysis.upgrade import UpgradePlan
     from ksched_cli.library.steps import OpenRun
     from ksched_cli.sweep.answers import SweepResult
 
@@ -157,6 +158,7 @@ __all__ = [
     "Snapshot",
     "Status",
     "SweepResult",
+    "UpgradePlan",
     "UsageError",
     "Verdicts",
     "WaitingPod",
@@ -185,6 +187,7 @@ _ANSWERS = {
     "ReplayResult": "ksched_cli.analysis.replay_result",
     "ScheduleResult": "ksched_cli.analysis.schedule",
     "ShrinkResult": "ksched_cli.analysis.shrink",
+    "UpgradePlan": "ksched_cli.analysis.upgrade",
     "SweepResult": "ksched_cli.sweep.answers",
 }
 

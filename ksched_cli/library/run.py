@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import structs
 
+from ksched_cli.errors import UsageError
 from ksched_cli.library.given import (
     Change,
     Config,
@@ -24,6 +25,7 @@ from ksched_cli.run import run as described
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+    from ksched_cli.analysis.drained_cluster import DrainedCluster
     from ksched_cli.analysis.drift import DriftResult
     from ksched_cli.analysis.explain import Explanation
     from ksched_cli.analysis.explain_group import GroupExplanation
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.remedies import Remedies
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
-    from ksched_cli.analysis.shrink import ShrinkResult
+    from ksched_cli.analysis.shrink import ShrinkLimits, ShrinkResult
+    from ksched_cli.analysis.upgrade import UpgradePlan
+    from ksched_cli.library.question import Question
     from ksched_cli.library.steps import OpenRun
 
 MAX_COPIES = 10_000
@@ -205,7 +209,7 @@ class Run:
 
     def fix(
         self,
-        pod: str | Manifest,
+        pod: str | Manifest | None = None,
         *,
         prefer: Iterable[str] = (),
         never: Iterable[str] = (),
@@ -216,10 +220,12 @@ class Run:
     ) -> Remedies:
         """The smallest changes that give a pod, or all pods of a workload, a node.
 
-        pod: as `explain` takes it; the other arguments as the options of `ksched fix`. progress:
-        called after each run, with how many there were, and how many there may be
+        pod: as `explain` takes it; None for all pods that stay pending, as --pending. The other
+        arguments are the options of `ksched fix`. progress: called after each run, with how many
+        there were, and how many there may be
         """
         from ksched_cli.analysis import fix as analysis
+        from ksched_cli.analysis.fix_pending import fix_pending
         from ksched_cli.analysis.named_objects import pods_of
         from ksched_cli.library.question import Question
 
@@ -233,14 +239,17 @@ class Run:
         )
         search.check()
         question = Question([self])
-        run, simulation, name, namespace = question.subject(pod)
+        run, simulation, name, namespace = question.subject(pod or "")
         fixer = analysis.Fixer(
             lambda state: question.opener.simulation(run, state=state),
             simulation.state,
             search,
             workloads=run.workloads,
         )
-        answer = analysis.fix(fixer, name, pods_of(simulation, name, namespace))
+        if pod is None:
+            answer = fix_pending(fixer)
+        else:
+            answer = analysis.fix(fixer, name, pods_of(simulation, name, namespace))
         simulation.caller.defects.update(fixer.defects)
         return question.answer(answer, simulation)
 
@@ -275,30 +284,64 @@ class Run:
         maximum: int | None = None,
         force: bool = False,
         delete_emptydir_data: bool = False,
+        repack: bool = False,
         progress: Progress | None = None,
     ) -> ShrinkResult:
-        """Which nodes could go, and which pods hold the others; arguments as the options of `ksched
-        shrink`. progress: called with how many nodes were drained, and of how many"""
+        """Which nodes could go, and which pods hold the others, by the prices of the Run where it
+        has some; arguments as the options of `ksched shrink`. progress: called with how many nodes
+        were drained, and of how many"""
+        from ksched_cli.analysis.shrink import shrink
+        from ksched_cli.library.question import Question
+
+        question = Question([self], ["prices"])
+        base, limits = self._drained(question, selector, keep, force, delete_emptydir_data)
+        limits = replace(limits, maximum=maximum)
+        answer = shrink(base, limits, progress, draws_map=True, repacks=repack)
+        return question.answer(answer, base.simulation)
+
+    def upgrade(
+        self,
+        selector: str,
+        *,
+        surge: int = 1,
+        keep: str = "",
+        force: bool = False,
+        delete_emptydir_data: bool = False,
+        progress: Progress | None = None,
+    ) -> UpgradePlan:
+        """Waves in which the nodes with these labels are drained and replaced, as `ksched shrink
+        --upgrade`; arguments as its options. progress: as of `shrink`"""
+        from ksched_cli.analysis.upgrade import upgrade
+        from ksched_cli.library.question import Question
+
+        question = Question([self])
+        base, limits = self._drained(question, selector, keep, force, delete_emptydir_data)
+        return question.answer(upgrade(base, limits, surge, progress), base.simulation)
+
+    @staticmethod
+    def _drained(
+        question: Question, selector: str, keep: str, force: bool, delete_emptydir_data: bool
+    ) -> tuple[DrainedCluster, ShrinkLimits]:
+        """The cluster before any drain, and which of its nodes are looked at. Raises UsageError
+        where none is."""
         from ksched_cli.analysis import shrink as analysis
         from ksched_cli.analysis.drained_cluster import DrainedCluster
         from ksched_cli.analysis.named_objects import label_selector_of
         from ksched_cli.cluster.loading.completeness import budget_warnings
-        from ksched_cli.library.question import Question
 
-        question = Question([self], ["prices"])
         (run,) = question.runs
         limits = analysis.ShrinkLimits(
             keep=label_selector_of(keep) if keep else None,
             among=label_selector_of(selector) if selector else None,
-            maximum=maximum,
             prices=question.opener.prices(run),
         )
         simulation = question.simulation(run)
+        if selector and not any(map(limits.selects, simulation.state.nodes)):
+            raise UsageError(f"no node has the labels {selector}")
         question.warn(*budget_warnings(simulation.state))
         simulation.run()
         rules = analysis.rules_of(simulation.state, force, delete_emptydir_data)
-        base = DrainedCluster.after_run(simulation, rules)
-        return question.answer(analysis.shrink(base, limits, progress, draws_map=True), simulation)
+        return DrainedCluster.after_run(simulation, rules), limits
 
     def drift(self, *, progress: Progress | None = None) -> DriftResult:
         """Every running pod: where it is, and where it would go today. progress: called with how

@@ -92,6 +92,10 @@ IDLE = ("cache", "timeout", "extenders", "compatibility", "prices")
 # By question, the axes that change its answer here; the others are taken, too. One pod's answer
 # does not depend on all that happens to others.
 TOUCHED: dict[str, tuple[str, ...]] = {
+    "fix": (
+        *("state", "change", "scenario", "configuration", "patch", "plugin", "version", "gates"),
+        *("preemption", "retries", "timeline", "until"),
+    ),
     "schedule": tuple(axis for axis in AXES if axis not in (*IDLE, "eviction", "autoscaler")),
     "explain": ("state", "change", "scenario", "configuration", "patch", "plugin", "timeline"),
     "preempt": ("state", "version", "preemption"),
@@ -175,6 +179,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "capacity": ("capacity", "p"),
     "shrink": ("shrink", "--force"),
     "drift": ("drift",),
+    "fix": ("fix", "bent", "--max-runs", "9"),
 }
 
 

@@ -22,6 +22,7 @@ PACKING = str(EXAMPLES / "packing" / "scheduler.yaml")
 PLUGIN = str(EXAMPLES.parent / "plugins" / "template" / "packing.py")
 RUN = Run(state=FIRST)
 PREEMPTING = Run(state=PREEMPTION)
+UPGRADED = "kubernetes.io/hostname in (apple, birch)"
 OVER_TIME = Run(state=str(REPLAY / "cluster.yaml"))
 
 CASES: dict[str, tuple[Sequence[str], Callable[[], Answer]]] = {
@@ -72,6 +73,19 @@ CASES: dict[str, tuple[Sequence[str], Callable[[], Answer]]] = {
     ),
     "fix": (["fix", "too-big", "--state", FIRST], lambda: RUN.fix("too-big")),
     "shrink": (["shrink", "--state", FIRST, "--force"], lambda: RUN.shrink(force=True)),
+    "fix --pending": (["fix", "--pending", "--state", FIRST], RUN.fix),
+    "fix, some kinds": (
+        ["fix", "too-big", "--state", FIRST, "--never", "request", "--top", "1"],
+        lambda: RUN.fix("too-big", never=["request"], top=1),
+    ),
+    "shrink --repack": (
+        ["shrink", "--state", FIRST, "--force", "--repack", "--max", "1", "--keep", "disk=hdd"],
+        lambda: RUN.shrink(force=True, repack=True, maximum=1, keep="disk=hdd"),
+    ),
+    "shrink --upgrade": (
+        ["shrink", "--upgrade", "--state", FIRST, "--force", "-l", UPGRADED, "--surge", "2"],
+        lambda: RUN.upgrade(UPGRADED, surge=2, force=True),
+    ),
     "shrink at prices": (
         ["shrink", "--state", FIRST, "--force", "--price", "*=2"],
         lambda: RUN.with_(prices=["*=2"]).shrink(force=True),
