@@ -49,22 +49,22 @@ def packed_dump(path: Path) -> None:
     path.with_name(path.name + ".gz").rename(path)
 
 
-def as_yaml(path: Path) -> None:
-    import yaml
-
+def small_dump(path: Path) -> None:
     printed(path, "make_dump.py", "--nodes", "200", "--pods", "2000")
-    document = yaml.load(path.read_text(), yaml.CSafeLoader)
-    path.write_text(yaml.dump(document, Dumper=yaml.CSafeDumper))
+
+
+def as_yaml(path: Path) -> None:
+    small_dump(source := path.with_suffix(".json"))
+    # In a process of its own: what this one takes would count as its subprocesses' peak.
+    convert = [sys.executable, str(HERE / "loading.py"), "--convert", str(source), str(path)]
+    subprocess.run(convert, check=True)
 
 
 BUSY = state("mixed", "5000", "0", "--bound", "30000")
 WAITS = {
     "a dump of 1.1 GB": Wait(dump, ("schedule",)),
     "the same, gzipped": Wait(packed_dump, ("schedule",)),
-    "a dump of 46 MB": Wait(
-        lambda path: printed(path, "make_dump.py", "--nodes", "200", "--pods", "2000"),
-        ("schedule",),
-    ),
+    "a dump of 46 MB": Wait(small_dump, ("schedule",)),
     "the same as YAML": Wait(as_yaml, ("schedule",)),
     "drift, 5,000 nodes, 30,000 pods": Wait(BUSY, ("drift",)),
     "explain a pod, 5,000 nodes, 30,000 pods": Wait(BUSY, ("explain", "b000000")),

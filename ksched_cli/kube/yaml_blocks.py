@@ -17,8 +17,9 @@ from ksched_cli.kube.yaml_tree import plain
 
 # Letters and signs beyond ASCII that libyaml lets stand in a scalar.
 _BEYOND_ASCII = "\xa1-\u1fff\u3000-\ud7ff"
-_KEY = r"[A-Za-z_][\w./\-]{0,300}(?::[\w./\-]{1,300})?"
-_QUOTED_KEY = r"'[\w./\-]{0,300}'|\"[\w./\-]{0,300}\""
+# Those of managedFields, too: `.`, `f:spec`, `k:{"name":"c"}`.
+_KEY = r"[A-Za-z_.][\w./\-]{0,300}(?::[\w./\-\"{}:,]{1,300})?"
+_QUOTED_KEY = r"'[ -&(-~]{0,300}'|\"[\w./\-]{0,300}\""
 _PLAIN = r"(?:[A-Za-z0-9_/.+~(]|-(?=[!-~]))(?:[!-9;-~]|:(?=[!-~])| +(?=[!\"$-~]))*"
 _SINGLE = rf"'(?:[ -&(-~{_BEYOND_ASCII}]|'')*'"
 _DOUBLE = rf'"(?:[ !#-\[\]-~{_BEYOND_ASCII}]|\\["\\nt])*"'
@@ -201,6 +202,8 @@ class _Assembler:
         if not lines or not lines[0].strip(" "):
             raise UnsupportedYamlError
         margin = lines[0][: len(lines[0]) - len(lines[0].lstrip(" "))]
+        if lines[0].startswith("\t", len(margin)):
+            raise UnsupportedYamlError  # libyaml does not know where the indentation ends
         for line in lines:
             if line and (not line.startswith(margin) or not line.strip(" ")):
                 raise UnsupportedYamlError

@@ -22,6 +22,15 @@ metadata:
     checksum: "1234"
     note: 'it''s: fine'
   creationTimestamp: "2026-01-01T00:00:00Z"
+  managedFields:
+  - fieldsV1:
+      f:spec:
+        f:ports:
+          k:{"containerPort":80,"protocol":"TCP"}:
+            .: {}
+            f:name: {}
+        'k:{"name":"a b"}':
+          'v:"it"': {}
   name: web-0
   finalizers: []
 spec:
@@ -61,7 +70,12 @@ SCALARS = st.one_of(
         ["y", "12", "1e3", "a: b", "a #b", "#", "- a", "a\nb", "a\n\n b\n", "é", "~", "0x1F", "{}"]
     ),
 )
-KEYS = st.one_of(st.sampled_from(["name", "on", "f:x", "a.b/c", "1", "-"]), st.text(max_size=4))
+KEYS = st.one_of(
+    st.sampled_from(
+        ["name", "on", "f:x", "a.b/c", "1", "-", ".", 'k:{"n":1}', 'a:"', "a:}", "v:1,"]
+    ),
+    st.text(max_size=4),
+)
 DATA = st.dictionaries(
     KEYS,
     st.recursive(
@@ -151,6 +165,7 @@ def test_an_object_as_kubectl_writes_it_is_read_line_by_line() -> None:
         "a: >\n  folded\n",
         "a: |+\n  keep\n\n",
         "a: |\n  no newline at the end",
+        "a: |\n  \ttab\n",
         "a: !!str 1\n",
         "a: 1 # comment\n",
         "y: 1\n",
