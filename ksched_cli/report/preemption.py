@@ -198,12 +198,12 @@ def _others(answer: PreemptionResult, limit: Limit) -> str:
 
 
 def _others_columns(rows: Sequence[tuple[str, str, str]], limit: Limit) -> str:
-    """Where it would be too wide, what the node would be without stands beside the reason."""
-    headers: tuple[str, ...] = ("NO CANDIDATE", "EVEN WITHOUT", "BECAUSE")
+    """Where the table would be too wide, the reason says which pods were removed."""
+    headers: tuple[str, ...] = ("NO CANDIDATE", "PODS REMOVED", "BECAUSE")
     if limit.width is None or fits_width(headers, rows, Limit(limit.width + WRAPPED)):
         return columns(headers, rows, limit.whole)
     joined = [
-        (where, f"even without {without}, {why}") if without else (where, why)
+        (where, f"with {without} removed, {why}") if without else (where, why)
         for where, without, why in rows
     ]
     return columns(("NO CANDIDATE", "BECAUSE"), joined, limit.whole)
@@ -223,7 +223,7 @@ def _other_row(group: list[NonCandidateNode], limit: Limit) -> tuple[str, str, s
 
 def _pods_removed(node: NonCandidateNode) -> str:
     if node.pods_removed is None:
-        return "any pod"
+        return "all pods"
     if node.pods_removed == 0:
         return ""
     return f"{counted(node.pods_removed, 'pod')} of lower priority"

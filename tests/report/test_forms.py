@@ -38,7 +38,7 @@ def test_only_the_form_asked_for_is_made() -> None:
 
 
 def test_every_form_has_a_renderer_or_is_of_one_result_alone() -> None:
-    alone = {Form.SARIF, Form.GITHUB, Form.JUNIT, Form.CSV}
+    alone = {Form.SARIF, Form.GITHUB, Form.JUNIT, Form.CSV, Form.PATCH}
     assert set(RENDERERS) == set(Form) - alone
     for form in alone:
         result = Report(answer=lambda: ANSWER, table=str, texts={form: lambda: "its own"})

@@ -75,7 +75,7 @@ def _funnel(answer: Explanation) -> Bars:
             cells = (step.plugin or "Filter", left, rejected, step.rejects)
             bars.append(bar(cells, (left, rejected), names, total))
     idle = [step.plugin for step in steps if not step.rejects]
-    note = f"Reject no node: {', '.join(idle)}." if idle else ""
+    note = f"Plugins that rejected no node: {', '.join(idle)}." if idle else ""
     best = len(answer.ties) or bool(answer.node)
     bars.append(bar(("fit", answer.feasible, "", ""), (answer.feasible, 0), names, total))
     if answer.score is not None:

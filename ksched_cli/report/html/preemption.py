@@ -143,7 +143,7 @@ def _others(nodes: Sequence[NonCandidateNode]) -> list[dict[str, Any]]:
     removed = [_removed(node.pods_removed) for node in nodes]
     return [
         column("Node", [node.node for node in nodes]),
-        column("Even without", removed),
+        column("Pods removed", removed),
         column("Plugin", [node.plugin for node in nodes]),
         column("Reasons", ["; ".join(node.reasons) for node in nodes]),
         column("Details", ["; ".join(node.details) for node in nodes]),
@@ -152,5 +152,5 @@ def _others(nodes: Sequence[NonCandidateNode]) -> list[dict[str, Any]]:
 
 def _removed(count: int | None) -> str:
     if count is None:
-        return "any pod"
+        return "all pods"
     return f"{counted(count, 'pod')} of lower priority" if count else ""

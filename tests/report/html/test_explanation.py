@@ -23,7 +23,7 @@ def test_the_funnel_narrows_from_all_nodes_to_the_best(page_of: PageOf) -> None:
     assert "TaintToleration 3 2 2" in text
     assert "NodeResourcesFit 2 1 2" in text
     assert "fit 2 best 1" in text
-    assert "Reject no node: NodeUnschedulable" in text
+    assert "Plugins that rejected no node: NodeUnschedulable" in text
 
 
 def test_the_ranking_has_a_bar_of_weighted_scores_for_every_node(page_of: PageOf) -> None:

@@ -1,4 +1,4 @@
-"""A page stands alone, runs nothing but its own script, and shows every text as text."""
+"""A page is self-contained, runs nothing but its own script, and shows every text as text."""
 
 from ksched_cli.answers import AppliedChange
 from ksched_cli.report.html.page import render_page
