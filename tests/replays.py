@@ -118,7 +118,7 @@ def replay_of(  # noqa: PLR0913  # what a test may say of a replay
     path = folder / "timeline.json"
     document = {"apiVersion": "ksched/v1", "kind": "Timeline", **header, "events": events}
     path.write_bytes(msgspec.json.encode(document))
-    timeline = read_timeline(str(path), state)
+    timeline = read_timeline(str(path), state, reads=POD_GROUP_KINDS)
     options = ReplayOptions(
         timeline.start,
         timeline.until,

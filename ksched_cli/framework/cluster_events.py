@@ -52,6 +52,7 @@ STORAGE_CLASS = "storage.k8s.io/StorageClass"
 RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
 RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
 DEVICE_CLASS = "resource.k8s.io/DeviceClass"
+POD_GROUP = "PodGroup.scheduling.k8s.io"
 WILDCARD = "*"
 ASSIGNED_POD = "AssignedPod"
 UNSCHEDULED_POD = "UnscheduledPod"
@@ -109,6 +110,7 @@ BY_DEFAULT: tuple[Registration, ...] = tuple(
         STORAGE_CLASS,
         RESOURCE_CLAIM,
         DEVICE_CLASS,
+        POD_GROUP,
     )
 )
 

@@ -213,6 +213,7 @@ class PodGroups:
     are_entities: see Rules.queues_groups
     have_policies: a group says whether it may evict others; else its pods do
     api_version: of the objects
+    warnings: what of the objects is not followed
     """
 
     def __init__(
@@ -233,6 +234,7 @@ class PodGroups:
         self._snapshot = snapshot
         self._scheduler_names = scheduler_names
         self.groups = _read_groups(state, release, self.preempts)
+        self.warnings = tuple(_warnings(self._objects, release))
         self.trial: TrialListing | None = None
         self.list_members(state.pods)
         snapshot.subscribe(self)
@@ -245,8 +247,7 @@ class PodGroups:
     def spec_of(self, key: GroupKey) -> dict[str, Any]:
         """The spec of the group's object, as it was read; {} where there is none."""
         for plain in self._objects:
-            meta = plain.get("metadata") or {}
-            if (meta.get("namespace") or "default", meta.get("name")) == key:
+            if key_of(plain) == key:
                 return dict(plain.get("spec") or {})
         return {}
 
@@ -351,11 +352,48 @@ def _read_groups(state: ClusterState, release: Release, admits: bool) -> dict[Gr
     return {group.key: group for group in groups}
 
 
+def _warnings(objects: Sequence[Mapping[str, Any]], release: Release) -> Iterator[str]:
+    """A line about objects of versions that the minor does not read, and one about parts of
+    composite groups."""
+    versions = API_VERSIONS if release.rules.queues_groups else FORMER_API_VERSIONS
+    others = [plain for plain in objects if plain.get("apiVersion") not in versions]
+    if others:
+        reads = f"Kubernetes {release.minor} reads {' and '.join(versions)}"
+        yield f"not read: {_listed(others)} of {others[0].get('apiVersion')}; {reads}"
+    parts = [plain for plain in objects if plain not in others and _is_part(plain)]
+    if parts:
+        yield (
+            f"scheduled without regard to its CompositePodGroup: {_listed(parts)}; ksched does not"
+            " follow the gate CompositePodGroup"
+        )
+
+
+def _is_part(plain: Mapping[str, Any]) -> bool:
+    return bool((plain.get("spec") or {}).get("parentCompositePodGroupName"))
+
+
+def _listed(groups: Sequence[Mapping[str, Any]]) -> str:
+    more = f" and {len(groups) - 1:,} more" if len(groups) > 1 else ""
+    return f"PodGroup {'/'.join(key_of(groups[0]))}{more}"
+
+
+def key_of(group: Mapping[str, Any]) -> GroupKey:
+    """The key of an object."""
+    meta = group.get("metadata") or {}
+    return meta.get("namespace") or "default", meta.get("name", "")
+
+
+def min_count_of(group: Mapping[str, Any]) -> int | None:
+    """How many pods of a gang an object wants at once, which is of the right shape; None where it
+    is no gang."""
+    gang = msgspec.convert(group.get("spec") or {}, _Spec).scheduling_policy.gang
+    return None if gang is None else gang.min_count
+
+
 def _read(
     plain: Mapping[str, Any], admission: PriorityAdmission | None, *, has_policy: bool
 ) -> PodGroup:
-    meta = plain.get("metadata") or {}
-    namespace, name = meta.get("namespace") or "default", meta.get("name", "")
+    namespace, name = key_of(plain)
     try:
         spec = msgspec.convert(plain.get("spec") or {}, _Spec)
     except msgspec.ValidationError as error:

@@ -13,8 +13,15 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.cluster_events import POD, Action, ClusterEvent, Registration
+from ksched_cli.framework.cluster_events import (
+    POD,
+    POD_GROUP,
+    Action,
+    ClusterEvent,
+    Registration,
+)
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import PlacementFeasiblePlugin
@@ -26,7 +33,7 @@ from ksched_cli.framework.interface import (
     ReservePlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.framework.pod_groups import GroupKey, PodGroup, group_key
+from ksched_cli.framework.pod_groups import GroupKey, PodGroup, group_key, key_of, min_count_of
 from ksched_cli.framework.status import SUCCESS, Code, Status
 
 PERMIT_SECONDS = 300.0
@@ -49,8 +56,11 @@ class GangScheduling(
         self._waiting = handle.waiting
 
     def events_to_register(self) -> Iterable[Registration]:
-        """A new pod may complete a gang. PodGroups come with the state."""
-        return ((ClusterEvent(POD, Action.ADD), is_of_same_group),)
+        """A new pod may complete a gang, and so may its object, or a lower minCount."""
+        yield ClusterEvent(POD, Action.ADD), is_of_same_group
+        yield ClusterEvent(POD_GROUP, Action.ADD), is_its_group
+        if self._groups is not None and self._groups.are_entities:
+            yield ClusterEvent(POD_GROUP, Action.UPDATE), needs_fewer_pods
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         key = group_key(pod.pod)
@@ -127,3 +137,15 @@ class GangScheduling(
 def is_of_same_group(pod: PodInfo, old: PodInfo | None, new: PodInfo) -> bool:
     """Upstream: isSchedulableAfterPodAdded."""
     return group_key(new.pod) == group_key(pod.pod)
+
+
+def is_its_group(pod: PodInfo, old: Plain | None, new: Plain) -> bool:
+    """Upstream: isSchedulableAfterPodGroupAdded."""
+    return group_key(pod.pod) == key_of(new)
+
+
+def needs_fewer_pods(pod: PodInfo, old: Plain, new: Plain) -> bool:
+    """Upstream: isSchedulableAfterPodGroupUpdated."""
+    before, after = min_count_of(old), min_count_of(new)
+    is_less = before is not None and after is not None and after < before
+    return is_less and is_its_group(pod, old, new)

@@ -19,6 +19,8 @@ def lines_before(*engines: Engine) -> list[str]:
         state = engine.state
         lines |= dict.fromkeys(skipped_warnings(state))
         lines |= dict.fromkeys((*state.warnings, *_device_warnings(engine)))
+        if engine.pod_groups is not None:
+            lines |= dict.fromkeys(engine.pod_groups.warnings)
     return list(lines)
 
 

@@ -350,3 +350,12 @@ def test_options_about_nodes_are_not_of_groups(
     code, _, err = ksched("explain", "podgroup/red", *GROUPS, *option, "--state", state)
     assert code == 2
     assert "ask about one of its pods" in err
+
+
+def test_a_group_of_a_version_that_is_not_read_is_warned_of(
+    ksched: Ksched, write_state: WriteState
+) -> None:
+    former = GROUP | {"apiVersion": "scheduling.k8s.io/v1alpha2"}
+    state = write_state(node("a"), former, pod("p", spec=MEMBER))
+    _, _, err = ksched("explain", "podgroup/red", *GROUPS, "--state", state)
+    assert "not read: PodGroup default/red of scheduling.k8s.io/v1alpha2" in err

@@ -62,3 +62,14 @@ def test_only_objects_of_this_version_are_groups() -> None:
 def test_a_group_of_another_shape_is_named() -> None:
     with pytest.raises(UsageError, match=r"PodGroup default/red: spec: .*minCount"):
         groups_of(pod_group({"gang": {"minCount": "many"}}))
+
+
+def test_groups_of_another_version_and_parts_of_composite_groups_are_named() -> None:
+    part: Any = pod_group({"basic": {}})
+    part["spec"]["parentCompositePodGroupName"] = "all"
+    groups, _, _ = groups_of(part, pod_group({"basic": {}}, "v1beta1"))
+    assert [line.partition(";")[0] for line in groups.warnings] == [
+        "not read: PodGroup default/red of scheduling.k8s.io/v1beta1",
+        "scheduled without regard to its CompositePodGroup: PodGroup default/red",
+    ]
+    assert groups_of(pod_group({"basic": {}}))[0].warnings == ()

@@ -8,6 +8,7 @@ columns and signatures follow from these and are made anew.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from itertools import islice
@@ -39,6 +40,7 @@ from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.replay.saved_objects import PodTable, SavedObjects
 from ksched_cli.engine.scheduling_cycle import DrawState, RandomChoice
 from ksched_cli.errors import InputError, UsageError
+from ksched_cli.framework.pod_groups import GroupKey, group_key
 
 _VERSION = 1
 _NO_CHECKPOINT = "this is no checkpoint"
@@ -72,11 +74,17 @@ class _Queued(Struct, frozen=True, array_like=True):
     repeats: bool
     first_active: Moment | None
     flushed: Moment
+    tries: Count
     place: Place
 
     @classmethod
     def of(cls, queued: QueuedPodInfo) -> _Queued:
         return cls(*(getattr(queued, name) for name in cls.__struct_fields__))
+
+    def fields(self) -> dict[str, Any]:
+        """But for its place."""
+        names = (name for name in self.__struct_fields__ if name != "place")
+        return {name: getattr(self, name) for name in names}
 
 
 class _Log(Struct, frozen=True, array_like=True):
@@ -97,6 +105,8 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     bound:     keys of the same, in the order in which they were bound
     strays:    pods of nodes that are not there
     queued:    pods without a node, in the order of the queue
+    groups:    that are entities of the queue, by namespace and name
+    incomplete: keys of the pods whose group has no object, in the order in which they come
     sequence:  of the queue
     nominated: node and UID, in the order of nominations
     ends:      UIDs with their ends, in order
@@ -120,6 +130,8 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     bound: tuple[str, ...]
     strays: tuple[Count, ...]
     queued: tuple[tuple[Count, _Queued], ...]
+    groups: tuple[tuple[GroupKey, _Queued], ...]
+    incomplete: tuple[str, ...]
     sequence: Count
     nominated: tuple[tuple[str, str], ...]
     ends: tuple[tuple[str, End], ...]
@@ -161,6 +173,8 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         queued=tuple(
             zip(table.places(each.pod.pod for each in queued), map(_Queued.of, queued), strict=True)
         ),
+        groups=tuple((group.key, _Queued.of(group)) for group in queue.entities),
+        incomplete=tuple(queue.incomplete),
         sequence=queue.sequence,
         nominated=tuple(
             (node, pod.uid) for node in nominator.nodes() for pod in nominator.on_node(node)
@@ -297,13 +311,17 @@ def _resume_cluster(replay: Replay, checkpoint: Checkpoint, state: Any, pods: li
 def _resume_queue(replay: Replay, checkpoint: Checkpoint, pods: list[Pod]) -> None:
     """With the nominations of its pods."""
     cluster, queue = replay.cluster, replay.queue
-    queue.use(cluster.engine.frameworks)
+    queue.use(cluster.engine.frameworks, cluster.engine.queued_groups)
     for index, values in checkpoint.queued:
         info = cluster.info(pods[index])
         cluster.expect(info)
-        fields = {name: getattr(values, name) for name in values.__struct_fields__}
-        queued = QueuedPodInfo(info, **fields | {"place": Place.NOWHERE})
-        queue.restore(queued, values.place)
+        queue.restore(QueuedPodInfo(info, **values.fields()), values.place)
+    members: defaultdict[GroupKey | None, list[QueuedPodInfo]] = defaultdict(list)
+    for queued in queue:
+        members[group_key(queued.pod.pod)].append(queued)
+    for key, values in checkpoint.groups:
+        queue.restore_group(key, members[key], values.place, **values.fields())
+    queue.restore_incomplete(checkpoint.incomplete)
     queue.sequence = checkpoint.sequence
     by_uid = {queued.pod.uid: queued.pod for queued in queue}
     for node, uid in checkpoint.nominated:

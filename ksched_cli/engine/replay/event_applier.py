@@ -37,6 +37,7 @@ from ksched_cli.framework.cluster_events import (
     pod_events,
 )
 from ksched_cli.framework.device_taint_rules import GATE, with_taint_rules
+from ksched_cli.framework.pod_groups import key_of
 from ksched_cli.kube.gates import POD_GROUP_GATE
 from ksched_cli.scenario.change import Change, apply_changes
 from ksched_cli.scenario.objects import (
@@ -363,6 +364,10 @@ class EventApplier:
             self._renew(replace(after, pods=before.pods))
         follows_rules = self.cluster.configuration.release.enabled(GATE)
         for event, old, new in object_events(before, after, follows_taint_rules=follows_rules):
+            if event.resource == events.POD_GROUP:
+                group = new if isinstance(new, Mapping) else old
+                assert isinstance(group, Mapping), "it came, or is gone"
+                self.queue.follow_group(key_of(group))
             self.queue.move(event, old, new)
         for key, pod in bound.items():
             if key not in self.cluster.bound:  # its node is gone
@@ -391,7 +396,8 @@ class EventApplier:
         before = self.cluster.engine.nominator
         self.cluster.renew(state)
         self.scheduler.engine = self.cluster.engine
-        self.queue.renew(self.cluster.engine.frameworks, self.cluster.info)
+        engine = self.cluster.engine
+        self.queue.renew(engine.frameworks, self.cluster.info, engine.queued_groups)
         pending = [queued.pod for queued in self.queue]
         self.cluster.renominate(before, {pod.uid: pod for pod in pending})
         for pod in pending:

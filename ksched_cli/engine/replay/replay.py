@@ -319,7 +319,7 @@ class Replay:
     def is_resumable(self) -> bool:
         """Whether a checkpoint holds all of it, between two instants: no pod waits in Permit, and
         the next attempt takes no node of the last one's ranking."""
-        return not (self.scheduler.waiting or self.cluster.has_ranking or self.queue.has_entities)
+        return not (self.scheduler.waiting or self.cluster.has_ranking)
 
     def places(self) -> dict[str, list[str]]:
         """Where the pods without a node are: by place, their keys in order."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
@@ -183,7 +183,6 @@ class SchedulingQueue:
         self.sequence = 0
         self._in_flight = InFlight()
         self._has_groups = has_groups
-        self._groups = groups
         self._entities: dict[GroupKey, QueuedPodGroupInfo] = {}
         # Pods of groups that have no object; and those that came while their group was tried.
         self._incomplete: dict[str, QueuedPodInfo] = {}
@@ -191,17 +190,23 @@ class SchedulingQueue:
         self._group_under_way: GroupKey | None = None
         first = next(iter(frameworks.values()))
         self._places = SubQueues(first, backoff, clock, on_rejections)
-        self.use(frameworks)
+        self.use(frameworks, groups)
 
-    def use(self, frameworks: Mapping[str, Framework]) -> None:
-        """From now on asks the plugins of these profiles, the same as before."""
-        self._frameworks = frameworks
+    def use(self, frameworks: Mapping[str, Framework], groups: PodGroups | None) -> None:
+        """From now on asks the plugins of these profiles, the same as before. groups: as the
+        constructor has it"""
+        self._frameworks, self._groups = frameworks, groups
         self._first = self._places.framework = next(iter(frameworks.values()))
         self._hints = HintTable(frameworks)
 
-    def renew(self, frameworks: Mapping[str, Framework], info: Callable[[Pod], PodInfo]) -> None:
+    def renew(
+        self,
+        frameworks: Mapping[str, Framework],
+        info: Callable[[Pod], PodInfo],
+        groups: PodGroups | None,
+    ) -> None:
         """As `use`, where the pods have other PodInfos too."""
-        self.use(frameworks)
+        self.use(frameworks, groups)
         everything = [*self._entities.values(), *(q for q in self if self.group_of(q) is None)]
         places = [(queued, queued.place) for queued in everything]
         self._places.dissolve_classes()
@@ -248,12 +253,37 @@ class SchedulingQueue:
         return queued
 
     def restore(self, queued: QueuedPodInfo, place: Place) -> None:
-        """A pod is where it was in another queue."""
+        """A pod is where it was in another queue; one of a group is with it, which is restored
+        after all pods."""
+        self._restore_gating(queued)
+        self._pods[queued.pod.key] = queued
+        if self._entity_key(queued) is None:
+            self._places.put(queued, place)
+
+    def restore_group(
+        self, key: GroupKey, members: Sequence[QueuedPodInfo], place: Place, **fields: Any
+    ) -> None:
+        """A group is where it was. members: at least one, restored. fields: of QueuedPodInfo"""
+        group = QueuedPodGroupInfo(members[0].pod, key=key, **fields)
+        for member in members:
+            group.add(member)
+        self._restore_gating(group)
+        self._entities[key] = group
+        self._places.put(group, place)
+
+    def restore_incomplete(self, keys: Iterable[str]) -> None:
+        """These pods wait for the object of their group. Raises LookupError for others, and where
+        any other pod of a group is with none."""
+        self._incomplete = {key: self._pods[key] for key in keys}
+        for key, queued in self._pods.items():
+            is_alone = self._entity_key(queued) is not None and self.group_of(queued) is None
+            if is_alone != (key in self._incomplete):
+                raise LookupError(f"pod {key} is in no group, or in one that has no object")
+
+    def _restore_gating(self, queued: QueuedPodInfo) -> None:
         if queued.gating_plugin:
             name = queued.pod.spec.scheduler_name
             queued.gating_events = self._hints.events_of(name, queued.gating_plugin)
-        self._pods[queued.pod.key] = queued
-        self._places.put(queued, place)
 
     def pop(self) -> QueuedPodInfo | None:
         """The next pod to try, which is in flight then; None where there is none now."""
@@ -336,7 +366,7 @@ class SchedulingQueue:
 
     def _entity_key(self, queued: QueuedPodInfo) -> GroupKey | None:
         """The group that the pod is queued with."""
-        return None if self._groups is None else group_key(queued.pod.pod)
+        return None if self._groups is None else _key_of(queued)
 
     def group_of(self, queued: QueuedPodInfo) -> QueuedPodGroupInfo | None:
         """The group in the queue that the pod is in."""
@@ -356,9 +386,9 @@ class SchedulingQueue:
         return list(self._incomplete)
 
     @property
-    def has_entities(self) -> bool:
-        """Whether any pod of a group is there."""
-        return bool(self._entities or self._incomplete)
+    def entities(self) -> tuple[QueuedPodGroupInfo, ...]:
+        """The groups that are entities, in no order."""
+        return tuple(self._entities.values())
 
     def _join(self, queued: QueuedPodInfo) -> None:
         """A pod comes into the queue: to its group, where it has one. Upstream: addPod,
@@ -376,6 +406,20 @@ class SchedulingQueue:
         else:
             self._entities[key] = QueuedPodGroupInfo.of(key, queued)
             self._to_active(self._entities[key])
+
+    def follow_group(self, key: GroupKey) -> None:
+        """The object of a group has come, has changed or is gone: its pods come into the queue, or
+        wait for another object. Upstream: AddPodGroup, DeletePodGroup."""
+        if self._groups is None:
+            return
+        if key in self._groups.groups:
+            # kube-scheduler takes them from a map; here those that came first go first.
+            for queued in [each for each in self._incomplete.values() if _key_of(each) == key]:
+                del self._incomplete[queued.pod.key]
+                self._join(queued)
+        elif (group := self._entities.pop(key, None)) is not None:
+            self._places.put(group, Place.NOWHERE)
+            self._incomplete |= {member.pod.key: member for member in group.members}
 
     def _change(self, group: QueuedPodGroupInfo, change: Callable[[], None]) -> None:
         """The group has other pods afterwards, and is where it was if it may be there."""
@@ -723,6 +767,10 @@ _STRATEGY_OF = {
     Place.ERROR_BACKOFF: Strategy.AFTER_BACKOFF,
     Place.UNSCHEDULABLE: Strategy.SKIP,
 }
+
+
+def _key_of(queued: QueuedPodInfo) -> GroupKey | None:
+    return group_key(queued.pod.pod)
 
 
 def _members(queued: QueuedPodInfo) -> Sequence[QueuedPodInfo]:

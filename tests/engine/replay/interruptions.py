@@ -16,6 +16,7 @@ from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_ch
 from ksched_cli.engine.replay.records import PodRecord, Recreation
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
+from ksched_cli.kube.gates import POD_GROUP_KINDS
 from ksched_cli.report.replay import csv_text
 from ksched_cli.scenario.state_file import manifests
 from ksched_cli.scenario.timeline import read_timeline
@@ -177,7 +178,7 @@ class Bench:
         self.path.write_text(json.dumps({**header, "events": list(events)}))
 
     def start(self, records: list[PodRecord], stop_after: int = -1) -> Replay:
-        timeline = read_timeline(str(self.path), self.state)
+        timeline = read_timeline(str(self.path), self.state, reads=POD_GROUP_KINDS)
         instants = iter(range(10_000))
 
         def on_instant(run: Replay) -> None:

@@ -172,3 +172,27 @@ def test_a_checkpoint_whose_parts_contradict_each_other_is_refused(
     data = forged(take_checkpoint(run, "f", []), change)
     with pytest.raises(InputError, match="this is no checkpoint: "):
         resumed(bench, data)
+
+
+@pytest.mark.parametrize("change", [
+    lambda content: content.update(groups=[]),
+    lambda content: content["groups"][0].__setitem__(0, ["default", "none"]),
+    lambda content: content.update(incomplete=["default/r"]),
+])  # fmt: skip
+def test_a_group_without_its_pods_is_refused(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object]
+) -> None:
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "red"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+    }
+    member = pod("r", schedulingGroup={"podGroupName": "red"})
+    gates = "GenericWorkload=true"
+    bench = Bench(tmp_path, [group], [{"at": 0, "pod": member}], gates=gates, minor="1.37")
+    run = bench.stop(0, [])
+    assert run is not None
+    data = forged(take_checkpoint(run, "f", []), change)
+    with pytest.raises(InputError, match="this is no checkpoint: "):
+        resumed(bench, data)

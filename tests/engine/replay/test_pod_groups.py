@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ksched_cli.engine.replay.replay import Replay
+from ksched_cli.errors import UsageError
 from tests.engine.replay.interruptions import Bench, interrupted_anywhere
 from tests.replays import Plain, node, pod, replay, tries
 
@@ -93,9 +96,9 @@ def test_a_gang_is_interrupted_anywhere_and_goes_on(tmp_path: Path) -> None:
     assert {each["pod"] for each in result["pods"] if each["node"]} > {"default/r0", "default/b3"}
 
 
-def entity(min_count: int, **spec: Any) -> Plain:
+def entity(min_count: int, name: str = "red", **spec: Any) -> Plain:
     policy = {"schedulingPolicy": {"gang": {"minCount": min_count}}, **spec}
-    return {**gang(min_count), "apiVersion": "scheduling.k8s.io/v1beta1", "spec": policy}
+    return {**gang(min_count, name), "apiVersion": "scheduling.k8s.io/v1beta1", "spec": policy}
 
 
 def replayed_as_entities(folder: Path, objects: list[Plain], events: list[Plain]) -> Replay:
@@ -131,3 +134,66 @@ def test_pods_of_a_group_without_an_object_are_held_back(tmp_path: Path) -> None
     run = replayed_as_entities(tmp_path, [node("a", "9")], [{"at": 0, "pod": member("p")}])
     assert tries(run) == []
     assert run.places()["gated"] == ["default/p"]
+
+
+GONE = {"kind": "PodGroup", "namespace": "default", "name": "red"}
+
+
+@pytest.mark.parametrize("minor", ["1.36", "1.37"])
+def test_pods_are_tried_once_the_object_of_their_group_comes(tmp_path: Path, minor: str) -> None:
+    objects = {"1.36": (gang(2), GATES), "1.37": (entity(2), "GenericWorkload=true")}
+    group, gates = objects[minor]
+    events = [{"at": 0, "pod": member(name)} for name in ("p", "q")]
+    comes: Plain = {"at": 3, "put": group}
+    run = replay(tmp_path, [node("a", "9")], [*events, comes], gates=gates, minor=minor, until=9)
+    assert {(at, name, where) for at, name, where in tries(run)} >= {(3, "p", "a"), (3, "q", "a")}
+    assert run.pending() == []
+
+
+def test_pods_whose_group_is_gone_wait_for_it(tmp_path: Path) -> None:
+    events: list[Plain] = [
+        {"at": 0, "pod": member("p", "2")},
+        {"at": 0.5, "delete": GONE},
+        {"at": 0.7, "put": node("a", "9")},
+        {"at": 5, "put": entity(1)},
+    ]
+    run = replayed_as_entities(tmp_path, [node("a", "1"), entity(1)], events)
+    assert tries(run) == [(0, "p", "unschedulable"), (5, "p", "a")]
+
+
+def test_a_lower_min_count_lets_a_gang_in(tmp_path: Path) -> None:
+    events: list[Plain] = [{"at": 0, "pod": member("p")}]
+    for at, least in ((1, 3), (2, 1)):
+        events.append({"at": at, "put": entity(least)})
+    run = replayed_as_entities(tmp_path, [node("a", "9"), entity(2)], events)
+    assert tries(run) == [(2, "p", "a")]
+
+
+def test_a_group_of_another_shape_is_an_error_of_its_event(tmp_path: Path) -> None:
+    broken = entity(1) | {"spec": {"schedulingPolicy": {"gang": {"minCount": "many"}}}}
+    with pytest.raises(UsageError, match=r"event 0 of the timeline: PodGroup default/red: spec"):
+        replayed_as_entities(tmp_path, [node("a", "9")], [{"at": 1, "put": broken}])
+
+
+def test_groups_of_the_queue_are_interrupted_anywhere_and_go_on(tmp_path: Path) -> None:
+    """While they wait for pods, back off, wait for an object, and for victims that leave."""
+    objects = [
+        node("a", "2"), node("b", "1"), entity(3), entity(2, "blue", priority=3),
+        pod("old", nodeName="a", priority=-1),
+    ]  # fmt: skip
+    events: list[Plain] = [
+        *[{"at": at, "pod": member(f"r{at}"), "runsFor": 40} for at in range(3)],
+        {"at": 2.5, "pod": member("g", group="green")},
+        {"at": 3, "pod": member("b3", group="blue", priority=3), "runsFor": 9},
+        {"at": 4, "pod": member("b4", group="blue", priority=3), "runsFor": 9},
+        {"at": 5, "delete": GONE},
+        {"at": 7, "put": entity(2)},
+        {"at": 8, "put": entity(1, "green")},
+        {"at": 20, "put": node("c", "1")},
+        {"at": 30, "pod": member("r30")},
+    ]
+    gates = "GenericWorkload=true"
+    result = interrupted_anywhere(Bench(tmp_path, objects, events, gates=gates, minor="1.37"))
+    placed = {each["pod"] for each in result["pods"] if each["node"]}
+    assert placed > {"default/r0", "default/b3", "default/g"}
+    assert any(each["nominatedNode"] for each in result["attempts"])

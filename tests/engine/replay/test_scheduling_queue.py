@@ -173,7 +173,7 @@ def test_what_was_unschedulable_for_five_minutes_is_tried_again(tmp_path: Path) 
 def test_other_plugins_of_the_same_profiles_take_over(tmp_path: Path) -> None:
     bench = Bench(tmp_path, pod("a"), pod("b"))
     queued = bench.fail()
-    bench.queue.renew(bench.frameworks, lambda manifest: bench.pods[manifest.name])
+    bench.queue.renew(bench.frameworks, lambda manifest: bench.pods[manifest.name], None)
     assert queued.place is Place.UNSCHEDULABLE
     assert [entry.pod.name for entry in bench.queue.in_place(Place.ACTIVE)] == ["b"]
 

@@ -22,7 +22,7 @@ from generate.preempt import (
     spread,
 )
 from generate.profiles import gated
-from generate.story import Story, put
+from generate.story import Story, put, stored
 from generate.taints import tolerations
 from generate.volume_events import VOLUME_EVENTS
 from generate.volumes import add_claims, mounted
@@ -165,6 +165,24 @@ def node_deletion(story: Story) -> None:
     story.tell(delete={"kind": "Node", "name": name})
 
 
+def group_change(story: Story) -> None:
+    """The object of a group is gone, is there again, or wants another number of pods."""
+    groups, draw = stored(story, "PodGroup"), story.draw
+    if not groups:
+        return
+    group = draw.pick(groups)
+    name, policy = group["metadata"]["name"], group["spec"].get("schedulingPolicy", {})
+    if name not in story.absent and draw.maybe(0.3):
+        story.absent.add(name)
+        reference = {"kind": "PodGroup", "namespace": "default", "name": name}
+        story.tell(delete=reference)
+        return
+    if "gang" in policy and draw.maybe(0.7):
+        policy["gang"]["minCount"] = draw.pick((1, 2, 3, 4))
+    story.absent.discard(name)
+    put(story, group)
+
+
 def spread_by_zone(world: World, pod: Object) -> None:
     rule: Object = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
     rule["labelSelector"] = label_selector(world.draw)
@@ -244,9 +262,8 @@ def generate_groups(draw: Draw) -> Draft:
 def generate_workloads(draw: Draw) -> Draft:
     """With pods of groups that are entities of the queue."""
     world = _with_groups(draw, workloads.add_groups)
-    draft = _of_groups(
-        world, (amounts, *draw.some(FEATURES, 0, 5), sometimes(0.7, workloads.member))
-    )
+    features = (amounts, *draw.some(FEATURES, 0, 5), sometimes(0.7, workloads.member))
+    draft = _of_groups(world, features, (*EVENTS, *[group_change] * 3))
     draft.gates = workloads.GATES
     return draft
 
@@ -260,17 +277,28 @@ def _with_groups(draw: Draw, add_groups: Callable[[World], None]) -> World:
     return world
 
 
-def _of_groups(world: World, features: tuple[Feature, ...]) -> Draft:
+def _of_groups(
+    world: World,
+    features: tuple[Feature, ...],
+    events: tuple[Callable[[Story], None], ...] = EVENTS,
+) -> Draft:
     """The pods that are there, and what happens to them and others."""
     draw = world.draw
     world.add_pods(draw.randint(0, 6), draw.randint(0, 6), *features)
     podgroups.begin_apart(world)
     nodes = {node["metadata"]["name"]: copy.deepcopy(node) for node in world.nodes}
     story = Story(world, features, nodes)
+    if group_change in events:
+        names = [group["metadata"]["name"] for group in stored(story, "PodGroup")]
+        story.absent.update(name for name in names if draw.maybe(0.2))
+    objects = copy.deepcopy(
+        [each for each in world.others if each["metadata"]["name"] not in story.absent]
+    )
     for _ in range(draw.randint(5, 40)):
         if draw.maybe(0.6):
             story.at = round(story.at + draw.pick((0.5, 1, 1, 2.25, 5, 10, 30)), 6)
-        draw.pick(EVENTS)(story)
+        draw.pick(events)(story)
+    world.others = objects
     draft = world.draft(backoff(draw))
     until = story.at + draw.pick((0, 10, 100))
     draft.timeline = {"start": START, "until": until, "events": story.events}

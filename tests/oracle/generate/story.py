@@ -13,6 +13,7 @@ class Story:
     """A timeline under construction.
 
     nodes, pods: the manifests of what is or was there, by name, as they were last written
+    absent: names of the groups that are not there
     """
 
     world: World
@@ -23,6 +24,7 @@ class Story:
     at: float = 0
     arrivals: int = 0
     claims: int = 20
+    absent: set[str] = field(default_factory=set)
 
     @property
     def draw(self) -> Draw:
