@@ -26,6 +26,9 @@ from ksched_cli.commands.main import ENVIRONMENT, PANELS, application
 DOCS = Path(__file__).resolve().parent
 SCHEMAS = DOCS.parent / "schemas"
 WRITTEN = "<!-- written by docs/write_reference.py -->"
+COMPLETION = """`ksched --install-completion` sets up bash, zsh, fish or PowerShell: it completes commands, options,
+pods, namespaces, workloads, and the words of changes. `kubectl ksched …` is the same program, and kubectl completes it with
+`kubectl_complete-ksched` ([live clusters](live-clusters.md)). A release has manual pages: `man ksched-explain`."""
 # Lines of help that no page repeats.
 OPTION = re.compile(r"--[a-z-]+")
 _SKIPPED = {"help", "install_completion", "show_completion"}
@@ -99,6 +102,7 @@ def commands_page() -> str:
     lines += ["## Environment", "", "| variable | meaning |", "| --- | --- |"]
     lines += [f"| `{name}` | {_cell(meaning)} |" for name, meaning in ENVIRONMENT.items()]
     shared: dict[str, dict[str, str]] = {panel: {} for panel in COMMON}
+    lines += ["", "## Completion and manual pages", "", COMPLETION]
     for _, name, command, context in described:
         lines += ["", f"## ksched {name}", "", "```", _usage(name, command, context), "```", ""]
         lines += [_prose(command.help)]

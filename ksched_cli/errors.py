@@ -42,9 +42,9 @@ class OutputError(KschedError):
 
 
 class ReaderGoneError(KschedError):
-    """Who read standard output has gone away, as `head` does; nothing is said about it."""
+    """The reader closed the pipe, as `head` does. It has no message."""
 
-    exit_code = 128 + 13  # as a shell has it of a process that SIGPIPE ended
+    exit_code = 128 + 13  # by shell convention, as after SIGPIPE
 
 
 class MissingExtraError(KschedError):

@@ -1,4 +1,4 @@
-"""Whom a pod would evict, where, and why there; and why not on the other nodes. Nothing is changed.
+"""The pods that a pod would evict, where, and why there or not there. Nothing is changed.
 
 The answer is of the cluster as the pod's deciding attempt in a run finds it: the last one that made
 room, else the last one. All nodes are looked at, and the search for candidates has its say through

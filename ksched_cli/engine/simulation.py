@@ -87,7 +87,7 @@ class Simulation(Engine):
         return store.current() if isinstance(store, ClaimStore) else self.state.resource_claims
 
     def queue(self) -> Queue:
-        """Who waits for a node; the nominations that the state tells of are made."""
+        """The pods that wait for a node; makes the nominations that the state has."""
         queue = fill(self.pending(), self.frameworks, self.queued_groups)
         self.waiting.clock.jump(max((queued.timestamp for queued in queue.queued), default=0.0))
         nominated = queue.active

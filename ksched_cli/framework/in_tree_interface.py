@@ -115,7 +115,7 @@ class GroupPreemptionPlugin(Plugin):
     def preempt_for_group(
         self, group: PodGroup, pods: Sequence[PodInfo], try_group: Callable[[], Status]
     ) -> tuple[Status, tuple[PlacedPod, ...]]:
-        """Whom to evict, where the status is success. try_group: whether the group fits on the
+        """The pods to evict, where the status is success. try_group: whether the group fits on the
         nodes as they are now; the plugin leaves them as it found them"""
 
 
@@ -124,5 +124,5 @@ class PodGroupPostFilterPlugin(Plugin):
 
     @abstractmethod
     def pod_group_post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
-        """Whom to evict, where the status is success. The plugin leaves the nodes as it found
+        """The pods to evict, where the status is success. The plugin leaves the nodes as it found
         them."""

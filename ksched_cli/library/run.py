@@ -147,9 +147,12 @@ class Run:
         top: int = 0,
         alone: bool = False,
     ) -> Explanation:
-        """Why a pod goes where it goes, or nowhere. pod: NAME, NAMESPACE/NAME, KIND/NAME, or a
-        manifest. nodes, top, alone: as the options of `ksched explain`. A Run at one instant with
-        an autoscaler says which node group would get more nodes for a pod that has none"""
+        """Explain why a pod goes where it goes, or nowhere.
+
+        pod: NAME, NAMESPACE/NAME, KIND/NAME, or a manifest. nodes, top, alone: as the options of
+        `ksched explain`. A Run at one instant with an autoscaler says which node group would get
+        more nodes for a pod that has none
+        """
         from ksched_cli.analysis import explain as analysis
         from ksched_cli.analysis.named_objects import check_nodes, find_pod
         from ksched_cli.analysis.scale_up import scale_up_of
@@ -196,7 +199,7 @@ class Run:
     def preempt(
         self, pod: str | Manifest, *, all_candidates: bool = False, alone: bool = False
     ) -> PreemptionResult:
-        """Whom a pod would evict, where, and why there. pod: as `explain` takes it"""
+        """The pods that this pod would evict, where, and why there. pod: as for `explain`"""
         from ksched_cli.analysis import preempt as analysis
         from ksched_cli.cluster.loading.completeness import budget_warnings
         from ksched_cli.library.question import Question

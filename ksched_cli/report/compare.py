@@ -200,7 +200,7 @@ def standing_text(standing: Standing) -> str:
 
 
 def _causes(pods: Sequence[PodDifference]) -> str:
-    """The cause that most of the pods have of which it is known."""
+    """The most common known cause of the pods."""
     causes = [pod.cause for pod in pods if pod.cause is not NOT_LOOKED_FOR]
     if not causes:
         return NOT_LOOKED_FOR.text

@@ -76,7 +76,7 @@ def _unplaced(explanation: GroupExplanation, limit: Limit) -> list[str]:
 
 
 def _cause(explanation: GroupExplanation, blocker: Blocker) -> str:
-    """Who blocks, where, and why."""
+    """The pod that blocks, where, and why."""
     cause = blocker.diagnosis.cause if blocker.diagnosis is not None else ""
     if not blocker.pod:
         return cause or blocker.message

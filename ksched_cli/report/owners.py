@@ -1,4 +1,4 @@
-"""Who manages pods, as tables name it."""
+"""The owners of pods, as tables name them."""
 
 from __future__ import annotations
 

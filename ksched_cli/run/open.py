@@ -58,7 +58,7 @@ def no_live_cluster(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who looks on; decides nothing.
+    """What observes a run, and decides nothing.
 
     detailed:    keep every node's verdict and scores
     on_progress: called after each attempt of a simulation

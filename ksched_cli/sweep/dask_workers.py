@@ -84,7 +84,7 @@ class SweepPlugin(WorkerPlugin):  # type: ignore[misc]  # the library need not b
 
 
 class VersionMismatchError(UsageError):
-    """A worker has not the versions of ksched and the plugins that are here."""
+    """A worker has other versions of ksched or of plugins than this machine."""
 
 
 def run_batch(token: str, versions: dict[str, str], tasks: Sequence[Task]) -> list[Outcome]:

@@ -314,7 +314,7 @@ def _is_log(line: bytes) -> bool:
 
 
 def _check_trials(study: Any, file: TuneFile) -> None:
-    """Raises ValueError where a trial has not what it was asked for, for the file was changed."""
+    """Raises ValueError where a trial lacks its values, because the file was changed."""
     goals = [direction.name.lower() for direction in study.directions]
     if goals != [objective.goal for objective in file.objectives]:
         raise ValueError(f"its goals are {', '.join(goals) or 'none'}")
