@@ -26,9 +26,11 @@ from ksched_cli.commands.main import ENVIRONMENT, PANELS, application
 DOCS = Path(__file__).resolve().parent
 SCHEMAS = DOCS.parent / "schemas"
 WRITTEN = "<!-- written by docs/write_reference.py -->"
-COMPLETION = """`ksched --install-completion` sets up bash, zsh, fish or PowerShell: it completes commands, options,
-pods, namespaces, workloads, and the words of changes. `kubectl ksched …` is the same program, and kubectl completes it with
-`kubectl_complete-ksched` ([live clusters](live-clusters.md)). A release has manual pages: `man ksched-explain`."""
+COMPLETION = """\
+`ksched --install-completion` sets up bash, zsh, fish or PowerShell: it completes commands, options,
+pods, namespaces, workloads, and the words of changes. `kubectl ksched …` is the same program, and
+kubectl completes it with `kubectl_complete-ksched` ([live clusters](live-clusters.md)). A release
+has manual pages: `man ksched-explain`."""
 # Lines of help that no page repeats.
 OPTION = re.compile(r"--[a-z-]+")
 _SKIPPED = {"help", "install_completion", "show_completion"}
