@@ -6,6 +6,7 @@ typer's exceptions are classes of click, be it its own copy of click; only BadPa
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -67,7 +68,7 @@ class CommandGroup(TyperGroup):
             panels.setdefault(command.rich_help_panel or "Commands", []).append((name, sentence))
         width = max(len(name) for rows in panels.values() for name, _ in rows)
         for panel, rows in panels.items():
-            with formatter.section(panel):
+            with formatter.section(_heading(panel)):
                 formatter.write_dl([(name.ljust(width), sentence) for name, sentence in rows])
         formatter.write(f"\n{program_name()} help COMMAND says more, with examples.\n")
 
@@ -88,7 +89,7 @@ class Command(TyperCommand):
         """The command's own options, then those that it shares with others, panel by panel."""
         for panel, parameters in self.panels(ctx).items():
             records = [parameter.get_help_record(ctx) for parameter in parameters]
-            with formatter.section(panel):
+            with formatter.section(_heading(panel)):
                 formatter.write_dl(records)
 
     def panels(self, ctx: Any) -> dict[str, list[Any]]:
@@ -103,7 +104,7 @@ class Command(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The examples as they are written, so that they can be copied."""
         if self.examples:
-            formatter.write("\nExamples:\n")
+            formatter.write(f"\n{_heading('Examples')}:\n")
             for line in self.examples:
                 formatter.write(f"  {line}\n")
 
@@ -139,6 +140,12 @@ class Command(TyperCommand):
         """As `[OPTIONS] A B [FILE]...`; typer's own add braces, and dots where there are some."""
         arguments = [p for p in self.get_params(ctx) if p.param_type_name == "argument"]
         return [self.options_metavar or "", *map(_argument_usage, arguments)]
+
+
+def _heading(title: str) -> str:
+    """A title of --help; bold on a terminal, unless NO_COLOR is set."""
+    is_bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return typer.style(title, bold=True) if is_bold else title
 
 
 def _split_at(args: Sequence[str], mark: str) -> list[list[str]]:

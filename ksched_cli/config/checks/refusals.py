@@ -70,7 +70,7 @@ def _wrong_kind(data: dict[str, Any], kind: Any, findings: Findings) -> None:
         findings.error("no-kind", path, "kind is missing", f"add kind: {KIND}")
         return
     hint = OTHER_KINDS.get(str(kind)) or did_you_mean(str(kind), [KIND]) or f"expected {KIND}"
-    findings.error("wrong-kind", ("kind",), f'"{kind}" is no scheduler configuration', hint)
+    findings.error("wrong-kind", ("kind",), f'"{kind}" is not a scheduler configuration', hint)
 
 
 def _wrong_version(
