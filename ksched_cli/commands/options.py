@@ -61,7 +61,7 @@ SOURCE_HELP = "A file, - for standard input, or FILE#NAME where a file holds sev
 Config = Annotated[
     str | None,
     option(
-        "A file, - or FILE#NAME; default kube-scheduler's default configuration.",
+        "A file, - or FILE#NAME; without it, the default configuration.",
         "PATH",
         envvar="KSCHED_CONFIG",
         panel=CONFIGURATION,

@@ -107,7 +107,7 @@ def extender(options: ExtenderOptions) -> ExitCode:
     """Python plugins as an HTTP extender of a real kube-scheduler.
 
     Filter, Score and their Pre-points run about the nodes that kube-scheduler sends, with the
-    cluster as list and watch tell of it. Nothing is bound and nothing is written. --print-config
+    cluster as list and watch show it. Nothing is bound and nothing is written. --print-config
     prints the extender's part of a KubeSchedulerConfiguration. Ends with Ctrl-C or SIGTERM; exit
     code 2 when the cluster does not answer at first, or refuses the credentials.
 
@@ -180,7 +180,7 @@ class McpOptions(ListeningOptions):
 @app.command(cls=Command)
 @as_command
 def mcp(options: McpOptions) -> ExitCode:
-    """The questions as read-only tools for agents (Model Context Protocol).
+    """The questions as read-only tools for agents, over MCP.
 
     Tools are schedule, explain, explain_pending, fix, preempt, capacity, shrink, compare, drift,
     validate and config_show; prompts ask why a pod is pending and whether a drain is safe. The
