@@ -45,7 +45,8 @@ def _title(answer: ReplayDraws) -> str:
         return f"All of {draws} come to the same figures"
     wait = answer.figures.get("wait.mean")
     if wait is None or wait.low == wait.high:
-        return f"{counted(len(varying), 'figure')} of {len(answer.figures):,} vary over {draws}"
+        verb = "varies" if len(varying) == 1 else "vary"
+        return f"{len(varying):,} of {len(answer.figures):,} figures {verb} over {draws}"
     return (
         f"Pods wait {_time(wait.mean)} on average over {draws}, "
         f"between {_time(max(wait.low, 0))} and {_time(wait.high)} with 95 % confidence"
