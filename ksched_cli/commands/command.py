@@ -95,6 +95,8 @@ def _configure_output(options: object) -> None:
         SETTINGS.markdown = options.output is Form.MARKDOWN
         SETTINGS.pager = not options.no_pager
         SETTINGS.browser = options.open_page
+    if isinstance(options, ReplayableOptions):
+        SETTINGS.max_state_size = options.max_state_size
 
 
 def _with_page(options: Any) -> Any:

@@ -263,6 +263,25 @@ def positive_number(option: str) -> Callable[[str | float], float]:
     return parse
 
 
+def size_in_bytes(option: str) -> Callable[[str | int], int]:
+    """A parser of an option's value, such as 16Gi. It raises UsageError for what is no size."""
+
+    def parse(text: str | int) -> int:
+        if isinstance(text, int):
+            return text
+        from ksched_cli.kube.quantity import Quantity, QuantityError
+
+        try:
+            size = Quantity.parse(text).value()
+        except QuantityError:
+            size = 0
+        if size <= 0:
+            raise UsageError(f'{option} takes a size, such as 16Gi; not "{text}"')
+        return size
+
+    return parse
+
+
 def described(error: Exception) -> KschedError:
     """A CommandLineError as one of ours."""
     context: Any = getattr(error, "ctx", None)

@@ -20,6 +20,7 @@ from ksched_cli.commands.command_line import (
     TIME,
     option,
     positive_number,
+    size_in_bytes,
     whole_number,
 )
 from ksched_cli.commands.completion import (
@@ -30,6 +31,7 @@ from ksched_cli.commands.completion import (
     complete_workload,
 )
 from ksched_cli.commands.forms import check_form, parse_form
+from ksched_cli.kube.streams import MAX_SIZE
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.forms import Form
 
@@ -52,6 +54,16 @@ Context = Annotated[
 ]
 Kubeconfig = Annotated[
     str, option("With --live: default $KUBECONFIG, else ~/.kube/config.", "PATH", panel=STATE)
+]
+MaxStateSize = Annotated[
+    int,
+    option(
+        "Refuse a file of the state that is larger, unpacked; default 16Gi.",
+        "SIZE",
+        parser=size_in_bytes("--max-state-size"),
+        show_default=False,
+        panel=STATE,
+    ),
 ]
 RedactKey = Annotated[
     str,
@@ -319,6 +331,7 @@ class ReplayableOptions(CommonOptions):
     change: ChangeOption = None
     scenario: ScenarioOption = None
     no_workloads: NoWorkloads = False
+    max_state_size: MaxStateSize = MAX_SIZE
     autoscaler: Autoscaler = ""
     price: PriceOption = None
     until: Until = ""

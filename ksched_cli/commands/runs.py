@@ -216,7 +216,14 @@ def opener(*runs: Run, reads: frozenset[str] = frozenset()) -> Opener:
     from ksched_cli.run.run import check_standard_input_of
 
     check_standard_input_of(runs)
-    return Opener(runs, reads=reads, read_live=_read_live, warn=warn, trace_calls=SETTINGS.debug)
+    return Opener(
+        runs,
+        reads=reads,
+        read_live=_read_live,
+        warn=warn,
+        trace_calls=SETTINGS.debug,
+        max_state_size=SETTINGS.max_state_size,
+    )
 
 
 def _read_live(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Iterator
 from io import BufferedReader, BytesIO, RawIOBase
 from stat import S_ISREG
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Raw
 
+from ksched_cli.errors import InputError
 from ksched_cli.kube.gzipped import MAGIC, UNPACKING_ERRORS, not_gzip
+from ksched_cli.kube.quantity import BINARY_SI, Quantity
+from ksched_cli.kube.streams import MAX_SIZE
 
 _BLOCK = 1 << 18
 LARGE = 1 << 26
@@ -75,41 +79,70 @@ else:
 """An object's JSON."""
 
 
-def read_or_store(file: IO[bytes], name: str) -> bytes | StoredBytes:
+def read_or_store(file: IO[bytes], name: str, most: int = MAX_SIZE) -> bytes | StoredBytes:
     """What is left of a file, without gzip's packing; large JSON as StoredBytes.
 
-    Raises InputError for what is not gzip, OSError.
+    most: bytes without the packing, so that neither a small file that unpacks to a large one nor an
+    endless stream fills memory or disk
+    Raises InputError for what is larger, and for what is not gzip; OSError.
     """
+    try:
+        return _read(file, name, most)
+    except _TooLargeError:
+        hint = "--max-state-size reads more; what does not matter may be left out of the file."
+        raise InputError(name, f"larger than {Quantity(most, form=BINARY_SI)}", hint=hint) from None
+
+
+def _read(file: IO[bytes], name: str, most: int) -> bytes | StoredBytes:
     head = file.read(LARGE)
     if not head.startswith(MAGIC):
-        return head if len(head) < LARGE else _store(head, file)
+        return _store(head, file, most)
     try:
         with gzip.GzipFile(fileobj=_Joined(head, file)) as packed:
-            head = packed.read(LARGE)
-            return head if len(head) < LARGE else _store(head, packed)
+            return _store(packed.read(LARGE), packed, most)
     except UNPACKING_ERRORS as error:
         raise not_gzip(name, error) from None
 
 
-def _store(head: bytes, rest: IO[bytes] | gzip.GzipFile) -> bytes | StoredBytes:
-    """head: what was read of the stream already"""
+def _store(head: bytes, rest: IO[bytes] | gzip.GzipFile, most: int) -> bytes | StoredBytes:
+    """head: what was read of the stream already. Raises _TooLargeError."""
+    if len(head) > most:
+        raise _TooLargeError
+    if len(head) < LARGE:
+        return head
     if head[:1] not in (b"{", b"["):
-        return head + rest.read()
+        return b"".join(_pieces(head, rest, most))
     if isinstance(rest, BufferedReader) and S_ISREG(os.fstat(rest.fileno()).st_mode):
         own = os.fdopen(os.dup(rest.fileno()), "rb")
-        return StoredBytes(own, os.fstat(own.fileno()).st_size)
+        size = os.fstat(own.fileno()).st_size
+        if size > most:
+            raise _TooLargeError
+        return StoredBytes(own, size)
     # What small files need not wait for.
-    from shutil import copyfileobj
     from tempfile import TemporaryFile
 
     try:
         file = TemporaryFile(prefix="ksched-")  # noqa: SIM115  # it goes with what is stored
     except OSError:  # nothing can be written
-        return head + rest.read()
-    file.write(head)
-    copyfileobj(rest, file, _BLOCK)
+        return b"".join(_pieces(head, rest, most))
+    file.writelines(_pieces(head, rest, most))
     file.flush()
     return StoredBytes(file, file.tell())
+
+
+def _pieces(head: bytes, rest: IO[bytes] | gzip.GzipFile, most: int) -> Iterator[bytes]:
+    """Raises _TooLargeError."""
+    size, piece = 0, head
+    while piece:
+        size += len(piece)
+        if size > most:
+            raise _TooLargeError
+        yield piece
+        piece = rest.read(_BLOCK)
+
+
+class _TooLargeError(Exception):
+    """More bytes than are to be read."""
 
 
 class _Joined(RawIOBase):

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 STDIN_NAME = "standard input"
+MAX_SIZE = 1 << 34
+"""So many bytes of a file of a state are read, unless more are asked for."""
 
 _STREAMS = (0, 1, 2)
 

@@ -19,6 +19,7 @@ from ksched_cli.config.types import API_VERSION, KIND
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.kube.formatting import json_text
+from ksched_cli.kube.streams import MAX_SIZE
 from ksched_cli.kube.versions import Release, inferred_release, release_of, unknown_minor_warning
 from ksched_cli.plugins import kinds_read
 from ksched_cli.run.plugins import discovered, in_release, usable
@@ -85,6 +86,7 @@ class Opener:
     read_live: reads the cluster of a Run's `live`, with the kinds that its plugins need
     warn:      takes a line about what cannot be used, and is no error
     trace_calls: note which plugins are called about each pod
+    max_state_size: bytes of a file of a state beyond which it is an error
     """
 
     def __init__(
@@ -96,11 +98,12 @@ class Opener:
         read_live: ReadLive = no_live_cluster,
         warn: Callable[[str], None] = ignore,
         trace_calls: bool = False,
+        max_state_size: int = MAX_SIZE,
     ) -> None:
         self.runs = tuple(runs)
         self._inputs = inputs
         self._reads, self._read_live, self._warn = reads, read_live, warn
-        self._trace_calls = trace_calls
+        self._trace_calls, self._max_state_size = trace_calls, max_state_size
         self._registries: dict[Hashable, Registry] = {}
         self._plugins: dict[tuple[str, ...], Registry] = {}
         self._states: dict[Hashable, ClusterState] = {}
@@ -113,7 +116,8 @@ class Opener:
         if self._inputs is None:
             from ksched_cli.run.inputs import Inputs
 
-            self._inputs = Inputs(keeps_states=len({run.states for run in self.runs}) > 1)
+            keeps_states = len({run.states for run in self.runs}) > 1
+            self._inputs = Inputs(keeps_states=keeps_states, max_state_size=self._max_state_size)
         return self._inputs
 
     # -- plugins and release ----------------------------------------------------------------------
