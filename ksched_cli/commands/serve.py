@@ -31,6 +31,7 @@ app = typer.Typer(help="Answer over a network.", cls=CommandGroup)
 
 # kube-scheduler waits for an extender for 5 s, unless its configuration says otherwise.
 PLUGIN_SECONDS = 3.0
+SETTLE_SECONDS = 1.0
 QUESTION_SECONDS = 300.0
 _POLL_SECONDS = 0.2
 
@@ -91,6 +92,14 @@ class ExtenderOptions(ListeningOptions):
             parser=positive_number("--plugin-timeout"),
         ),
     ] = PLUGIN_SECONDS
+    settle: Annotated[
+        float,
+        option(
+            "Wait for this time at most until the watch tells what became of the pods before.",
+            "SECONDS",
+            min=0,
+        ),
+    ] = SETTLE_SECONDS
     print_config: Annotated[
         bool, option("Print what kube-scheduler's configuration needs, and end.")
     ] = False
@@ -148,7 +157,7 @@ def extender(options: ExtenderOptions) -> ExitCode:
     _require_extra("serve extender")
     from ksched_cli.serve.extender import ExtenderServer
 
-    server = ExtenderServer.of(run, listening, warn, note)
+    server = ExtenderServer.of(run, listening, warn, note, options.settle)
     interruption = Interruption()
     with interruption.awaited():
         server.run(lambda: bool(interruption.number))

@@ -39,9 +39,6 @@ from ksched_cli.serve.plugins import PluginExtender, PluginFailureError, served
 
 # How many requests and changes may wait, so that memory stays bounded.
 MAX_WAITING = 10_000
-# How long a request waits until what became of the pods before it is heard of: kube-scheduler goes
-# on while a pod is being bound, and knows where that is; a watch tells it a moment later.
-SETTLE_SECONDS = 0.2
 # A request that was not answered after so long never will be; kube-scheduler's default is 5 s.
 ANSWER_SECONDS = 10.0
 MAX_WARNINGS = 100
@@ -83,13 +80,16 @@ class Cluster:
 @dataclass(slots=True)
 class ExtenderServer:
     """cluster: None where the state stays as it is. warn: takes lines; note: lines that are none
-    of warning"""
+    of warning. settle_seconds: how long a request waits until what became of the pods before it is
+    heard of: kube-scheduler continues while a pod is being bound, and knows where that is; a watch
+    tells it a moment later"""
 
     plugins: PluginExtender
     cluster: Cluster | None
     listening: Listening
     warn: Callable[[str], None]
     note: Callable[[str], None]
+    settle_seconds: float
     metrics: Metrics = field(init=False)
     _inbox: Queue[_Query | Notice] = field(default_factory=lambda: Queue(MAX_WAITING))
     _deferred: deque[_Query] = field(default_factory=deque)
@@ -106,6 +106,7 @@ class ExtenderServer:
         listening: Listening,
         warn: Callable[[str], None],
         note: Callable[[str], None],
+        settle_seconds: float,
     ) -> ExtenderServer:
         """The plugins of a Run, about its state or the live cluster that it names. Raises
         KschedError."""
@@ -125,9 +126,11 @@ class ExtenderServer:
             registry,
             opener.options(run),
         )
-        return cls(plugins, clusters[0] if clusters else None, listening, warn, note)
+        cluster = clusters[0] if clusters else None
+        return cls(plugins, cluster, listening, warn, note, settle_seconds)
 
     def __post_init__(self) -> None:
+        self.plugins.settle = self._settle
         self.metrics = Metrics({
             ("ksched_extender_nodes", "Nodes known."): lambda: self.plugins.counts[0],
             ("ksched_extender_pods", "Pods known on nodes."): lambda: self.plugins.counts[1],
@@ -173,7 +176,6 @@ class ExtenderServer:
     def _answer(self, query: _Query) -> None:
         if query.answer.done():  # nobody waits for it any more
             return
-        self._settle()
         self._busy_since = time.monotonic()
         try:
             if self.cluster is not None and self.cluster.objects.is_stale:
@@ -185,7 +187,7 @@ class ExtenderServer:
             }
             uid, answer = ask[query.verb](query.body)
             if uid and self.cluster is not None:
-                self._unsettled[uid] = time.monotonic() + SETTLE_SECONDS
+                self._unsettled[uid] = time.monotonic() + self.settle_seconds
             with suppress(InvalidStateError):
                 query.answer.set_result(answer)
         except Exception as error:
@@ -196,8 +198,9 @@ class ExtenderServer:
         finally:
             self._busy_since = 0.0
 
-    def _settle(self) -> None:
-        """Waits a moment for what became of the pods before."""
+    def _settle(self, uid: str) -> None:
+        """Waits a moment for what became of the pods before this one."""
+        self._unsettled.pop(uid, None)
         while self._unsettled:
             remaining = max(self._unsettled.values()) - time.monotonic()
             if remaining <= 0:

@@ -43,6 +43,10 @@ RENEW_SECONDS = 1.0
 MOST_PODS = 50_000
 
 
+def _ignore(uid: str) -> None:
+    """Waits for nothing."""
+
+
 class PluginFailureError(Exception):
     """A plugin failed, or gave an answer that is none."""
 
@@ -89,12 +93,14 @@ class PluginExtender:
     main one only.
 
     state: the objects as they are now; called to begin with, and where they have changed
+    settle: called with the uid of the pod of each request, before it is answered
     """
 
     state: Callable[[], ClusterState]
     configuration: Configuration
     registry: Registry
     options: Options
+    settle: Callable[[str], None] = _ignore
     reader: PodReader = field(default_factory=PodReader)
     _cluster: MutableCluster = field(init=False)
     _renewed: float = 0.0
@@ -221,10 +227,11 @@ class PluginExtender:
         """The profile and the pod of a request; the cluster has its nodes, where there are such."""
         self._cluster.engine.caller.defects.clear()
         self._decoded += 1
+        pod = structs.replace(self.reader.read(text), node_name="")
+        self.settle(pod.uid)
         rows = self._cluster.snapshot.row
         if self._decoded > MOST_PODS or not all(name in rows for name in nodes):
             self.renew()
-        pod = structs.replace(self.reader.read(text), node_name="")
         frameworks = self._cluster.engine.frameworks
         framework = frameworks.get(pod.spec.scheduler_name) or next(iter(frameworks.values()))
         return framework, self._cluster.info(pod)

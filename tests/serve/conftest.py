@@ -89,6 +89,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         *plugins: str,
         config: Manifest | None = None,
         listening: Listening | None = None,
+        settle: float = 0.0,
     ) -> Served:
         path = tmp_path / "state.json"
         run = Run(plugins=tuple(f"{PLUGINS}:{name}" for name in plugins), workloads=False)
@@ -104,7 +105,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
             run = replaced(run, configuration=str(file))
         at = listening or Listening("127.0.0.1", 0)
         lines: list[str] = []
-        served = Served(ExtenderServer.of(run, at, lines.append, lines.append), lines)
+        served = Served(ExtenderServer.of(run, at, lines.append, lines.append, settle), lines)
         served.start()
         started.append(served)
         return served

@@ -55,6 +55,15 @@ class TwoPods(FilterPlugin):
         return SUCCESS if len(node.pods) < 2 else FULL
 
 
+class TenPods(FilterPlugin):
+    """The same, with room for more."""
+
+    name = "TenPods"
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        return SUCCESS if len(node.pods) < 10 else FULL
+
+
 class Broken(FilterPlugin, ScorePlugin):
     """Fails for pods with the label `fail`."""
 

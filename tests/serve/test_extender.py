@@ -26,7 +26,7 @@ from ksched_cli.config.types import API_VERSION, KIND
 from ksched_cli.errors import KschedError
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
-from ksched_cli.serve import extender, http
+from ksched_cli.serve import http
 from ksched_cli.serve.http import HttpServer
 from ksched_cli.serve.listening import Listening
 from ksched_cli.testing import node, pod
@@ -261,13 +261,13 @@ def test_pods_that_were_missed_are_listed_anew(
     until(lambda: served.passing(pod(), "a-0", "b-0") == ["a-0"])
 
 
-def test_a_request_waits_until_the_pod_before_is_heard_of(
-    start: Start, cluster: ApiServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(extender, "SETTLE_SECONDS", 5.0)
-    served = start(cluster, "TwoPods")
+def test_a_request_waits_until_the_pod_before_is_heard_of(start: Start, cluster: ApiServer) -> None:
+    served = start(cluster, "TwoPods", settle=5.0)
     first = pod("first", metadata=uid("first"))
     assert served.passing(first, "a-0") == ["a-0"]
+    began = time.monotonic()
+    assert served.ask("prioritize", first, ["a-0"]) == [{"Host": "a-0", "Score": 0}]
+    assert time.monotonic() - began < 3, "for what becomes of the pod itself nobody waits"
     bound = pod("first", node="a-0", metadata=uid("first"))
     threading.Timer(0.3, cluster.publish, ("MODIFIED", bound)).start()
     began = time.monotonic()
