@@ -114,7 +114,11 @@ def summed_resized_pod_resources(pod: Pod) -> PodResources:
 
 def _summed(pod: Pod, *, resizes_pods: bool) -> PodResources:
     """Upstream: PodRequests, AggregateContainerRequests of 1.37 on."""
-    status, infeasible = pod.status, _resize_is_infeasible(pod)
+    status = pod.status
+    containers = status.container_statuses or status.init_container_statuses
+    if not (containers or status.conditions) and status.resources is None:
+        return _template_resources(pod.spec)
+    infeasible = _resize_is_infeasible(pod)
     statuses = {
         container.name: container
         for container in reversed((*status.container_statuses, *status.init_container_statuses))

@@ -45,6 +45,9 @@ class NodeScores:
         self.plugin = plugin
         self.raw = raw
         self.lowest, self.highest = (int(raw.min()), int(raw.max())) if len(raw) else (0, 0)
+        self._parts: dict[Extremes, Scores | None] = {}
+        if self.lowest == self.highest:
+            return  # whichever nodes are selected
         narrow = np.result_type(np.min_scalar_type(self.lowest), np.min_scalar_type(self.highest))
         # There is no integer type for both a negative number and a very large one.
         self._narrow = raw.astype(narrow) if narrow.kind in "iu" else raw
@@ -54,7 +57,6 @@ class NodeScores:
         # So many nodes may be out of view, and one with each extreme is still in view.
         counts = (np.count_nonzero(raw == extreme) for extreme in (self.lowest, self.highest))
         self._spare = min(counts) - 1
-        self._parts: dict[Extremes, Scores | None] = {}
 
     def extremes(self, nodes: Nodes) -> Extremes:
         """The extremes of a selection."""
