@@ -16,7 +16,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from ksched_cli.analysis.proposals import single_changes
 from ksched_cli.analysis.reasons import independent_verdicts, untolerated
 from ksched_cli.analysis.usage import CONDITIONS, CONTROL_PLANE
 from ksched_cli.answers import HIDDEN, Part
@@ -117,6 +116,9 @@ def diagnose(evaluation: Evaluation, state: ClusterState) -> Diagnosis | None:
 
 def _remedy(evaluation: Evaluation, rows: Rows) -> str:
     """rows: the nodes that it is to let the pod onto"""
+    # Brings all changes to a state along.
+    from ksched_cli.analysis.proposals import single_changes
+
     changes = single_changes(evaluation, rows)
     return ", or ".join(change.text for change in changes[:_MAX_LISTED])
 
