@@ -1,7 +1,8 @@
-"""Opens the pages of -o html in a browser: no error, no request, accessible in light and dark, and
-what they show is what the JSON of the same command says.
+"""Opens the page of every command in a browser: no error, no request, no message on the console,
+accessible in light, dark and 400 pixels wide, printed without controls, small, open within two
+seconds; and what it shows is what the JSON of the same command says.
 
---screenshots FOLDER keeps a picture of every page.
+--screenshots FOLDER keeps four pictures of every page: NAME-light.png, -dark, -print, -narrow.
 """
 
 from __future__ import annotations
@@ -19,27 +20,42 @@ from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 ROOT = Path(__file__).parent.parent
 FIRST = "examples/first-cluster/cluster.yaml"
 WHAT_IF = "examples/what-if/cluster.yaml"
 PREEMPTION = "examples/preemption/cluster.yaml"
 EVIL = "<script>alert(1)</script>"
-LARGEST = 5_000_000  # bytes
+DAY = "examples/replay/day.yaml"
+TWO_NODES = ["--state", "examples/replay/cluster.yaml"]
+SCALING = ["--autoscaler", "examples/replay/autoscaler.yaml"]
+LARGEST = 3_000_000  # bytes
+LARGEST_REPLAY = 1_500_000
+LARGEST_MAP = 20_000_000  # of 65,000 nodes
+LONGEST = 2.0  # seconds until a page is open
 MANY_NODES, MANY_PODS = 5_000, 30_000
+MOST_NODES, MOST_PODS = 65_000, 30_000
+MODES = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "print": {"color_scheme": "light"},
+    "narrow": {"color_scheme": "light", "viewport": {"width": 400, "height": 900}},
+}
 
 Check = Callable[[Page, dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A command whose page is opened, and what it must show. answers: its exit codes"""
+    """A command whose page is opened, and what it must show. answers: its exit codes; largest:
+    size of the page in bytes"""
 
     name: str
     command: list[str]
     check: Check
     answers: tuple[int, ...] = (0, 1)
+    largest: int = LARGEST
 
 
 def manifest(kind: str, name: str, spec: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -66,18 +82,32 @@ def write(path: Path, objects: list[dict[str, Any]]) -> str:
     return str(path)
 
 
-def large_state(folder: Path) -> str:
-    """5,000 nodes in three zones, 30,000 pods of which 200 wait."""
+def large_state(folder: Path, node_count: int = MANY_NODES, pod_count: int = MANY_PODS) -> str:
+    """Nodes in three zones, and pods of which one of 150 waits."""
     nodes = [node(f"ip-10-{i // 256}-{i % 256}.eu-west-1.compute.internal", (8, 16, 32)[i % 3],
-                  f"eu-west-1{'abc'[i % 3]}") for i in range(MANY_NODES)]  # fmt: skip
+                  f"eu-west-1{'abc'[i % 3]}") for i in range(node_count)]  # fmt: skip
     names = [manifest["metadata"]["name"] for manifest in nodes]
     pods = []
-    for i in range(MANY_PODS):
+    for i in range(pod_count):
         name = f"service-{i % 300}-5d4f8c7b9d-{i:05x}"
         waits = i % 150 == 0
         cpu = "40" if waits and i % 300 else f"{100 + 37 * i % 900}m"
-        pods.append(pod(name, cpu, "" if waits else names[i * 7 % MANY_NODES]))
-    return write(folder / "large.json", [*nodes, *pods])
+        pods.append(pod(name, cpu, "" if waits else names[i * 7 % node_count]))
+    return write(folder / f"large-{node_count}.json", [*nodes, *pods])
+
+
+def week(folder: Path, ksched: str) -> list[str]:
+    """Arguments of a replay of a week: 3,000 pods, eight nodes and up to twelve more."""
+    template, timeline = folder / "job.yaml", folder / "week.jsonl"
+    template.write_text(json.dumps(pod("job", "2500m")))
+    state = write(folder / "week.json", [node(f"worker-{i}", 16, "abc"[i % 3]) for i in range(8)])
+    groups = [{"name": "burst", "like": "worker-0", "maxSize": 12, "provisioningDelay": "4m"}]
+    autoscaler = folder / "groups.json"
+    header = {"apiVersion": "ksched/v1", "kind": "Autoscaler", "nodeGroups": groups}
+    autoscaler.write_text(json.dumps(header))
+    options = ["--pods", "3000", "--days", "7", "--arrivals", "weekly", "--to", str(timeline)]
+    subprocess.run([ksched, "timeline", "generate", *options, str(template)], check=True)
+    return [str(timeline), "--state", state, "--autoscaler", str(autoscaler)]
 
 
 # -- what each page must show ----------------------------------------------------------------------
@@ -157,7 +187,7 @@ def check_map(page: Page, document: dict[str, Any]) -> None:
     page.get_by_label("Group by").select_option("nothing")
     assert page.locator("#map [role=group] > [role=presentation]").count() == 1
     if usage["pods"]:
-        page.locator("#map .about button").click()
+        page.locator("#map .about > button").click()
         assert counter(page, "pods").startswith(f"{usage['pods']:,} of ")
 
 
@@ -217,6 +247,78 @@ def audit(page: Page, document: dict[str, Any]) -> None:
     assert counter(page, "differ") == rows_text(len(document["differ"]))
 
 
+def replay(page: Page, document: dict[str, Any]) -> None:
+    """The line goes by keys and by the mouse, with its values; dragging zooms; every moment is in a
+    table."""
+    slider = page.get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("Home")
+    first = slider.get_attribute("aria-valuetext") or ""
+    for key in ("ArrowRight", "PageDown", "End"):
+        page.keyboard.press(key)
+        text = slider.get_attribute("aria-valuetext") or ""
+        assert text not in ("", first), (key, text)
+    chart = page.locator(".curve-chart svg").first.bounding_box()
+    assert chart is not None
+    page.mouse.move(chart["x"] + 300, chart["y"] + 60)
+    assert page.locator(".curve-chart .key b").first.inner_text().strip()
+    page.mouse.down()
+    page.mouse.move(chart["x"] + 500, chart["y"] + 60)
+    page.mouse.up()
+    reset = page.get_by_role("button", name="Whole time")
+    assert reset.is_visible()
+    page.mouse.dblclick(chart["x"] + 400, chart["y"] + 60)
+    assert not reset.is_visible()
+    page.get_by_text("Every moment as a table").click()
+    assert page.locator(".curves table tbody tr").count() > 1
+    page.get_by_text("Every moment as a table").click()
+
+
+def copies(page: Page, document: dict[str, Any]) -> None:
+    """What the filter leaves of a table, as CSV and as Markdown."""
+    button = page.get_by_role("button", name="Copy as CSV").first
+    button.click()
+    page.wait_for_function(
+        "document.querySelector('.grid [role=status]').innerText.includes('Copied')"
+    )
+
+
+def nothing_differs(page: Page, document: dict[str, Any]) -> None:
+    assert not document["changes"]
+    assert page.locator("h1").inner_text() == "Nothing differs"
+
+
+def draws(page: Page, document: dict[str, Any]) -> None:
+    assert tiles(page)["draws"] == f"{len(document['seeds']):,}"
+    assert page.locator(".curve-chart .band").count() > 0
+    replay(page, document)
+
+
+def expectations(page: Page, document: dict[str, Any]) -> None:
+    assert tiles(page)["passed"] == f"{document['summary']['passed']:,}"
+    assert counter(page, "cases") == rows_text(len(document["cases"]))
+
+
+def sweep(page: Page, document: dict[str, Any]) -> None:
+    assert page.locator(".multiples tbody tr").count() == len(document["variants"])
+    assert counter(page, "variants") == rows_text(len(document["variants"]))
+
+
+def drawn_map(page: Page, document: dict[str, Any]) -> None:
+    slider = page.locator("#map [role=slider]")
+    slider.focus()
+    first = page.locator("#map h3").inner_text()
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#map h3").inner_text() != first
+    page.get_by_label("Light up").fill("eu-west-1a")
+    count = sum(name % 3 == 0 for name in range(len(document["nodes"])))
+    assert f"{count:,} of {len(document['nodes']):,} nodes" in page.locator("#map").inner_text()
+
+
+def anything(page: Page, document: dict[str, Any]) -> None:
+    assert page.locator("h1").inner_text()
+
+
 def config(page: Page, document: dict[str, Any]) -> None:
     for name, profile in document["profiles"].items():
         section = page.locator("section", has_text=f"Profile {name}").first
@@ -224,7 +326,8 @@ def config(page: Page, document: dict[str, Any]) -> None:
 
 
 def validate(page: Page, document: dict[str, Any]) -> None:
-    assert page.locator("details.group").count() == len(document["findings"]) > 0
+    refused = not document["kubeScheduler"]["accepts"]
+    assert page.locator("details.group").count() == len(document["findings"]) + refused > 1
 
 
 def evil(page: Page, document: dict[str, Any]) -> None:
@@ -237,7 +340,7 @@ def evil(page: Page, document: dict[str, Any]) -> None:
 # -- opening them ----------------------------------------------------------------------------------
 
 
-def cases(folder: Path) -> Iterator[Case]:
+def cases(folder: Path, ksched: str) -> Iterator[Case]:
     config_file = folder / "wrong.yaml"
     config_file.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\n"
@@ -265,9 +368,50 @@ def cases(folder: Path) -> Iterator[Case]:
     yield Case("audit", ["audit", "--before", before, "--after", after], audit)
     yield Case("config", ["config", "show"], config)
     yield Case("validate", ["validate", str(config_file)], validate)
-    yield Case("plugins", ["plugins"], lambda page, document: None)
     yield Case("evil", ["schedule", "--state", strange], evil)
+    yield from lists()
+    yield from replays(folder, ksched)
     yield from large_cases(large_state(folder))
+    many = large_state(folder, MOST_NODES, MOST_PODS)
+    name = f"schedule-{MOST_NODES}"
+    yield Case(name, ["schedule", "--state", many], drawn_map, largest=LARGEST_MAP)
+
+
+def lists() -> Iterator[Case]:
+    """Pages without a cluster, and those of several runs."""
+    default, packing = "examples/what-if/default.yaml", "examples/what-if/packing.yaml"
+    yield Case("plugins", ["plugins"], anything)
+    yield Case("config-diff", ["config", "diff", default, packing], anything)
+    yield Case("config-diff-same", ["config", "diff", default, default], nothing_differs)
+    yield Case("config-migrate", ["config", "migrate", packing], anything)
+    configurations = sorted(map(str, Path("examples").glob("*/scheduler.yaml")))
+    yield Case("validate-many", ["validate", *configurations], copies)
+    files = sorted(map(str, Path("examples").glob("*/expectations.yaml")))
+    yield Case("test", ["test", *files], expectations)
+    yield Case("fix", ["fix", "too-big", "--state", FIRST], anything)
+    upgrade = ["shrink", "--upgrade", "-l", "!none", "--state", WHAT_IF]
+    yield Case("upgrade", upgrade, anything)
+    yield Case(
+        "from-now", ["replay", "--from-now", "--state", "examples/replay/queue.yaml"], anything
+    )
+    drained = ["--vs", "--change", "drain node-1"]
+    yield Case("compare-seeds", ["compare", "--state", WHAT_IF, "--seeds", "5", *drained], anything)
+    yield Case("sweep", ["sweep", "examples/sweep/sweep.yaml"], sweep)
+    yield Case("sweep-replay", ["sweep", "examples/sweep/replay.yaml"], sweep)
+    yield Case("sweep-plan", ["sweep", "--dry-run", "examples/sweep/sweep.yaml"], anything)
+    yield Case("tune", ["tune", "examples/sweep/waits.yaml"], anything)
+
+
+def replays(folder: Path, ksched: str) -> Iterator[Case]:
+    outage = ["replay", "examples/replay/outage.yaml", "--state", "examples/replay/zones.yaml"]
+    yield Case("replay", ["replay", DAY, *TWO_NODES, *SCALING], replay)
+    yield Case("replay-outage", outage, replay)
+    yield Case("replay-seeds", ["replay", DAY, *TWO_NODES, "--seeds", "5"], draws)
+    sides = ["compare", "--timeline", DAY, *TWO_NODES]
+    yield Case("compare-timeline", [*sides, "--vs", *SCALING], replay)
+    yield Case("compare-timeline-seeds", [*sides, "--seeds", "5", "--vs", *SCALING], draws)
+    arguments = ["replay", *week(folder, ksched)]
+    yield Case("replay-week", arguments, replay, largest=LARGEST_REPLAY)
 
 
 def large_cases(large: str) -> Iterator[Case]:
@@ -292,9 +436,9 @@ def answer(ksched: str, case: Case, form: str) -> str:
 
 
 @contextmanager
-def opened(browser: Browser, file: Path, scheme: str) -> Iterator[Page]:
+def opened(browser: Browser, file: Path, mode: str) -> Iterator[Page]:
     """The page, which must neither complain nor ask for anything."""
-    context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **MODES[mode]})
     page = context.new_page()
     problems: list[str] = []
     page.on("console", lambda message: problems.append(f"console: {message.text}"))
@@ -319,23 +463,39 @@ def violations(page: Page) -> list[str]:
     return [f"{item['id']}: {item['nodes'][0]['html'][:160]}" for item in items]
 
 
+def picture(page: Page, name: str, mode: str, folder: Path | None) -> None:
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=folder / f"{name}-{mode}.png", full_page=True)
+
+
 def check(browser: Browser, case: Case, ksched: str, folder: Path, pictures: Path | None) -> None:
     file = folder / f"{case.name}.html"
     file.write_text(answer(ksched, case, "html"))
     document = json.loads(answer(ksched, case, "json"))
     size = file.stat().st_size
-    assert size < LARGEST, size
+    assert size < case.largest, size
     start = time.monotonic()
     with opened(browser, file, "light") as page:
         seconds = time.monotonic() - start
-        if pictures:
-            page.screenshot(path=pictures / f"{case.name}.png", full_page=True)
+        assert seconds < LONGEST, f"open after {seconds:.1f} s"
+        picture(page, case.name, "light", pictures)
         assert not violations(page), violations(page)
         case.check(page, document)
         assert not violations(page), violations(page)
-    with opened(browser, file, "dark") as page:
-        assert not violations(page), violations(page)
+    for mode in ("dark", "narrow"):
+        with opened(browser, file, mode) as page:
+            assert not violations(page), (mode, violations(page))
+            width = page.evaluate("document.documentElement.scrollWidth")
+            assert mode != "narrow" or width <= MODES[mode]["viewport"]["width"], width
+            picture(page, case.name, mode, pictures)
+    with opened(browser, file, "print") as page:
         page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.locator("nav:visible, input:visible, #theme:visible").count() == 0
+        for line in page.locator(".curve.k1").all()[:1]:
+            assert line.evaluate("line => getComputedStyle(line).strokeDasharray") != "none"
+        picture(page, case.name, "print", pictures)
     print(f"{case.name}: {size:,} bytes, opened in {seconds:.2f} s", flush=True)
 
 
@@ -352,12 +512,12 @@ def main() -> int:
         browser = playwright.chromium.launch(
             executable_path=arguments.browser, args=["--no-sandbox"]
         )
-        for case in cases(folder):
+        for case in cases(folder, arguments.ksched):
             if arguments.names and case.name not in arguments.names:
                 continue
             try:
                 check(browser, case, arguments.ksched, folder, arguments.screenshots)
-            except AssertionError as error:
+            except (AssertionError, Error) as error:
                 failures += 1
                 print(f"{case.name}: {str(error) or 'a check failed'}", file=sys.stderr, flush=True)
         browser.close()

@@ -335,8 +335,9 @@ class NodeMap {
     });
     items.sort((a, b) => a.tone - b.tone || a.pod - b.pod);
     const shownItems = items.slice(0, PODS_SHOWN).map(({ pod, standing, tone }) => {
-      const workload = owner < 0 ? "" : grid.readers[owner](pod);
-      const button = element("button", { type: "button", class: "link", title: "Light up " + workload }, grid.readers[0](pod));
+      const name = grid.readers[0](pod), controller = owner < 0 ? "" : grid.readers[owner](pod);
+      const workload = !controller || controller.startsWith("no controller") ? name : controller;
+      const button = element("button", { type: "button", class: "link", title: "Light up " + workload }, name);
       button.addEventListener("click", () => this.light(workload));
       return element("li", { class: tones[tone][0] }, button, standing === "running" ? "" : " \u2013 " + standing);
     });

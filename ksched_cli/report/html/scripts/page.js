@@ -25,6 +25,13 @@ function listenForPrinting() {
   });
 }
 
+// What scrolls sideways is reached by keys too.
+function focusScrolling() {
+  document.querySelectorAll(".wide").forEach((host) => {
+    if (host.scrollWidth > host.clientWidth) host.setAttribute("tabindex", 0); else host.removeAttribute("tabindex");
+  });
+}
+
 document.querySelectorAll("[data-grid]").forEach((host) => {
   grids[host.dataset.grid] = new Grid(host, data.grids[host.dataset.grid]);
 });
@@ -35,3 +42,6 @@ if (data.map) new (data.map.names.length > DRAWN ? DrawnNodeMap : NodeMap)(docum
 if (data.pair) new Pair(document.getElementById("pair"), data.pair);
 addThemeButton();
 listenForPrinting();
+focusScrolling();
+addEventListener("resize", focusScrolling);
+document.addEventListener("toggle", focusScrolling, true);
