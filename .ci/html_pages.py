@@ -395,7 +395,8 @@ def lists() -> Iterator[Case]:
         "from-now", ["replay", "--from-now", "--state", "examples/replay/queue.yaml"], anything
     )
     drained = ["--vs", "--change", "drain node-1"]
-    yield Case("compare-seeds", ["compare", "--state", WHAT_IF, "--seeds", "5", *drained], anything)
+    five = ["compare", "--state", WHAT_IF, "--seeds", "5"]
+    yield Case("compare-seeds", [*five, *drained], anything)
     yield Case("sweep", ["sweep", "examples/sweep/sweep.yaml"], sweep)
     yield Case("sweep-replay", ["sweep", "examples/sweep/replay.yaml"], sweep)
     yield Case("sweep-plan", ["sweep", "--dry-run", "examples/sweep/sweep.yaml"], anything)
