@@ -117,6 +117,8 @@ class Engine:
     newcomers: list[Pod] = field(default_factory=list)
     # Whether the pod tried last was one that a question is about; so before any was tried.
     _was_in_focus: bool = field(init=False, default=True)
+    # Those that were looked at since the attempt of a group began, by key.
+    _looked_at: set[str] = field(init=False, default_factory=set)
     before: InitVar[Engine | None] = None
 
     def __post_init__(self, before: Engine | None) -> None:
@@ -242,6 +244,7 @@ class Engine:
         self.pipeline.detailed = self.options.detailed or (is_in_focus and focus.records_detail)
         self.cycle.on_choice = focus.on_choice if is_in_focus else None
         if is_in_focus and focus.before_attempt is not None:
+            self._looked_at.add(pod.key)
             focus.before_attempt(pod)
 
     def _look_at_rejected(self, pod: PodInfo, placement: str) -> None:
@@ -251,11 +254,16 @@ class Engine:
             focus.on_rejected(pod, placement)
 
     def look_at_group(self, result: GroupResult) -> None:
-        """After an attempt of a group."""
+        """After an attempt of a group. Those of its pods that were not tried are looked at, too."""
         focus = self.focus
-        if focus is None or focus.after_group is None:
+        if focus is None:
             return
-        if any(pod.key in focus.pods for pod, _ in result.outcomes):
+        pods = [pod for pod, _ in result.outcomes if pod.key in focus.pods]
+        for pod in pods:
+            if pod.key not in self._looked_at:
+                self.look_at(pod)
+        self._looked_at.clear()
+        if pods and focus.after_group is not None:
             focus.after_group(result)
 
 

@@ -174,7 +174,6 @@ class PermittedGroupCycle(PodGroupCycle):
         tried = zip(pods, trials, strict=False)
         outcomes = [(pod, self._conclude(pod, trial, verdict, framework)) for pod, trial in tried]
         for pod in pods[len(trials) :]:
-            self._look_at(pod, False)
             if verdict.error:
                 outcomes.append((pod, errored(blank_attempt(pod), verdict.error)))
             else:

@@ -133,8 +133,10 @@ def _next_step(explanation: GroupExplanation, limit: Limit) -> str:
     blocker = explanation.blocked_by
     if blocker is None or not blocker.pod or explanation.undecided:
         return ""
-    program = program_name()
-    lines = [f"{program} explain {blocker.pod} shows every node of the pod that blocks."]
+    program, lines = program_name(), list[str]()
+    # `explain` shows a single pod in the first domain.
+    if blocker.domain in ("", *(domain.domain for domain in explanation.domains[:1])):
+        lines.append(f"{program} explain {blocker.pod} shows every node of the pod that blocks.")
     if blocker.diagnosis is None or blocker.diagnosis.remedy:
         lines.append(
             f"{program} fix {explanation.group} finds the changes that would help, each verified by"

@@ -7,6 +7,7 @@ import pytest
 from ksched_cli.analysis.explain import explain
 from ksched_cli.analysis.explain_group import Blocker, GroupExplanation, explain_group
 from ksched_cli.analysis.named_objects import find_group, pods_of
+from ksched_cli.analysis.preempt import preempt
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.cycle_state import CycleState
@@ -234,3 +235,23 @@ def test_a_member_alone_is_told_which_nodes_are_in_other_domains() -> None:
     assert why["b1"].plugin == "TopologyPlacementGenerator"
     cause = present(answer.diagnosis).cause
     assert cause == "it requests 2 of cpu, and the only node it may use, a1, has 1"
+
+
+@minors
+def test_a_member_that_was_not_tried_is_explained_on_all_nodes(minor: str) -> None:
+    """In 1.37 none is tried once too few are left."""
+    pods = [member(name, "3") for name in ("p", "q", "r")]
+    state = cluster(node("a", cpu="4"), group(minor, 3), *pods)
+    run = simulation(state, kubernetes_version=minor, feature_gates=GATES[minor])
+    answer = explain(run, find(run, "r"))
+    assert answer.node == ""
+    assert "a" in {each.node for each in answer.nodes}
+    run = simulation(state, kubernetes_version=minor, feature_gates=GATES[minor])
+    assert not preempt(run, find(run, "r")).node
+
+
+def test_a_member_of_a_group_that_is_not_valid_is_explained() -> None:
+    pods = member("p", priority=7), member("q", priority=7)
+    state = cluster(node("a", cpu="9"), group("1.37", 2, priority=5), *pods)
+    run = simulation(state, kubernetes_version="1.37", feature_gates=GATES["1.37"])
+    assert "should have the same priority" in explain(run, find(run, "p")).error
