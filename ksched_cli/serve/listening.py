@@ -45,7 +45,8 @@ class Listening:
     def bind(self) -> socket.socket:
         """A socket that listens. Raises UsageError."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        listener = socket.socket(family)
+        # asyncio sends at once, without Nagle's 40 ms, only where the protocol is named.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((self.host, self.port))
