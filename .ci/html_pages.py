@@ -266,11 +266,11 @@ def replay(page: Page, document: dict[str, Any]) -> None:
     page.mouse.move(chart["x"] + 500, chart["y"] + 60)
     page.mouse.up()
     reset = page.get_by_role("button", name="Whole time")
-    assert reset.is_visible()
+    reset.wait_for(state="visible")
     page.mouse.dblclick(chart["x"] + 400, chart["y"] + 60)
-    assert not reset.is_visible()
+    reset.wait_for(state="hidden")
     page.get_by_text("Every moment as a table").click()
-    assert page.locator(".curves table tbody tr").count() > 1
+    page.locator(".curves table tbody tr").nth(1).wait_for()
     page.get_by_text("Every moment as a table").click()
 
 

@@ -111,7 +111,7 @@ class Grid {
   longest(column) {
     const values = column.terms || column.values;
     const step = Math.max(1, Math.floor(values.length / 400));
-    let most = Math.min(column.title.length * 1.1 + 2, column.kind === "text" ? 60 : 16);
+    let most = Math.min(column.title.length * 1.1 + 2, column.kind === "text" ? 60 : 28);
     for (let i = 0; i < values.length; i += step) {
       most = Math.max(most, String(shown(column.kind, values[i])).length);
     }
