@@ -32,6 +32,7 @@ TWO_NODES = ["--state", "examples/replay/cluster.yaml"]
 SCALING = ["--autoscaler", "examples/replay/autoscaler.yaml"]
 LARGEST = 3_000_000  # bytes
 LARGEST_REPLAY = 1_500_000
+LARGEST_DRIFT = 5_000_000  # of 30,000 pods, each with three nodes
 LARGEST_MAP = 20_000_000  # of 65,000 nodes
 LONGEST = 2.0  # seconds until a page is open
 MANY_NODES, MANY_PODS = 5_000, 30_000
@@ -425,7 +426,7 @@ def large_cases(large: str) -> Iterator[Case]:
     )
     drained = "drain ip-10-0-1.eu-west-1.compute.internal"
     yield Case("compare-5000", ["compare", "--state", large, "--vs", "--change", drained], compare)
-    yield Case("drift-5000", ["drift", "--state", large], drift)
+    yield Case("drift-5000", ["drift", "--state", large], drift, largest=LARGEST_DRIFT)
 
 
 def answer(ksched: str, case: Case, form: str) -> str:
