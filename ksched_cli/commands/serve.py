@@ -132,9 +132,7 @@ def extender(options: ExtenderOptions) -> ExitCode:
     from ksched_cli.serve.listening import Listening
     from ksched_cli.serve.plugins import served
 
-    listening = Listening.of(
-        options.listen, options.tls_certificate, options.tls_key, options.token_file
-    )
+    listening = Listening.of(*_listening(options))
     live = LiveCluster(options.kubeconfig, options.context, options.namespace)
     if options.state and live != LiveCluster():
         raise UsageError("--state excludes --kubeconfig, --context and -n")
@@ -213,14 +211,14 @@ def mcp(options: McpOptions) -> ExitCode:
         raise UsageError("--live and --state exclude each other")
     if "-" in (*(options.state or ()), options.config):
         raise UsageError("standard input cannot be read again for each question: name a file")
+    if not options.http and _listening(options) != _listening(McpOptions()):
+        raise UsageError("--listen, --tls-certificate, --tls-key and --token-file require --http")
     questions = Questions(_of_state(options), _of_configuration(options), options.timeout)
     if not options.http:
         with redirect_stdout(results()):
             asyncio.run(serve_stdio(questions, end_by))
         return ExitCode.YES
-    listening = Listening.of(
-        options.listen, options.tls_certificate, options.tls_key, options.token_file
-    )
+    listening = Listening.of(*_listening(options))
     server, interruption = HttpServer(http_app(questions, listening), listening), Interruption()
     with interruption.awaited():
         server.start()
@@ -230,6 +228,10 @@ def mcp(options: McpOptions) -> ExitCode:
         server.stop()
     questions.kill()
     return ExitCode.YES
+
+
+def _listening(options: ListeningOptions) -> tuple[str, ...]:
+    return options.listen, options.tls_certificate, options.tls_key, options.token_file
 
 
 def _of_state(options: McpOptions) -> list[str]:

@@ -18,7 +18,10 @@ import jsonschema
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from typer.testing import CliRunner
 
+from ksched_cli.commands.main import application
+from ksched_cli.errors import UsageError
 from ksched_cli.serve import mcp as served
 from ksched_cli.serve.cut import Page, cut_document
 from ksched_cli.serve.mcp import Questions, server_of
@@ -249,6 +252,21 @@ def test_a_signal_ends_it_while_it_waits_for_standard_input() -> None:
     assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "ksched"
     process.send_signal(signal.SIGTERM)
     assert process.wait(10) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--token-file", "x"], "--token-file require --http"),
+        (["--state", "-"], "standard input cannot be read again for each question"),
+        (["--state", "a", "--live"], "--live and --state exclude each other"),
+        (["--http", "--listen", "0.0.0.0:1"], "requires --token-file"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(options: list[str], message: str) -> None:
+    run = CliRunner().invoke(application(["serve"]), ["serve", "mcp", *options])
+    assert isinstance(run.exception, UsageError)
+    assert message in str(run.exception)
 
 
 def test_it_is_served_over_http_to_those_who_know_the_token(tmp_path: Path) -> None:
