@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MODULES = Path(__file__).parent / "modules"
-MINORS = {"1.34": "v1.34.1", "1.35": "v1.35.4", "1.36": "v1.36.3"}
+MINORS = {"1.34": "v1.34.1", "1.35": "v1.35.4", "1.36": "v1.36.3", "1.37": "v1.37.2"}
 KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 
 
