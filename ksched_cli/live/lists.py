@@ -5,7 +5,7 @@ Upstream: k8s.io/client-go/tools/pager.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 from msgspec import Raw, Struct
@@ -64,6 +64,12 @@ def read_list(
             if error.status != GONE or not limit:
                 raise
     raise AssertionError("the last attempt returns or raises")
+
+
+def read_revision(server: ApiServer, resource: Resource, parameters: Mapping[str, str]) -> str:
+    """Of the list with these parameters, without its objects. Raises StatusError, ClusterError."""
+    body = server.get(resource.path(), {"limit": "1", **parameters}, resource.plural)
+    return _decoded(body, resource).metadata.resource_version
 
 
 def _read_pages(

@@ -24,9 +24,9 @@ from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.live.change_tracker import ChangeTracker, Plain
 from ksched_cli.live.client import ApiServer
 from ksched_cli.live.errors import ClusterError, StatusError
-from ksched_cli.live.lists import ObjectList
+from ksched_cli.live.lists import ObjectList, read_revision
 from ksched_cli.live.recording_file import RecordingFile
-from ksched_cli.live.resources import Resource
+from ksched_cli.live.resources import ABSENT, FORBIDDEN, Resource
 from ksched_cli.live.snapshot import REQUIRED, ClusterReader, ClusterSnapshot, trimmed_object
 from ksched_cli.live.watch import Notice, Reconnection, WatchedChange, WatchEnded
 from ksched_cli.live.watches import Watches
@@ -114,6 +114,7 @@ class Recorder:
     _notices: Queue[Notice] = field(default_factory=lambda: Queue(MAX_WAITING))
     _held: list[tuple[int, int, Notice]] = field(default_factory=list)
     _count: int = 0
+    _evictions_since: str = ""
     _watches: Watches = field(init=False)
     # By resource: the revision of the list that a part begins with.
     _since: dict[Resource, int] = field(default_factory=dict)
@@ -173,6 +174,7 @@ class Recorder:
                 self._tracker.begin(obj)
             for line in (*reader.snapshot.absences, *reader.snapshot.warnings):
                 self.warn(line)
+            self._evictions_since = self._revision_of_evictions()
         self._since = {each.resource: _number(each.resource_version) or -1 for each in lists}
         about = reader.snapshot
         if self.redactor is not None:
@@ -191,15 +193,19 @@ class Recorder:
     def _watch(self, lists: Sequence[ObjectList]) -> None:
         for each in lists:
             self._watches.start(each)
+        if self._evictions_since:
+            events = ObjectList(_EVENTS, "", [], self._evictions_since)
+            self._watches.start(events, _EVICTIONS, lambda resource, item: bytes(item))
+
+    def _revision_of_evictions(self) -> str:
+        """Returns that of the events that tell of evictions, "" where they may not be read."""
         try:
-            path = _EVENTS.path()
-            page = self.server.get(path, {"limit": "1", **_EVICTIONS}, "evictions")
-            version = plain_json(page)["metadata"]["resourceVersion"]
-        except StatusError:
+            return read_revision(self.server, _EVENTS, _EVICTIONS)
+        except StatusError as error:
+            if error.status not in (FORBIDDEN, ABSENT):
+                raise
             self.warn("no right to list Event: which pod others were evicted for is not recorded")
-            return
-        events = ObjectList(_EVENTS, "", [], version)
-        self._watches.start(events, _EVICTIONS, lambda resource, item: bytes(item))
+            return ""
 
     def _take_notices(self, seconds: float) -> None:
         """Waits for what happens, and writes what need not wait for anything earlier."""
@@ -243,19 +249,21 @@ class Recorder:
                 and at <= self._since.get(notice.resource, 0)
             ):
                 continue  # the state has it already
-            for event in self._events(notice):
-                self.parts[-1].add(event, notice.at)
+            written_at = self.parts[-1].time_after(notice.at)
+            for event in self._events(notice, written_at):
+                self.parts[-1].add(event, written_at)
                 is_any = True
         return is_any
 
-    def _events(self, notice: Notice) -> Iterator[Plain]:
+    def _events(self, notice: Notice, at: float) -> Iterator[Plain]:
+        """at: when they are said to have been"""
         if isinstance(notice, Reconnection):
             gap = {"seconds": round(notice.at - notice.since, 3), "kind": notice.resource.kind}
             yield {"gap": {**gap, **({"relisted": True} if notice.objects is not None else {})}}
             if notice.objects is not None and notice.resource != _EVENTS:
                 plain = self._redacted([plain_json(item) for item in notice.objects.items])
                 kind = notice.resource.kind
-                yield from self._tracker.relist(kind, notice.namespace, plain, notice.at)
+                yield from self._tracker.relist(kind, notice.namespace, plain, at)
         elif isinstance(notice, WatchedChange) and notice.resource == _EVENTS:
             if notice.type == "ADDED":
                 yield from self._eviction(plain_json(notice.object))
@@ -265,7 +273,7 @@ class Recorder:
                 if notice.type == "DELETED":
                     yield from self._tracker.remove(obj)
                 else:
-                    yield from self._tracker.change(obj, notice.at)
+                    yield from self._tracker.change(obj, at)
 
     def _eviction(self, event: Plain) -> Iterator[Plain]:
         victim = event.get("involvedObject") or {}

@@ -76,9 +76,13 @@ class RecordingFile:
         self._write({"apiVersion": "ksched/v1", "kind": "Timeline", "start": start})
         self.flush()
 
+    def time_after(self, at: float) -> float:
+        """Of an event that is written next: times never fall. Both in seconds since 1970."""
+        return max(at, self._start + self.last)
+
     def add(self, event: dict[str, Any], at: float) -> None:
-        """Times never fall. at: seconds since 1970. Raises UsageError."""
-        self.last = max(self.last, at - self._start)
+        """at: seconds since 1970. Raises UsageError."""
+        self.last = self.time_after(at) - self._start
         self.events += 1
         self.gaps += "gap" in event
         self._write({"at": round(self.last, 6), **event})

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from ksched_cli.live import client
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched
-from tests.live.fake_api_server import ApiServer, write_kubeconfig
+from tests.commands.test_snapshot import ENDING, LASTING, PLACES
+from tests.live.fake_api_server import CLOSED, CUT, HANGS, ApiServer, Outage, write_kubeconfig
 from tests.report.schemas import conforms
 
 
@@ -22,6 +24,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServ
     """A cluster that the kubeconfig names; it ends with the test."""
     server = ApiServer([node("node-of-mine")])
     monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path / "kubeconfig", server.url)))
+    monkeypatch.setattr(client, "BACKOFF_SECONDS", 0.0)
     monkeypatch.chdir(tmp_path)
     yield server
     server.close()
@@ -73,6 +76,48 @@ def test_names_are_renamed_from_the_beginning(
     written = (tmp_path / "day.state.json").read_text() + (tmp_path / "day.jsonl").read_text()
     assert "mine" not in written
     assert "mine" in json.loads((tmp_path / "key.json").read_text())["parts"]
+
+
+@pytest.mark.parametrize("path", [*PLACES, "/api/v1/events"])
+@pytest.mark.parametrize("name", LASTING)
+def test_a_fault_that_lasts_at_the_beginning_is_one_message_and_no_file(
+    name: str,
+    path: str,
+    ksched: Ksched,
+    cluster: ApiServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outage, message = LASTING[name]
+    monkeypatch.setattr(client, "READ_SECONDS", 0.3 if outage == HANGS else client.READ_SECONDS)
+    cluster.faults.refused = {path: outage}
+    code, out, err = ksched("record", "day.jsonl", "--for", "100ms")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.endswith(message.format(path=path, kubeconfig=tmp_path / "kubeconfig") + "\n")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["kubeconfig"]
+
+
+@pytest.mark.parametrize("path", [*PLACES, "/api/v1/events"])
+@pytest.mark.parametrize("status", ENDING)
+def test_what_is_refused_or_absent_is_a_warning_where_there_is_a_state_without_it(
+    status: int, path: str, ksched: Ksched, cluster: ApiServer, tmp_path: Path
+) -> None:
+    cluster.faults.refused = {path: status}
+    code, _, err = ksched("record", "day.jsonl", "--for", "100ms")
+    ends = path in ENDING[status]
+    assert (code, err.count("\n")) == (2 if ends else 0, 1)
+    assert (tmp_path / "day.jsonl").exists() == (not ends)
+
+
+@pytest.mark.parametrize("path", PLACES)
+@pytest.mark.parametrize("outage", [429, 500, CLOSED, CUT])
+def test_a_fault_that_passes_at_the_beginning_changes_nothing(
+    path: str, outage: Outage, ksched: Ksched, cluster: ApiServer, tmp_path: Path
+) -> None:
+    cluster.faults.passing = {path: [outage, outage]}
+    assert ksched("record", "day.jsonl", "--for", "100ms")[0] == 0
+    items = json.loads((tmp_path / "day.state.json").read_text())["items"]
+    assert [item["kind"] for item in items] == ["Node"]
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,7 @@ def test_readers_of_the_file_are_told_that_it_has_one_namespace(
 # What is wrong, and the end of the message.
 LASTING: dict[str, tuple[Outage, str]] = {
     "401": (401, "401 no access to {path}"),
+    "410": (410, "{path}: 410 no access to {path}"),
     "429": (429, "{path}: 429 no access to {path}"),
     "500": (500, "{path}: 500 no access to {path}"),
     "503": (503, "{path}: 503 no access to {path}"),
@@ -184,6 +185,27 @@ def test_a_fault_that_lasts_is_one_message_and_leaves_the_old_file(
     assert err.endswith(message.format(path=path, kubeconfig=tmp_path / "kubeconfig") + "\n")
     assert old.read_bytes() == b"old"
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.json.gz", "kubeconfig"]
+
+
+# Status → the places that end with it. Pods that may not be listed may be in one namespace.
+ENDING = {
+    403: ["/apis", "/api/v1", "/apis/policy/v1", "/api/v1/nodes"],
+    404: ["/apis", "/api/v1", "/api/v1/nodes", "/api/v1/pods"],
+}
+
+
+@pytest.mark.parametrize("path", PLACES)
+@pytest.mark.parametrize("status", ENDING)
+def test_what_is_refused_or_absent_is_a_warning_where_there_is_a_state_without_it(
+    status: int, path: str, ksched: Ksched, cluster: ApiServer, tmp_path: Path
+) -> None:
+    old = tmp_path / "a.json"
+    old.write_text("old")
+    cluster.faults.refused = {path: status}
+    code, _, err = ksched("snapshot", old.name)
+    assert (code, err.count("\n"), old.read_text() == "old") == (
+        (2, 1, True) if path in ENDING[status] else (0, 1, False)
+    )
 
 
 @pytest.mark.parametrize("path", ["/version", *PLACES])

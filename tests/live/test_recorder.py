@@ -1,8 +1,10 @@
 """A live cluster as a timeline: what is written of what happens, and of what goes wrong."""
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from tests.live.fake_api_server import (
     CUT,
     EXPIRED,
     HALF,
+    HANGS,
     ApiServer,
     Manifest,
     Outage,
@@ -107,6 +110,28 @@ def test_a_pod_comes_is_placed_ends_and_goes(server: ApiServer, record: Recordin
     assert (events[2]["end"], events[2]["ranFor"] >= 0, len(events)) == ("default/web", True, 3)
 
 
+def test_a_pod_runs_from_its_decision_to_its_end_however_late_these_were_noticed(
+    server: ApiServer, record: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock is set back between the pod's arrival and its decision."""
+    late = [0.3]
+
+    def clock() -> float:
+        return time.time() + (late.pop() if server.events and late else 0.0)
+
+    monkeypatch.setattr(watch, "time", SimpleNamespace(time=clock))
+    web = own(pod("web"))
+    done = {**placed(web), "status": {"phase": "Succeeded"}}
+
+    def decide() -> None:
+        server.publish("ADDED", web)
+        server.publish("MODIFIED", placed(web))
+
+    record(3, decide, lambda: None, lambda: server.publish("MODIFIED", done))
+    _, decision, end = map(json.loads, (tmp_path / "day.jsonl").read_text().splitlines()[1:])
+    assert end["ranFor"] == pytest.approx(end["at"] - decision["at"], abs=1e-5)
+
+
 def test_a_refusal_with_its_nomination_is_a_decision(server: ApiServer, record: Recording) -> None:
     condition = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes"}
     refused = own(pod("first"), nominatedNodeName="n", conditions=[condition])
@@ -171,38 +196,54 @@ def test_volumes_that_wait_for_a_pod_are_what_was_decided(
     assert [event.get("decided", False) for event in events] == [True, False]
 
 
-@pytest.mark.parametrize("outage", [429, 500, CUT, HALF, CLOSED])
+@pytest.mark.parametrize("outage", [429, 500, 503, CUT, HALF, CLOSED, HANGS])
 def test_a_watch_that_breaks_loses_nothing(
-    outage: Outage, server: ApiServer, record: Recording
+    outage: Outage,
+    server: ApiServer,
+    record: Recording,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if outage == HANGS:
+        monkeypatch.setattr(watch, "SILENT_SECONDS", 0.3)
     server.faults.watches = {PODS: [outage, outage]}
-    events = record(1, lambda: server.publish("ADDED", own(pod("web"))))
-    gaps = [event["gap"] for event in events if "gap" in event]
-    arrivals = [event["pod"]["metadata"]["name"] for event in events if "pod" in event]
-    assert all((gap["kind"], "relisted" in gap) == ("Pod", False) for gap in gaps)
+    coming = [own(pod("web"))]
+
+    def is_over() -> bool:
+        if coming:
+            server.publish("ADDED", coming.pop())
+        return '"web"' in (tmp_path / "day.jsonl").read_text()
+
+    events = record(0, limits=Limits(is_interrupted=is_over))
+    gaps = [event["gap"] for event in events if event.get("gap", {}).get("kind") == "Pod"]
+    assert not any("relisted" in gap for gap in gaps)
     assert bool(gaps) == (outage != CLOSED)  # a watch that ends in order is no gap
-    assert arrivals == ["web"] * len(arrivals)
+    assert [event["pod"]["metadata"]["name"] for event in events if "pod" in event] == ["web"]
 
 
+@pytest.mark.parametrize("relisting", [None, 500, CUT, HALF])
+@pytest.mark.parametrize("outage", [EXPIRED, 410])
 def test_a_forgotten_revision_is_a_gap_and_what_is_there_is_listed(
-    server: ApiServer, record: Recording
+    outage: Outage, relisting: Outage, server: ApiServer, record: Recording
 ) -> None:
-    server.faults.watches = {PODS: [EXPIRED]}
+    """relisting: what is wrong with the first lists after"""
+    server.faults.watches = {PODS: [outage]}
     first, watched = server.objects[1], server.watches_begin
 
     def forget(path: str) -> None:
         if path == PODS and first in server.objects:
             server.forget(first)
             server.objects.append(own(pod("late")))
+            server.faults.passing = {PODS: [relisting] * 9}
         watched(path)
 
     server.watches_begin = forget  # type: ignore[method-assign]
-    events = record(3)
-    assert events[0]["gap"]["relisted"] is True
-    assert [next(iter(event)) for event in events[1:]] == ["pod", "delete"]
+    gap, *changes = record(3)
+    assert gap["gap"]["relisted"] is True
+    assert [next(iter(event)) for event in changes] == ["pod", "delete"]
 
 
-@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("status", [401, 403, 404])
 def test_without_pods_a_recording_ends_and_stays(
     status: int, server: ApiServer, record: Recording, tmp_path: Path
 ) -> None:
