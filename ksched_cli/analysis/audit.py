@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import ClassVar, Literal
 
@@ -346,22 +347,42 @@ class _Auditor:
         self, decision: Placement | PreemptionDecision, judge: Callable[[], DecisionVerdict]
     ) -> bool:
         """Counts a decision that another order of those explains that may overtake each other."""
+        if not self._is_explained_by_order(decision, judge):
+            return False
+        self.grades[Grade.REORDERED.value] += 1
+        return True
+
+    def _is_explained_by_order(
+        self, decision: Placement | PreemptionDecision, judge: Callable[[], DecisionVerdict]
+    ) -> bool:
         if not self.reorders:
             return False
         place = self.places[id(decision)]
         window = self.decisions[max(0, place - MAX_DELAY) : place + MAX_DELAY + 1]
         near = [each for each in window if abs(each.time - decision.time) <= MAX_SHIFT_SECONDS]
-        if not self.cluster.is_explained_by_order(decision, near, judge):
-            return False
-        self.grades[Grade.REORDERED.value] += 1
-        return True
+        return self.cluster.is_explained_by_order(decision, near, judge)
 
     def _explain(self, decision: Placement | PreemptionDecision, verdict: DecisionVerdict) -> None:
-        reason = self.doubts.about(decision, verdict)
+        reason = self.doubts.about(decision, verdict) or self._doubt_in_another_order(decision)
         if reason:
             self.unexplained.append(Unexplained(decision.pod.key, reason))
         else:
             self._differ(decision, verdict)
+
+    def _doubt_in_another_order(self, decision: Placement | PreemptionDecision) -> str:
+        """What may explain it together with another order, or ""."""
+        reasons: list[str] = []
+
+        def judge() -> DecisionVerdict:
+            assert isinstance(decision, Placement)
+            verdict = self.cluster.judge(decision)
+            reasons.append(self.doubts.about(decision, verdict) if verdict.grade is None else "")
+            return replace(verdict, grade=Grade.REORDERED) if reasons[-1] else verdict
+
+        is_explained = isinstance(decision, Placement) and self._is_explained_by_order(
+            decision, judge
+        )
+        return reasons[-1] if is_explained else ""
 
     def _follow_silent_preemption(self, placement: Placement, verdict: DecisionVerdict) -> bool:
         """Where the pod fits nowhere, and ksched would make room by evicting pods of its node that

@@ -51,6 +51,13 @@ VOLUMES_WAIT = (
 CLAIMS_COME = (
     "{} would be taken, but the devices of {} may have been in the process of being allocated there"
 )
+CLAIMS_NEAR = (
+    "devices were allocated to {} at about the same time, in an order that the scheduler's log"
+    " alone tells"
+)
+BUDGETS_CHANGED = (
+    "the evictions that {} allowed changed between the two states; a recording tells when"
+)
 NODES_CAME = (
     "nodes came, changed or left less than {:.0f} seconds before it was bound, and it may have been"
     " decided before that: {}"
@@ -116,6 +123,7 @@ class Doubts:
         return (
             (LACKS_NOTICES if self._lacks_notices() else "")
             or self._unknown(decision, verdict)
+            or self._budgets()
             or self._equal_victims(decision, verdict)
             or self._near_preemptions(decision, verdict)
         )
@@ -127,6 +135,7 @@ class Doubts:
             lambda: self._unknown(placement, verdict),
             lambda: self._volumes_come(placement),
             lambda: self._claims_come(placement, verdict),
+            lambda: self._claims_near(placement, verdict),
             lambda: self._recent_nodes(placement),
             lambda: self._changed_nodes(placement, verdict),
             lambda: self._departures(placement),
@@ -163,6 +172,10 @@ class Doubts:
             f"what {_listed(sorted(homes))} held is not known: created, placed and gone between the"
             f" two states, on {_listed(sorted(set(homes.values())))}"
         )
+
+    def _budgets(self) -> str:
+        names = self.decision_log.changed_budgets
+        return BUDGETS_CHANGED.format(_listed(names)) if names else ""
 
     def _equal_victims(self, decision: PreemptionDecision, verdict: DecisionVerdict) -> str:
         """Where the victims are as important as those that ksched would evict."""
@@ -245,36 +258,54 @@ class Doubts:
     def _volumes_come(self, placement: Placement) -> str:
         """Where the real node has too many volumes for the pod, but those of pods placed just
         before may not have been bound yet, which kube-scheduler waits for aside."""
+        if not self.decision_log.chosen_volumes:
+            return ""
         pod = self.cluster.info(placement.pod)
         view = (node_views(self._simulation, pod, (placement.node,)) or {}).get(placement.node)
         if view is None or view.rejection is None or view.rejection.plugin != VOLUME_LIMITS:
             return ""
-        near = self._near(placement, (placement.node,))
+        bound = self.cluster.bound
+        near = [each for each in self._near(placement, (placement.node,)) if each.pod.uid in bound]
         pods = [each.pod.key for each in near if self._waits(each)]
         return VOLUMES_COME.format(placement.node, _listed(pods)) if pods else ""
 
     def _claims_come(self, placement: Placement, verdict: DecisionVerdict) -> str:
         """Where every better node has devices that pods placed just before are being given."""
-        handle = self._simulation.handle
-
-        def has_devices(pod: Pod) -> bool:
-            return may_allocate_devices(self.cluster.info(pod), handle)
-
-        if not (verdict.expected and has_devices(placement.pod)):
+        if not (verdict.expected and self._has_devices(placement)):
             return ""
-        near = [each for each in self._near(placement, verdict.expected) if has_devices(each.pod)]
+        bound = self.cluster.bound
+        near = [
+            each
+            for each in self._near(placement, verdict.expected)
+            if each.pod.uid in bound and self._has_devices(each)
+        ]
         if {each.node for each in near} < set(verdict.expected):
             return ""
         keys = [each.pod.key for each in near]
         return CLAIMS_COME.format(_listed(verdict.expected), _listed(keys))
 
+    def _claims_near(self, placement: Placement, verdict: DecisionVerdict) -> str:
+        """Where pods that were given devices of the node, or of the better ones, may have come
+        before or after."""
+        if self.decision_log.order is OrderSource.LOG or not self._has_devices(placement):
+            return ""
+        nodes = (placement.node, *verdict.expected)
+        near = [
+            each.pod.key
+            for each in self._near(placement, nodes)
+            if each.pod.uid != placement.pod.uid and self._has_devices(each)
+        ]
+        return CLAIMS_NEAR.format(_listed(near)) if near else ""
+
+    def _has_devices(self, placement: Placement) -> bool:
+        return may_allocate_devices(self.cluster.info(placement.pod), self._simulation.handle)
+
     def _near(self, placement: Placement, nodes: Iterable[str]) -> Iterator[Placement]:
-        """The placements just before, or by now, on these nodes."""
+        """The placements just before or after on these nodes."""
         for each in self.decisions:
             if (
                 isinstance(each, Placement)
                 and each.node in nodes
-                and each.pod.uid in self.cluster.bound
                 and abs(each.time - placement.time) <= MAX_SHIFT_SECONDS
             ):
                 yield each
@@ -282,7 +313,7 @@ class Doubts:
     def _volumes_wait(self, placement: Placement) -> str:
         """Pods that were bound later than decided by what it takes to bind or make their volumes,
         where nothing else tells when they were decided."""
-        if self._is_timed:
+        if self._is_timed or not self.decision_log.chosen_volumes:
             return ""
         placements = [each for each in self.decisions if isinstance(each, Placement)]
         near = [each for each in placements if abs(each.time - placement.time) <= VOLUMES_SECONDS]

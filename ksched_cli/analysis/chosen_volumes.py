@@ -81,16 +81,17 @@ def with_storage(state: ClusterState, storage: Storage) -> ClusterState:
 
 def take_chosen_volumes(simulation: Simulation, pod: Pod, chosen: Mapping[Key, str]) -> None:
     """Gives the claims of a placed pod the volumes that they really got."""
-    for use in claim_uses(pod):
-        key = pod.namespace, use.claim
-        if key not in chosen:
-            continue
-        claim = simulation.state.persistent_volume_claims[key]
-        volume = simulation.state.persistent_volumes.get(chosen[key])
-        for framework in simulation.frameworks.values():
-            plugin = framework.plugin(VolumeBinding.name)
-            if isinstance(plugin, VolumeBinding):
-                plugin.binder.assumed.assume_alone(volume, claim)
+    keys = [(pod.namespace, use.claim) for use in claim_uses(pod)]
+    state = simulation.state
+    pairs = [
+        (state.persistent_volume_claims[key], state.persistent_volumes.get(chosen[key]))
+        for key in keys
+        if key in chosen
+    ]
+    for framework in simulation.frameworks.values() if pairs else ():
+        plugin = framework.plugin(VolumeBinding.name)
+        if isinstance(plugin, VolumeBinding):
+            plugin.binder.assumed.assume_alone(pairs)
 
 
 def _unbound(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:

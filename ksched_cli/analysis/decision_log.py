@@ -34,7 +34,7 @@ from ksched_cli.analysis.scheduler_events import (
 )
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
 from ksched_cli.answers import Part
-from ksched_cli.cluster.objects import Node, Pod, ResourceClaim
+from ksched_cli.cluster.objects import Node, Pod, PodDisruptionBudget, ResourceClaim
 from ksched_cli.cluster.objects.devices import ResourceClaimStatus
 from ksched_cli.cluster.objects.pod import PodStatus
 from ksched_cli.cluster.state import ClusterState, Key
@@ -82,6 +82,7 @@ class DecisionLog:
     double_allocations: pod key → a device of it that another pod has too, in words
     unseen:    pods that neither state has; what they held is not known
     chosen_volumes: claim → the volume that it got when its pod was placed
+    changed_budgets: names of those that allowed other evictions in the end, nobody knows since when
     """
 
     state: ClusterState
@@ -95,6 +96,7 @@ class DecisionLog:
     double_allocations: Mapping[str, str]
     unseen: tuple[UnseenPod, ...] = ()
     chosen_volumes: Mapping[Key, str] = field(default_factory=dict)
+    changed_budgets: tuple[str, ...] = ()
 
 
 def read_decision_log(
@@ -182,6 +184,7 @@ class _Reader:
             double_allocations(self.after),
             tuple(self.unseen.values()),
             self.storage.chosen,
+            _changed_budgets(self.before, self.after),
         )
 
     # -- decisions --------------------------------------------------------------------------------
@@ -450,6 +453,19 @@ def _is_untouched(pod: Pod) -> bool:
         or others
         or pod.deleting
     )
+
+
+def _changed_budgets(before: ClusterState, after: ClusterState) -> tuple[str, ...]:
+    old, now = before.pod_disruption_budgets, after.pod_disruption_budgets
+    keys = [key for key in {**old, **now} if _evictions(old.get(key)) != _evictions(now.get(key))]
+    return tuple(f"{namespace}/{name}" for namespace, name in sorted(keys))
+
+
+def _evictions(budget: PodDisruptionBudget | None) -> tuple[object, ...]:
+    """What it says of which evictions it allows."""
+    if budget is None:
+        return ()
+    return budget.spec.selector, budget.status.disruptions_allowed, budget.status.disrupted_pods
 
 
 def _changed_nodes(before: ClusterState, after: ClusterState) -> dict[str, str]:

@@ -23,8 +23,8 @@ from ksched_cli.scenario.timeline import Removal, Replacement
 MAX_SHIFT = 48
 MAX_SHIFT_SECONDS = 5.0
 # How many decisions may have been bound earlier than one made before them: where an API server took
-# half a second for a binding, up to 68 were.
-MAX_DELAY = 144
+# half a second for a binding, up to 68 were; on an overloaded machine, one was bound before 213.
+MAX_DELAY = 288
 
 
 class OrderSource(Enum):
@@ -50,12 +50,13 @@ class Refinement(Enum):
 @dataclass(frozen=True, slots=True)
 class Placement:
     """A pod that was bound. pod: as it was before; time: of the binding; judged: whether a profile
-    of the configuration placed it"""
+    of the configuration placed it; since: when the pod came, as a recording tells"""
 
     pod: Pod
     node: str
     time: float
     judged: bool = True
+    since: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,6 +144,45 @@ def in_order_of_log(
     return [decision for _, decision in sorted(ranked, key=lambda item: item[0])]
 
 
+def in_order_of_attempts(
+    decisions: Sequence[Decision], log: Sequence[LogLine]
+) -> tuple[Decision, ...]:
+    """Decisions that were recorded by what followed from them, each a little late: one was made
+    before all those that the log has later, and so before what followed from any of these."""
+    begun = _begun_at(decisions, log)
+    places: dict[int, tuple[int, int]] = {}
+    earliest = len(decisions)
+    for line, place in sorted(((line, place) for place, line in begun.items()), reverse=True):
+        earliest = min(earliest, place)
+        places[place] = earliest, line
+    order = sorted(range(len(decisions)), key=lambda place: places.get(place, (place, len(log))))
+    return tuple(decisions[place] for place in order)
+
+
+def _begun_at(decisions: Sequence[Decision], log: Sequence[LogLine]) -> dict[int, int]:
+    """Place of a decision → the line that its attempt begins with, where the log has as many
+    attempts of that outcome as there are such decisions."""
+    lines: dict[tuple[str, str, bool], list[int]] = {}
+    attempts: dict[str, int] = {}
+    for index, line in enumerate(log):
+        if line.event is LogEvent.ATTEMPT:
+            attempts[line.pod] = index
+        elif line.event in (LogEvent.BINDING, LogEvent.PREEMPTION) and line.pod in attempts:
+            outcome = (line.pod, line.node, line.event is LogEvent.BINDING)
+            lines.setdefault(outcome, []).append(attempts[line.pod])
+    places: dict[tuple[str, str, bool], list[int]] = {}
+    for place, each in enumerate(decisions):
+        if isinstance(each, Placement | PreemptionDecision):
+            outcome = (each.pod.key, each.node, isinstance(each, Placement))
+            places.setdefault(outcome, []).append(place)
+    return {
+        place: line
+        for outcome, own in places.items()
+        if len(own) == len(lines.get(outcome, ()))
+        for place, line in zip(own, lines[outcome], strict=True)
+    }
+
+
 def _first_additions(log: Sequence[LogLine]) -> dict[str, int]:
     """Key of a pod → the line that tells that it was noticed on a node."""
     additions: dict[str, int] = {}

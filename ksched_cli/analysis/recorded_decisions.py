@@ -22,12 +22,12 @@ from ksched_cli.analysis.decision_order import (
     Placement,
     PodUpdate,
     PreemptionDecision,
-    runs_of_placements,
 )
 from ksched_cli.analysis.double_allocations import double_allocations
-from ksched_cli.analysis.log_order import in_order_of_notices
-from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
+from ksched_cli.analysis.log_order import in_order_of_attempts, in_order_of_notices
+from ksched_cli.analysis.scheduler_log import LogLine
 from ksched_cli.cluster.loading.kinds import KINDS, Kind
+from ksched_cli.cluster.loading.state_warnings import replayed_anew
 from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, ResourceClaim
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.queue import why_ignored
@@ -60,9 +60,11 @@ def read_recording(
     log: Sequence[LogLine] = (),
 ) -> DecisionLog:
     """state: to begin with. start: of the timeline, in seconds since 1970. names: of the profiles
-    that are judged. log: the scheduler's, which has the order of decisions that nothing recorded
-    comes between"""
+    that are judged. log: the scheduler's, which has the order of the decisions"""
     events = list(events)
+    out_of_place = replayed_anew(state)
+    warnings = tuple(line for line in state.warnings if line not in out_of_place)
+    state = replace(state, warnings=warnings)
     signs = _Signs(state)
     for index, event in enumerate(events):
         signs.read(index, event.action)
@@ -75,12 +77,7 @@ def read_recording(
     decision_log = reader.decision_log()
     if not log:
         return decision_log
-    attempts = {line.pod: place for place, line in enumerate(log) if line.event is LogEvent.ATTEMPT}
-    decisions = (
-        decision
-        for run in runs_of_placements(decision_log.decisions)
-        for decision in sorted(run, key=lambda each: attempts.get(each.pod.key, 0))
-    )
+    decisions = in_order_of_attempts(decision_log.decisions, log)
     state = in_order_of_notices(state, log)
     return replace(decision_log, state=state, decisions=tuple(decisions))
 
@@ -100,15 +97,18 @@ class _Signs:
         self.bindings: dict[int, list[RecordedDecision]] = {}
         self._state = state
         self._users: dict[tuple[str, str, str], set[str]] = {}
-        # Pod → the first sign since its last attempt without a node, and the node and the message
-        # that its status has.
-        self._first: dict[str, tuple[int, str, str]] = {}
+        # Pod → the first sign since its last attempt without a node, the node that its status has,
+        # and whether an attempt that found none may have nominated it.
+        self._first: dict[str, tuple[int, str, bool]] = {}
+        # Pod → the message of its last attempt without a node.
+        self._messages: dict[str, str] = {}
         for pod in state.pods:
             self._note_claims(pod)
 
     def read(self, index: int, action: object) -> None:
         if isinstance(action, Arrival):
             self._first.pop(action.pod.key, None)
+            self._messages.pop(action.pod.key, None)
             self._note_claims(action.pod)
         elif isinstance(action, Replacement) and action.kind is _POD:
             for pod in load_objects(self._state, [action.manifest], _SOURCE).pods:
@@ -117,7 +117,7 @@ class _Signs:
             metadata = action.manifest["metadata"]
             key = (action.kind.name, metadata.get("namespace", ""), metadata["name"])
             for user in self._users.get(key, ()):
-                self._first.setdefault(user, (index, "", ""))
+                self._first.setdefault(user, (index, "", False))
         elif isinstance(action, Removal) and action.preempted:
             self.victims.add(f"{action.namespace}/{action.name}")
         elif isinstance(action, RecordedDecision):
@@ -128,17 +128,21 @@ class _Signs:
             self.preemptors[decision.pod, decision.uid] = decision.evicted_for
             self.victims.discard(decision.pod)
         elif decision.node:
-            first, node, message = self._first.pop(decision.pod, (index, "", ""))
+            first, node, is_refused = self._first.pop(decision.pod, (index, "", False))
             # What a pod is nominated to by preemption comes before the decision.
-            preempts = message and (self.victims or decision.uid in self.preemptors.values())
-            if node not in ("", decision.node) or preempts:
+            if node not in ("", decision.node) or is_refused:
                 first = index
             self.bindings.setdefault(first, []).append(decision)
         elif decision.nominated_node:
-            sign = (index, decision.nominated_node, decision.message)
-            self._first.setdefault(decision.pod, sign)
+            # The message of an attempt before stays while a binding is under way.
+            is_new = decision.message != self._messages.get(decision.pod, "")
+            preempts = self.victims or decision.uid in self.preemptors.values()
+            is_refused = bool(decision.message and (is_new or preempts))
+            self._first.setdefault(decision.pod, (index, decision.nominated_node, is_refused))
         else:
             self._first.pop(decision.pod, None)
+        if not (decision.node or decision.evicted_for):
+            self._messages[decision.pod] = decision.message
 
     def _note_claims(self, pod: Pod) -> None:
         for use in claim_uses(pod):
@@ -154,13 +158,15 @@ class _Signs:
 
 @dataclass(slots=True)
 class _Reader:
-    """pods: as they are now, by key. preemptors, victims: see _Signs. nodes: that there are now"""
+    """pods: as they are now, by key; arrived: when, by UID; preemptors, victims: see _Signs;
+    nodes: that there are now"""
 
     state: ClusterState
     names: Container[str]
     preemptors: dict[tuple[str, str], str]
     victims: set[str]
     pods: dict[str, Pod] = field(default_factory=dict)
+    arrived: dict[str, float] = field(default_factory=dict)
     nodes: set[str] = field(default_factory=set)
     decisions: list[Decision] = field(default_factory=list)
     unexplained: list[Unexplained] = field(default_factory=list)
@@ -219,6 +225,7 @@ class _Reader:
 
     def _arrive(self, pod: Pod, time: float) -> None:
         self.pods[pod.key] = pod
+        self.arrived[pod.uid] = time
         if pod.node_name and not pod.finished:
             self._flush()
             unplaced = structs.replace(pod, node_name="")
@@ -259,7 +266,8 @@ class _Reader:
         self._flush()
         self.pods[pod.key] = structs.replace(pod, node_name=decision.node)
         self._making_room.pop(pod.uid, None)
-        self._place(Placement(pod, decision.node, time, not why_ignored(pod, self.names)))
+        judged, since = not why_ignored(pod, self.names), self.arrived.get(pod.uid, 0.0)
+        self._place(Placement(pod, decision.node, time, judged, since))
 
     def _decide(self, decision: RecordedDecision, time: float) -> None:
         """An attempt without a node. Where nothing is evicted, a nomination tells of a binding that

@@ -39,6 +39,7 @@ from ksched_cli.engine.queue import Entry
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.replay.mutable_cluster import noticed_nodes
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.cache.cached_runners import ALL_NODES_MIN
 from ksched_cli.framework.device_classes import may_allocate_devices
 from ksched_cli.plugins.node_volume_limits.attached_volumes import VolumeNames
 from ksched_cli.scenario.objects import removed, replaced
@@ -127,12 +128,23 @@ class ReplayedCluster:
         """Whether it is ksched's with some of the decisions near it, on its node or on others, come
         later or earlier than they are followed. Room alone counts: what volumes, devices and
         nominations they take stays. Changes nothing."""
+        self._expect_trials(decision)
         own = decision.node
-        coming = [each for each in near if isinstance(each, Placement)]
+        coming = [
+            each
+            for each in near
+            if isinstance(each, Placement) and _were_both_there(decision, each)
+        ]
         placed = [each for each in coming if each.pod.uid in self.bound]
         coming = [each for each in coming if each.pod.uid not in self.bound]
+        here = [each for each in placed if each.node == own]
+        if any(
+            self._is_explained_by_next(here[len(here) - count :], coming, judge)
+            for count in range(len(here) + 1)
+        ):
+            return True
         sets: tuple[tuple[int, Sequence[Decision]], ...] = (
-            (-1, [each for each in placed if each.node == own]),
+            (-1, here),
             (1, [each for each in coming if each.node != own]),
             (1, [each for each in coming if each.node == own]),
             (-1, [each for each in placed if each.node != own]),
@@ -155,6 +167,25 @@ class ReplayedCluster:
             self._is_explained_by(decision, moved, judge) for moved in trials_of_sets + nearest
         )
 
+    def _is_explained_by_next(
+        self,
+        placed: Sequence[Placement],
+        coming: Sequence[Placement],
+        judge: Callable[[], DecisionVerdict],
+    ) -> bool:
+        """Whether it is ksched's without what was placed on its node just before, once the next
+        pods have gone to each node that is better. Changes nothing."""
+        moved: list[tuple[int, Decision]] = [(-1, each) for each in placed]
+        on_node: dict[str, list[Placement]] = {}
+        for each in reversed(coming):
+            on_node.setdefault(each.node, []).append(each)
+        with _Moves(self, moved) as moves:
+            verdict = judge()
+            while verdict.grade is None and verdict.expected and on_node.get(verdict.expected[0]):
+                moves.move(1, on_node[verdict.expected[0]].pop())
+                verdict = judge()
+        return verdict.grade is not None
+
     def _is_explained_by(
         self,
         decision: Placement | PreemptionDecision,
@@ -162,25 +193,9 @@ class ReplayedCluster:
         judge: Callable[[], DecisionVerdict],
     ) -> bool:
         """moved: decisions that are made meanwhile (1), or taken back (-1). Changes nothing."""
-        snapshot = self.simulation.snapshot
-        changes = [
-            (sign, self.info(each.pod), snapshot.row[each.node])
-            for sign, each in moved
-            if each.pod.uid != decision.pod.uid and each.node in snapshot.row
-        ]
-        before = {row: list(snapshot.pods[row]) for _, _, row in changes}
-        present = {pod.uid for pods in before.values() for pod in pods}
-        changes = [each for each in changes if each[0] > 0 or each[1].uid in present]
-        if not changes:
-            return False
-        for sign, pod, row in changes:
-            (snapshot.add if sign > 0 else snapshot.remove)(pod, row)
-        explained = judge().grade is not None
-        for sign, pod, row in reversed(changes):
-            (snapshot.remove if sign > 0 else snapshot.add)(pod, row)
-        for row, pods in before.items():
-            snapshot.pods[row][:] = pods
-        return explained
+        others = [(sign, each) for sign, each in moved if each.pod.uid != decision.pod.uid]
+        with _Moves(self, others) as moves:
+            return bool(moves.changes) and judge().grade is not None
 
     def _has_left(self, decision: Decision) -> bool:
         return isinstance(decision, Departure) and decision.pod.uid in self.departed
@@ -382,6 +397,7 @@ class ReplayedCluster:
         Returns the verdicts of these, which are placed too, and of the pod; none where that does
         not help.
         """
+        self._expect_trials(placement)
         snapshot = self.simulation.snapshot
         moved: list[tuple[Placement, int]] = []
         agrees = False
@@ -463,6 +479,7 @@ class ReplayedCluster:
     ) -> DecisionVerdict | None:
         """trial: makes the decision for a while, and returns what takes it back; commit: makes it.
         Returns the verdict where it is ksched's decision."""
+        self._expect_trials(decision)
         snapshot = self.simulation.snapshot
         removed: list[tuple[Placement, int]] = []
         answer: DecisionVerdict | None = None
@@ -490,6 +507,12 @@ class ReplayedCluster:
                 self.placed.append((other, row))
         return answer
 
+    def _expect_trials(self, decision: Placement | PreemptionDecision) -> None:
+        """The pod is about to be judged again and again, with a few nodes changed each time."""
+        pod = self.info(decision.pod)
+        framework = self.simulation.frameworks[pod.spec.scheduler_name]
+        framework.answer_cache.expect([pod] * ALL_NODES_MIN)
+
     def _agree_in_order(self, placements: Sequence[tuple[Placement, int]]) -> bool:
         """Whether these remain ksched's choices one after the other. Changes nothing."""
         snapshot = self.simulation.snapshot
@@ -510,6 +533,7 @@ class ReplayedCluster:
             and self._is_movable(other)
             and not self.simulation.nominator.node_of(self.info(other.pod))
             and abs(other.time - decision.time) <= MAX_SHIFT_SECONDS
+            and _were_both_there(decision, other)
         )
 
     def _is_movable(self, placement: Placement) -> bool:
@@ -517,3 +541,49 @@ class ReplayedCluster:
         pod = self.info(placement.pod)
         has_claims = has_volume_claims(pod.spec)
         return not (has_claims or may_allocate_devices(pod, self.simulation.handle))
+
+
+def _were_both_there(decision: Placement | PreemptionDecision, other: Placement) -> bool:
+    """Whether either may have been decided on first: each pod had come before the other was
+    bound."""
+    since = decision.since if isinstance(decision, Placement) else 0.0
+    return since <= other.time and other.since <= decision.time
+
+
+class _Moves:
+    """Placements that are made meanwhile (1), or taken back (-1), until the end of the block. Room
+    alone counts.
+
+    changes: sign, pod and row of those that change something
+    """
+
+    def __init__(self, cluster: ReplayedCluster, moved: Sequence[tuple[int, Decision]]) -> None:
+        self.changes: list[tuple[int, PodInfo, int]] = []
+        self._cluster = cluster
+        self._before: dict[int, list[PodInfo]] = {}
+        for sign, decision in moved:
+            self.move(sign, decision)
+
+    def move(self, sign: int, decision: Decision) -> None:
+        snapshot, pod = self._cluster.simulation.snapshot, self._cluster.info(decision.pod)
+        row = snapshot.row.get(decision.node)
+        if row is None:
+            return
+        on_row = self._before.setdefault(row, list(snapshot.pods[row]))
+        if sign > 0:
+            snapshot.add(pod, row)
+        elif any(other.uid == pod.uid for other in on_row):
+            snapshot.remove(pod, row)
+        else:
+            return
+        self.changes.append((sign, pod, row))
+
+    def __enter__(self) -> _Moves:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        snapshot = self._cluster.simulation.snapshot
+        for sign, pod, row in reversed(self.changes):
+            (snapshot.remove if sign > 0 else snapshot.add)(pod, row)
+        for row, pods in self._before.items():
+            snapshot.pods[row][:] = pods

@@ -12,7 +12,12 @@ from msgspec import structs
 from msgspec.structs import asdict
 
 from ksched_cli.analysis.audit import HELD_ROOM, NOT_TAKEN, AuditResult, audit
-from ksched_cli.analysis.audit_doubts import LACKS_NOTICES
+from ksched_cli.analysis.audit_doubts import (
+    BUDGETS_CHANGED,
+    CLAIMS_NEAR,
+    IMAGE_SIZES,
+    LACKS_NOTICES,
+)
 from ksched_cli.analysis.decision_log import read_decision_log
 from ksched_cli.analysis.decision_order import OrderSource
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
@@ -424,6 +429,83 @@ def test_what_another_order_of_near_decisions_explains_is_no_difference(
     log = [LogLine(LogEvent.ATTEMPT, f"default/{name}") for name in ("p", "big")]
     assert [d.pod for d in audited(before, after, log=log).differ] == ["default/p"]
 
+
+def test_a_size_that_is_not_sure_may_explain_a_decision_together_with_another_order() -> None:
+    """b is better for `p` by its image, however large that is, until `big` is there."""
+    web = with_volume("p", cpu=1, priority=5)
+    web[0]["spec"]["containers"][0]["image"] = "web:1"
+    machines = [node("a", cpu=9), node("b", cpu=10), node("c", cpu=1)]
+    for machine, size in zip(machines[1:], (900, 30), strict=True):
+        machine["status"]["images"] = [{"names": ["web:1"], "sizeBytes": size * 2**20}]
+    before = cluster(*machines, *web, *with_volume("big", cpu=6))
+    p, big = before.pods
+    answers = []
+    for later in (1, 30_000):
+        events = scheduled(p, "a", 0), scheduled(big, "b", later)
+        pods = (bound(p, "a", 1), bound(big, "b", 2))
+        running = tuple(
+            structs.replace(each, status=structs.replace(each.status, phase="Running"))
+            for each in pods
+        )
+        answers.append(audited(before, replace(before, pods=running, others={"Event": events})))
+    assert [each.reason for each in answers[0].unexplained] == [IMAGE_SIZES.format("web:1")]
+    assert [len(answer.differ) for answer in answers] == [0, 1]
+
+
+@pytest.mark.parametrize("allowed", [0, 1])
+def test_evictions_are_not_judged_where_budgets_allowed_others_meanwhile(allowed: int) -> None:
+    """ksched would evict `low`, which is less important."""
+    before = cluster(
+        budget(1),
+        node("a", cpu=2),
+        node("b", cpu=2),
+        pod("low", cpu=2, node="a", priority=1, labels={"app": "guarded"}),
+        pod("lower", cpu=2, node="b", priority=2),
+        pod("p", cpu=2, priority=9),
+    )
+    low, lower, p = before.pods
+    events = (preempted(lower, p, "b", 1), scheduled(p, "b", 2))
+    budgets = cluster(budget(allowed)).pod_disruption_budgets
+    pods = (low, bound(p, "b", 9))
+    after = replace(before, pods=pods, others={"Event": events}, pod_disruption_budgets=budgets)
+    answer = audited(before, after)
+    reason = BUDGETS_CHANGED.format("default/guarded")
+    assert [each.reason for each in answer.unexplained] == [reason] * (allowed == 0)
+    assert [each.pod for each in answer.differ] == ["default/p"] * (allowed == 1)
+
+
+def budget(allowed: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "guarded", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "guarded"}}},
+        "status": {"disruptionsAllowed": allowed},
+    }
+
+
+@pytest.mark.parametrize(("seconds", "is_near"), [(1, True), (30, False)])
+def test_devices_that_were_given_away_at_about_the_same_time_may_have_been_taken(
+    seconds: int, is_near: bool
+) -> None:
+    """Had `q` got the device of b first, `p` had to go to a. The claims are in neither order."""
+    devices = [resource_slice(n, {"nodeName": on, "devices": [{"name": on}]}) for n, on in BOTH]
+    pods = [requesting(name, {"example.com/gpu": "1"}) for name in ("p", "q")]
+    gpu = thing("DeviceClass", "any", {"extendedResourceName": "example.com/gpu"})
+    before = cluster(node("a", cpu=2), node("b", cpu=8), gpu, *devices, *pods)
+    p, q = before.pods
+    events = scheduled(p, "a", 1), scheduled(q, "b", seconds * 1000)
+    bindings = tuple(
+        structs.replace(each, status=structs.replace(each.status, phase="Running"))
+        for each in (bound(p, "a", 1), bound(q, "b", 2))
+    )
+    answer = audited(before, replace(before, pods=bindings, others={"Event": events}))
+    reasons = [CLAIMS_NEAR.format("default/q")] * is_near
+    assert [each.reason for each in answer.unexplained] == reasons
+    assert len(answer.differ) == (not is_near)
+
+
+BOTH = list(enumerate("ab"))
 
 BATCHING = {
     "profiles": [

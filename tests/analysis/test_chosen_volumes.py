@@ -71,6 +71,21 @@ def test_of_equal_volumes_the_real_one_is_taken(is_new: bool) -> None:
     assert (answer.decisions, answer.differ, answer.unexplained) == (2, (), ())
 
 
+def test_two_claims_of_a_pod_may_have_got_what_the_other_one_would() -> None:
+    """`p` takes both volumes of b, which is the better node; `q` has to go to a."""
+    local = storage_class("local")
+    volumes = [volume(f"v{number}", on=[on]) for number, on in enumerate("bba", 1)]
+    p = using("p", "c1")
+    p["spec"]["volumes"].append({"name": "w", "persistentVolumeClaim": {"claimName": "c2"}})
+    claims = [claim(name) for name in ("c1", "c2", "d")]
+    before = cluster(*NODES, local, *volumes, *claims, p, using("q", "d"))
+    got = {"c1": ("v2", "b"), "c2": ("v1", "b"), "d": ("v3", "a")}
+    taken = [volume(name, on=[on], claim=own, phase="Bound") for own, (name, on) in got.items()]
+    bindings = [claim(own, volume=name) for own, (name, _) in got.items()]
+    answer = audited(before, {"p": "b", "q": "a"}, local, *taken, *bindings)
+    assert (answer.decisions, answer.differ, answer.unexplained) == (2, (), ())
+
+
 @pytest.mark.parametrize("has_volume_before", [False, True])
 def test_a_claim_that_came_later_does_not_give_the_node_away(has_volume_before: bool) -> None:
     """Its pod had to go to b, where there is another volume; that its claim has v1 is no excuse."""

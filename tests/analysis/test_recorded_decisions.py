@@ -217,12 +217,18 @@ def test_a_changed_pod_counts_as_it_is(folder: Path) -> None:
     assert (answer.differ, agreeing(answer)) == ((), {"best": 1})
 
 
+def logged(name: str, on: str) -> list[LogLine]:
+    """An attempt that ends with a binding."""
+    key = f"default/{name}"
+    return [LogLine(LogEvent.ATTEMPT, key), LogLine(LogEvent.BINDING, key, on)]
+
+
 @pytest.mark.parametrize("has_log", [False, True])
 def test_the_log_has_the_order_of_bindings_that_follow_each_other(
     has_log: bool, folder: Path
 ) -> None:
     """`p` was decided on first, and bound after `q`."""
-    log = [LogLine(LogEvent.ATTEMPT, f"default/{name}") for name in "pq"]
+    log = [*logged("p", "a"), *logged("q", "b")]
     answer = recorded(
         folder,
         [node("a", cpu=4), node("b", cpu=2)],
@@ -234,6 +240,69 @@ def test_the_log_has_the_order_of_bindings_that_follow_each_other(
     )
     assert (answer.differ, agreeing(answer)) == ((), {"best": 2})
     assert (answer.refinement is Refinement.NONE) == has_log
+
+
+@pytest.mark.parametrize("has_log", [False, True])
+def test_the_log_has_the_order_of_bindings_with_something_in_between(
+    has_log: bool, folder: Path
+) -> None:
+    """`p` was decided on first, and so before the namespace came, after which it was bound."""
+    log = [*logged("p", "a"), *logged("q", "b")]
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
+    answer = recorded(
+        folder,
+        [node("a", cpu=4), node("b", cpu=2)],
+        {"at": 1, "pod": pod("p", cpu=2)},
+        {"at": 1, "pod": pod("q", cpu=1)},
+        {"at": 2, **bind("q", "b")},
+        {"at": 2, "put": namespace},
+        {"at": 2, **bind("p", "a")},
+        log=log if has_log else (),
+    )
+    how = "best" if has_log else "reordered"
+    assert (answer.differ, agreeing(answer).get(how)) == ((), 2 if has_log else 1)
+
+
+def test_a_log_with_other_attempts_does_not_tell_the_order(folder: Path) -> None:
+    """It is of another day: `p` is bound twice in it."""
+    log = [*logged("p", "a"), *logged("q", "b"), *logged("p", "a")]
+    answer = recorded(
+        folder,
+        [node("a", cpu=4), node("b", cpu=2)],
+        {"pod": pod("p", cpu=2)},
+        bind("p", "a"),
+        {"pod": pod("q", cpu=1)},
+        bind("q", "b"),
+        log=log,
+    )
+    assert (answer.differ, agreeing(answer)) == ((), {"best": 2})
+
+
+def test_a_refusal_with_a_nomination_is_no_sign_of_the_binding(folder: Path) -> None:
+    """`low` leaves for another pod; `high` waits for its room, and is bound once `low` has left."""
+    message = "0/1 nodes are available: 1 Insufficient cpu."
+    about = {"namespace": "default", "name": "high", "nominatedNode": "a", "message": message}
+    answer = recorded(
+        folder,
+        [node("a", cpu=2), pod("low", cpu=2, node="a"), pod("high", cpu=2, priority=9)],
+        {"at": 10, "decision": about},
+        {"at": 20, **leaves("low")},
+        {"at": 30, **bind("high", "a")},
+    )
+    assert (answer.differ, answer.unexplained, agreeing(answer)) == ((), (), {"best": 1})
+
+
+def test_a_pod_that_came_after_a_binding_does_not_explain_it(folder: Path) -> None:
+    """Had `q` been on a, `p` would have gone to b."""
+    answer = recorded(
+        folder,
+        [node("a", cpu=8), node("b", cpu=7)],
+        {"at": 1, "pod": pod("p", cpu=2)},
+        {"at": 2, **bind("p", "b")},
+        {"at": 3, "pod": pod("q", cpu=2)},
+        {"at": 4, **bind("q", "a")},
+    )
+    assert [each.pod for each in answer.differ] == ["default/p"]
 
 
 @pytest.mark.parametrize("is_nominated", [False, True])

@@ -7,6 +7,8 @@ Upstream: pkg/scheduler/util/assumecache and plugins/volumebinding/assume_cache.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from ksched_cli.cluster.objects import ObjectReference, PersistentVolume, PersistentVolumeClaim
@@ -87,15 +89,19 @@ class AssumedVolumes:
         table = self._volumes.of_class(name)
         self._taken.setdefault(name, table.claimed.copy())[table.index[volume.name]] = True
 
-    def assume_alone(self, volume: PersistentVolume | None, claim: PersistentVolumeClaim) -> None:
-        """Assumes that the claim has this volume and no other. None: one that is not there yet."""
-        table = self._volumes.of_class(claim_class(claim))
-        for name in tuple(self._volumes_of_claim.get(_key(claim), ())):
-            if volume is None or name != volume.name:
+    def assume_alone(
+        self, chosen: Sequence[tuple[PersistentVolumeClaim, PersistentVolume | None]]
+    ) -> None:
+        """Assumes that each claim has this volume and no other. None: one that is not there yet.
+        All let go of what they had first: two may have each other's."""
+        for claim, _ in chosen:
+            table = self._volumes.of_class(claim_class(claim))
+            for name in tuple(self._volumes_of_claim.get(_key(claim), ())):
                 self.restore_volume(table.volumes[table.index[name]])
-        if volume is not None:
-            self.restore_claim(claim)
-            self.assume_bound(volume, claim)
+        for claim, volume in chosen:
+            if volume is not None:
+                self.restore_claim(claim)
+                self.assume_bound(volume, claim)
 
     def assume_provisioned(self, claim: PersistentVolumeClaim, node: str) -> None:
         """Assumes that the claim's volume is to be provisioned for the node."""
