@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -18,16 +19,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ksched_cli.analysis.audit_doubts import IMAGE_COUNTS
+from ksched_cli.analysis.audit_doubts import (
+    CLAIMS_COME,
+    CLAIMS_NEAR,
+    IMAGE_COUNTS,
+    NEAR_PREEMPTIONS,
+)
 from ksched_cli.analysis.double_allocations import RACE
 from tests.live.control_plane.api import Api, Manifest, wait
 from tests.live.control_plane.build import MINORS, binaries
 from tests.live.control_plane.cluster import LOOPBACK, ControlPlane, free_port, is_serving
-from tests.live.control_plane.scenarios import EXTENDER, SCENARIOS, Scenario
+from tests.live.control_plane.scenarios import EXTENDER, SCENARIOS, Scenario, scenarios_of
 
 EXTENDER_SCRIPT = Path(__file__).parents[2] / "conformance" / "extender.py"
 # What kube-scheduler is known for, and no record of its objects tells.
-QUIRKS = (RACE, IMAGE_COUNTS.partition("{")[0])
+_QUIRKS = (RACE + "{}", IMAGE_COUNTS, NEAR_PREEMPTIONS, CLAIMS_COME, CLAIMS_NEAR)
+QUIRKS = re.compile("|".join(".*".join(map(re.escape, text.split("{}"))) for text in _QUIRKS))
 SETTLED_SECONDS = 4.0
 SETTLED_WITHIN = 900.0
 # Longer than any backoff: what waits so long while nothing happens is not tried again.
@@ -52,7 +59,7 @@ class Outcome:
         audits = (self.audit, self.without_log, self.recorded)
         judged = self.audit if self.is_followed else self.recorded
         return not any(audit["differ"] for audit in audits) and all(
-            item["reason"].startswith(QUIRKS) or item["pod"] in self.stalled
+            QUIRKS.fullmatch(item["reason"]) or item["pod"] in self.stalled
             for item in judged["unexplained"]
         )
 
@@ -203,7 +210,7 @@ def main() -> int:
     options = parser.parse_args()
     minor = options.kubernetes_version
     start = time.monotonic()
-    names = options.scenarios or list(SCENARIOS)
+    names = options.scenarios or scenarios_of(minor)
     binaries(minor, kwok=any(SCENARIOS[name].kwok for name in names))
     print(f"kube-scheduler {MINORS[minor]}: built or cached in {time.monotonic() - start:.0f} s")
     print(f"{'SCENARIO':<18}{'DECISIONS':>10}{'AGREE':>8}{'DIFFER':>8}{'UNEXPLAINED':>13}{'s':>6}")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.live.control_plane.api import Api, wait
+from tests.live.control_plane.device_kinds import device_kinds, more_claims
 from tests.live.control_plane.manifests import (
     GPU,
     HOST,
@@ -24,10 +26,12 @@ from tests.live.control_plane.manifests import (
     priority_classes,
     spread,
 )
-from tests.live.control_plane.storage import devices, volumes
+from tests.live.control_plane.storage import devices, equal_volumes, more_claimants, volumes
 
 SEED = 7
 WAVES = 4
+# How many of an app's pods may be missing.
+GUARDED = {"guarded": 0, "some": 3, "more": 8}
 # Decisions just after a node has changed may have been made before it was noticed.
 SPACED_SECONDS = 6.0
 
@@ -42,7 +46,8 @@ class Scenario:
     meanwhile: what happens while it runs. extender: whether that of the conformance cases runs, at
     the address that takes the place of EXTENDER in the configuration. kwok: whether pods run.
     verbosity: of the scheduler's log; at 4 it tells when nominations are noticed. is_followed:
-    whether the states and the log suffice to judge every decision; a recording always has to"""
+    whether the states and the log suffice to judge every decision; a recording always has to.
+    since: the first minor that it is of"""
 
     objects: Callable[[], list[Manifest]]
     config: dict[str, Any] = field(default_factory=dict)
@@ -52,6 +57,7 @@ class Scenario:
     kwok: bool = False
     verbosity: int = 3
     is_followed: bool = True
+    since: str = "1.34"
 
 
 def _mixed_pods(draw: random.Random, count: int) -> list[Manifest]:
@@ -131,6 +137,78 @@ def full_cluster() -> list[Manifest]:
         "spec": {"minAvailable": 1000, "selector": {"matchLabels": {"app": "guarded"}}},
     }
     return [*priority_classes(), budget, *machines, *pods]
+
+
+def guarded_cluster() -> list[Manifest]:
+    """Nodes full of pods of low priority, most of them under budgets that allow a few evictions."""
+    draw = random.Random(SEED + 5)
+    machines = nodes(draw, 24, plain=True)
+    pods = []
+    for machine in machines:
+        name = machine["metadata"]["name"]
+        for number in range(int(machine["status"]["allocatable"]["cpu"])):
+            fields: dict[str, Any] = {
+                "nodeName": name,
+                "priorityClassName": draw.choice(["low", "low", "middle"]),
+                "labels": {"app": draw.choice([*GUARDED, "free"])},
+            }
+            pods.append(pod(f"{name}-{number:02}", {"cpu": "950m"}, **fields))
+    counts = Counter(manifest["metadata"]["labels"]["app"] for manifest in pods)
+    budgets = [
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": app, "namespace": "default"},
+            "spec": {
+                "minAvailable": counts[app] - allowed,
+                "selector": {"matchLabels": {"app": app}},
+            },
+        }
+        for app, allowed in GUARDED.items()
+    ]
+    return [*priority_classes(), *budgets, *machines, *pods]
+
+
+def bursts(api: Api) -> None:
+    """Pods that evict others come many at once, and again when these have been placed."""
+    draw = random.Random(SEED + 6)
+    for burst in range(WAVES):
+        pods = [
+            pod(
+                f"urgent-{burst}-{number:02}",
+                {"cpu": draw.choice(["500m", "900m", "1800m"])},
+                priorityClassName=draw.choice(["high", "high", "middle"]),
+            )
+            for number in range(15)
+        ]
+        api.create(pods)
+        time.sleep(SPACED_SECONDS)
+
+
+def alike() -> list[Manifest]:
+    """Pods of few templates, one after the other; see BATCHING."""
+    draw = random.Random(SEED + 7)
+    return [*nodes(draw, 50, plain=True), *_pods_alike(draw, "first", 150)]
+
+
+def more_alike(api: Api) -> None:
+    draw = random.Random(SEED + 8)
+    for wave in range(WAVES):
+        api.create(_pods_alike(draw, f"later-{wave}", 40))
+        time.sleep(0.5)
+
+
+def _pods_alike(draw: random.Random, prefix: str, count: int) -> list[Manifest]:
+    """In runs of up to twenty of one template; most are alone on their node, by a port."""
+    pods: list[Manifest] = []
+    while len(pods) < count:
+        requests, fields = amounts(draw), dict[str, Any](image=draw.choice(IMAGES))
+        fields["nodeSelector"] = draw.choice([{}, {}, {"disk": "ssd"}])
+        if draw.random() < 0.7:
+            fields["ports"] = [8000 + draw.randrange(1000)]
+        for _ in range(min(draw.randrange(1, 21), count - len(pods))):
+            pods.append(pod(f"{prefix}-{len(pods):03}", requests, **fields))
+    return pods
 
 
 def gated() -> list[Manifest]:
@@ -263,6 +341,21 @@ SIX_PROFILES = {
     ]
 }
 
+# Default spread constraints keep pods from being placed in batches.
+BATCHING = {
+    "profiles": [
+        {
+            "schedulerName": "default-scheduler",
+            "pluginConfig": [
+                {
+                    "name": "PodTopologySpread",
+                    "args": {"defaultingType": "List", "defaultConstraints": []},
+                }
+            ],
+        }
+    ]
+}
+
 PROFILES = {
     "profiles": [
         {"schedulerName": "default-scheduler"},
@@ -330,4 +423,20 @@ SCENARIOS = {
     "come-and-go": Scenario(lambda: plain(60), meanwhile=come_and_go, is_followed=False),
     "given-nodes": Scenario(lambda: plain(60), meanwhile=given_nodes),
     "six-profiles": Scenario(six_schedulers, SIX_PROFILES),
+    "bursts": Scenario(
+        guarded_cluster,
+        meanwhile=bursts,
+        controllers=True,
+        kwok=True,
+        verbosity=4,
+        is_followed=False,
+    ),
+    "equal-volumes": Scenario(equal_volumes, meanwhile=more_claimants, controllers=True),
+    "device-kinds": Scenario(device_kinds, meanwhile=more_claims, controllers=True, since="1.36"),
+    "batching": Scenario(alike, BATCHING, meanwhile=more_alike),
 }
+
+
+def scenarios_of(minor: str) -> list[str]:
+    """The names of those that a control plane of the minor can play."""
+    return [name for name, scenario in SCENARIOS.items() if scenario.since <= minor]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import Any
 
+from tests.live.control_plane.api import Api
 from tests.live.control_plane.manifests import (
     HOST,
     ZONE,
@@ -87,22 +89,60 @@ def volumes() -> list[Manifest]:
         volume = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
         spec: dict[str, Any] = {"volumes": [volume]} if number % 5 else {}
         pods.append(pod(f"db-{number:03}", amounts(draw), **spec))
-    limits = [
-        {
-            "apiVersion": "storage.k8s.io/v1",
-            "kind": "CSINode",
-            "metadata": {"name": name},
-            "spec": {
-                "drivers": [{"name": CSI_DRIVER, "nodeID": name, "allocatable": {"count": 3}}]
-            },
-        }
-        for name in names
-    ]
+    limits = [_limited(name) for name in names]
     classes = [
         _storage_class("local", "WaitForFirstConsumer"),
         _storage_class("zonal", "WaitForFirstConsumer"),
     ]
     return [*classes, *machines, *limits, *disks, *claims, *pods]
+
+
+def _limited(name: str) -> Manifest:
+    """What says that a node takes few volumes."""
+    driver = {"name": CSI_DRIVER, "nodeID": name, "allocatable": {"count": 3}}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": name},
+        "spec": {"drivers": [driver]},
+    }
+
+
+def equal_volumes() -> list[Manifest]:
+    """Volumes of one size, so that kube-scheduler draws among them, and few per node; most pods
+    come later."""
+    draw = random.Random(SEED)
+    machines = nodes(draw, 30, plain=True)
+    names = [machine["metadata"]["name"] for machine in machines]
+    disks = [
+        _volume(f"local-{number:03}", "local", 10, HOST, names[number // 3]) for number in range(90)
+    ]
+    disks += [
+        _volume(f"zonal-{number:03}", "zonal", 10, ZONE, ZONES[number % 3]) for number in range(150)
+    ]
+    classes = [_storage_class(name, "WaitForFirstConsumer") for name in ("local", "zonal")]
+    return [*classes, *machines, *map(_limited, names), *disks, *_claimants(draw, 0, 40)]
+
+
+def more_claimants(api: Api) -> None:
+    """While the volumes of the first ones are bound."""
+    draw = random.Random(SEED + 1)
+    for wave in range(4):
+        api.create(_claimants(draw, 40 + 30 * wave, 30))
+        time.sleep(0.5)
+
+
+def _claimants(draw: random.Random, begin: int, count: int) -> list[Manifest]:
+    """Pods with up to two claims, and these."""
+    claims, pods = [], []
+    for number in range(begin, begin + count):
+        kinds = draw.choice([[], ["local"], ["zonal"], ["zonal", "zonal"], ["local", "zonal"]])
+        names = [f"data-{number:03}-{index}" for index in range(len(kinds))]
+        pairs = zip(names, kinds, strict=True)
+        claims += [_claim(name, kind, draw.choice([5, 10])) for name, kind in pairs]
+        volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+        pods.append(pod(f"db-{number:03}", amounts(draw), volumes=volumes))
+    return [*claims, *pods]
 
 
 def devices() -> list[Manifest]:

@@ -1,0 +1,229 @@
+"""A cluster that lives for a while: recorded, audited, and replayed.
+
+    python -m tests.live.control_plane.day [--kubernetes-version MINOR] [--minutes N]
+
+Pods come, end and are deleted, nodes join, change and leave, three or four times a second. No two
+nodes are ever equally good, so that the replay of the recording has to place every pod where the
+real scheduler did. Exit code 1 when a recorded decision differs, or less than all are replayed so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.live.control_plane.api import Api, Manifest, wait
+from tests.live.control_plane.build import MINORS, binaries
+from tests.live.control_plane.cluster import ControlPlane
+from tests.live.control_plane.manifests import HOST, amounts, nodes, pod, priority_classes
+from tests.live.control_plane.run import node_of, settle
+
+SEED = 17
+NODES, MOST_NODES = 40, 49
+# Between two steps, and between those that change a node.
+STEP_SECONDS, NODE_SECONDS = 0.25, 15.0
+# How many steps a pod is there.
+LEAST_LIFE, MOST_LIFE = 40, 900
+# Each of the plugins that score by what nodes hold outweighs the preference of a host, which is
+# another one for each: no two nodes are equally good.
+_HEAVY = ("NodeResourcesFit", "NodeResourcesBalancedAllocation", "TaintToleration")
+CONFIG: dict[str, Any] = {
+    "profiles": [
+        {
+            "plugins": {
+                "score": {
+                    "disabled": [{"name": "*"}],
+                    "enabled": [
+                        *({"name": name, "weight": 101} for name in _HEAVY),
+                        {"name": "NodeAffinity", "weight": 1},
+                    ],
+                }
+            }
+        }
+    ]
+}
+
+
+def preferences() -> Manifest:
+    """Another weight for each host."""
+    terms = []
+    for number in range(MOST_NODES):
+        host = {"key": HOST, "operator": "In", "values": [f"node-{number:03}"]}
+        preference = {"matchExpressions": [host]}
+        terms.append({"weight": 100 - 2 * number, "preference": preference})
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+@dataclass(slots=True)
+class Day:
+    """api: of the cluster; ends: step → names of the pods that end then; here: names of its nodes;
+    created: how many pods came"""
+
+    api: Api
+    machines: list[Manifest]
+    draw: random.Random = field(default_factory=lambda: random.Random(SEED))
+    ends: dict[int, list[str]] = field(default_factory=dict)
+    here: list[str] = field(default_factory=list)
+    created: int = 0
+
+    def live(self, seconds: float) -> None:
+        start, step, changed = time.monotonic(), 0, 0.0
+        self.here = [each["metadata"]["name"] for each in self.machines[:NODES]]
+        while (now := time.monotonic() - start) < seconds:
+            step += 1
+            for name in self.ends.pop(step, ()):
+                self._end(name)
+            if now - changed > NODE_SECONDS:
+                self._change_node()
+                changed = now
+            else:
+                self._come(step)
+            remaining = start + step * STEP_SECONDS - time.monotonic()
+            time.sleep(max(remaining, 0.02))
+
+    def _come(self, step: int) -> None:
+        priority = self.draw.choice(["low", "middle"])
+        name = f"pod-{self.created:05}"
+        requests = {"cpu": "200m", **amounts(self.draw)}
+        self.api.create([pod(name, requests, priorityClassName=priority, affinity=preferences())])
+        self.created += 1
+        life = self.draw.randrange(LEAST_LIFE, MOST_LIFE)
+        self.ends.setdefault(step + life, []).append(name)
+
+    def _end(self, name: str) -> None:
+        """Half of the pods are done before they are deleted."""
+        if self.draw.random() < 0.5:
+            content = {"Content-Type": "application/merge-patch+json"}
+            path = f"api/v1/namespaces/default/pods/{name}/status"
+            self.api.call("PATCH", path, {"status": {"phase": "Succeeded"}}, **content)
+        self.api.delete_pods([name])
+
+    def _change_node(self) -> None:
+        kind = self.draw.choice(["cordon", "uncordon", "taint", "label", "join", "leave"])
+        name = self.draw.choice(self.here)
+        absent = [each for each in self.machines if each["metadata"]["name"] not in self.here]
+        if kind in ("cordon", "uncordon"):
+            self.api.patch_node(name, {"spec": {"unschedulable": kind == "cordon" or None}})
+        elif kind == "taint":
+            taint = {"key": "worn", "value": "yes", "effect": "PreferNoSchedule"}
+            self.api.patch_node(name, {"spec": {"taints": self.draw.choice([[taint], []])}})
+        elif kind == "label":
+            labels = {"disk": self.draw.choice(["ssd", "hdd"])}
+            self.api.patch_node(name, {"metadata": {"labels": labels}})
+        elif kind == "join" and absent:
+            self.api.create(absent[:1])
+            self.here.append(absent[0]["metadata"]["name"])
+        elif len(self.here) > NODES - 5:
+            self.api.delete_nodes([name])
+            self.here.remove(name)
+            own = [p for p in self.api.pods() if p["spec"].get("nodeName") == name]
+            names = {each["metadata"]["name"] for each in own}
+            self.api.delete_pods(sorted(names))
+            for ending in self.ends.values():
+                ending[:] = [each for each in ending if each not in names]
+
+
+def machines() -> list[Manifest]:
+    """Without images: kube-scheduler counts the nodes that have one as they were when a pod last
+    came to or left the node, see docs/audit.md."""
+    manifests = nodes(random.Random(SEED), MOST_NODES, plain=True)
+    for manifest in manifests:
+        del manifest["status"]["images"]
+    return manifests
+
+
+def ksched(*arguments: str) -> tuple[str, float]:
+    """What it prints, and the seconds it takes."""
+    start = time.monotonic()
+    command = [sys.executable, "-m", "ksched_cli", *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode not in (0, 1):
+        raise RuntimeError(f"ksched {arguments[0]} ended with {run.returncode}:\n{run.stderr}")
+    return run.stdout, time.monotonic() - start
+
+
+def bound(timeline: Path) -> dict[str, str]:
+    """Pod → the node that it was bound to, as recorded."""
+    events = map(json.loads, timeline.read_text().splitlines()[1:])
+    decisions = (event["decision"] for event in events if "decision" in event)
+    return {f"{d['namespace']}/{d['name']}": d["node"] for d in decisions if d.get("node")}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kubernetes-version", default="1.34", choices=MINORS)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--keep", type=Path, help="keep the recording and the logs in this folder")
+    options = parser.parse_args()
+    minor = options.kubernetes_version
+    folder = (options.keep or Path(tempfile.mkdtemp(prefix="ksched-live-"))).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    timeline = play(minor, 60 * options.minutes, folder)
+    rules = ("--config", str(folder / "scheduler.yaml"), "--kubernetes-version", minor)
+    differ = audited(timeline, *rules) + replayed(timeline, *rules)
+    return 1 if differ else 0
+
+
+def play(minor: str, seconds: float, folder: Path) -> Path:
+    """The recording."""
+    with ControlPlane(binaries(minor), folder) as plane:
+        every = machines()
+        plane.api.create([*priority_classes(), *every[:NODES]])
+        plane.start_kwok()
+        timeline = plane.record()
+        plane.start_scheduler(CONFIG)
+        plane.api.create([pod("first", {}, affinity=preferences())])
+        wait("the scheduler", lambda: all(map(node_of, plane.api.pods())), 120)
+        day = Day(plane.api, every)
+        day.live(seconds)
+        settle(plane)
+        plane.stop("kube-scheduler")
+        plane.stop("recorder")
+    print(f"{day.created:,} pods in {seconds / 60:g} minutes, in {folder}", flush=True)
+    return timeline
+
+
+def audited(timeline: Path, *rules: str) -> int:
+    """How many decisions differ."""
+    differ = 0
+    for log in ((), ("--scheduler-log", str(timeline.with_name("kube-scheduler.log")))):
+        text, seconds = ksched("audit", "--timeline", str(timeline), "-o", "json", *log, *rules)
+        audit = json.loads(text)
+        differ += len(audit["differ"])
+        grades = ", ".join(f"{count} {grade}" for grade, count in audit["summary"].items() if count)
+        print(
+            f"audit {'with' if log else 'without'} the log: {audit['decisions']:,} decisions,"
+            f" {len(audit['differ'])} differ, {len(audit['unexplained'])} not judged, {grades},"
+            f" {audit['shifted']} shifted, {seconds:.1f} s",
+            flush=True,
+        )
+        for item in audit["differ"][:5]:
+            print(f"    differs: {item['pod']} on {item['node']}: {item['because']}")
+    return differ
+
+
+def replayed(timeline: Path, *rules: str) -> int:
+    """How many pods the replay places elsewhere."""
+    state = str(timeline).replace(".jsonl", ".state.json")
+    text, seconds = ksched("replay", str(timeline), "--state", state, "-o", "csv", *rules)
+    nodes_of = {row["pod"]: row["node"] for row in csv.DictReader(io.StringIO(text))}
+    real = bound(timeline)
+    others = [key for key, node in real.items() if nodes_of.get(key) != node]
+    print(f"replayed in {seconds:.1f} s: {len(real) - len(others):,} of {len(real):,} pods alike")
+    for key in others[:5]:
+        print(f"    {key} was placed on {real[key]}, and in the replay on {nodes_of.get(key)}")
+    return len(others)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
