@@ -3,8 +3,8 @@ elsewhere by the configuration's own rules, and what holds the others.
 
 The nodes that go are all cordoned first, so that each pod moves once. Which they are is a search:
 of small nodes first, in growing batches, then one by one. The plan that it leads to is drained node
-by node, a run for each; whatever fails there does not go. Where there are few nodes, all larger
-sets are tried too.
+by node, a run for each, and all at once in one more; whatever fails there does not go. Where there
+are few nodes, all larger sets are tried too.
 """
 
 from __future__ import annotations
@@ -39,10 +39,15 @@ from ksched_cli.scenario.removal_order import time_of
 # Larger sets are tried one by one where they are not more than this.
 MAX_SETS = 300
 
-# Up to this many nodes, those that stay are tried in front of those that go, too.
+# Up to this many nodes, those that stay are tried in front of those that go, too, and at once with
+# them.
 MAX_IN_FRONT = 100
 
 OnProgress = Callable[[int, int], None]
+
+# Why a node stays whose drain after the others would finish.
+INSTEAD = "it could go only in place of one of those that go"
+NOT_AT_ONCE = "a drain of it and all those that go at once would leave pods without a node"
 
 
 class NodeToDrain(Part, frozen=True, kw_only=True, omit_defaults=True):
@@ -179,12 +184,40 @@ class Shrinking:
     on_progress: OnProgress | None = None
 
     def run(self) -> Plan:
-        """The plan that most nodes go by, of those found."""
+        """The plan that most nodes go by, of those found; a drain of them all at once finishes."""
         plan = self._extended(self._largest(self._search()))
         if len(self.candidates) <= MAX_IN_FRONT:
             plan = self._reordered(plan)
+        plan = self._at_once(plan)
         while (larger := self._larger(plan)) is not None:
-            plan = self._extended(larger)
+            extended = self._extended(larger)
+            plan = extended if self._drained_at_once(extended.nodes).finishes else larger
+        return plan
+
+    def _drained_at_once(self, nodes: Sequence[str]) -> DrainOutcome:
+        return self.base.cordoned(nodes).drain(nodes)
+
+    def _at_once(self, plan: Plan) -> Plan:
+        """Without nodes that hold a drain of all at once: of those whose pods it leaves without a
+        node the last one, again and again."""
+        nodes, late = list(plan.nodes), list[str]()
+        while True:
+            drain = self._drained_at_once(nodes)
+            if drain.finishes and len(nodes) == len(plan.nodes):
+                break
+            if drain.finishes:
+                plan = self._largest(nodes)
+                nodes = list(plan.nodes)
+                continue
+            stuck = {each.pod.node_name for each in drain.unplaced}
+            last = next((name for name in reversed(nodes) if name in stuck), nodes[-1])
+            nodes.remove(last)
+            late.append(last)
+        if len(self.candidates) <= MAX_IN_FRONT:
+            for node in late:
+                larger = self.plan((*plan.nodes, node))
+                if not larger.failed and self._drained_at_once(larger.nodes).finishes:
+                    plan = larger
         return plan
 
     def holds(self, plan: Plan) -> Iterator[tuple[str, tuple[Hold, ...]]]:
@@ -198,7 +231,10 @@ class Shrinking:
                 continue
             drain = plan.cluster.cordoned((node,)).drain((node,))
             if drain.finishes:
-                yield node, (Hold(None, "it could go only in place of one of those that go"),)
+                is_small = len(self.candidates) <= MAX_IN_FRONT
+                nodes = (*plan.nodes, node)
+                fails = is_small and not self._drained_at_once(nodes).finishes
+                yield node, (Hold(None, NOT_AT_ONCE if fails else INSTEAD),)
             else:
                 yield node, drain.why((node,))
 
@@ -279,7 +315,7 @@ class Shrinking:
             if self.worth(nodes) <= worth:
                 break
             larger = self.plan(nodes)
-            if not larger.failed:
+            if not larger.failed and self._drained_at_once(larger.nodes).finishes:
                 return larger
         return None
 
