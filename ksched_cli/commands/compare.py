@@ -114,7 +114,6 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
     from ksched_cli.commands.output import limit, show_of_state, warn
     from ksched_cli.report import compare_replays as renderer
     from ksched_cli.report.forms import Report
-    from ksched_cli.report.table import PAGE
     from ksched_cli.run.differences import named
 
     sides = [_replay(each, opener) for each in named(described, opener.inputs)]
@@ -127,7 +126,6 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
     report = Report(
         lambda: analysis.with_curves(answer, sides),
         table=lambda: renderer.table(answer, limit(options.everything)),
-        headline=lambda: renderer.headline(answer, PAGE),
     )
     show_of_state(report, options, _changes(map(opener.state, described)))
     if any(side.replay.scheduler.failed for side in sides):
@@ -158,7 +156,6 @@ def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Op
     report = Report(
         lambda: answer,
         table=lambda: renderer.table(answer, limit(options.everything)),
-        headline=lambda: renderer.headline(answer, limit()),
     )
     show_of_state(report, options, _changes(map(opener.state, described)))
     return ExitCode.NO if answer.differs else ExitCode.YES

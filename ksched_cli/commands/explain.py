@@ -130,7 +130,6 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
 def _explain_group(options: ExplainOptions, simulation: Simulation, group: GroupName) -> ExitCode:
     from ksched_cli.analysis.explain_group import explain_group
     from ksched_cli.report import group_explanation as renderer
-    from ksched_cli.report.table import EVERYTHING
 
     if options.node or options.top or options.alone or options.autoscaler:
         raise UsageError(
@@ -144,7 +143,6 @@ def _explain_group(options: ExplainOptions, simulation: Simulation, group: Group
         explanation,
         lambda limit: renderer.table(explanation, limit),
         lambda: renderer.names(explanation),
-        lambda: renderer.headline(explanation, EVERYTHING),
     )
     if explanation.undecided:
         return ExitCode.DEFECT
@@ -176,7 +174,6 @@ def _show(
     answer: StateAnswer,
     table: Callable[[Limit], str],
     names: Callable[[], Sequence[str]],
-    headline: Callable[[], str] = str,
 ) -> None:
     """Warns of plugins that failed, and prints the result."""
     from ksched_cli.commands import runs
@@ -185,5 +182,5 @@ def _show(
 
     runs.report_defects(simulation, options.debug)
     shown = limit(options.everything)
-    report = Report(lambda: answer, lambda: table(shown), names, headline)
+    report = Report(lambda: answer, lambda: table(shown), names)
     show_of_state(report, options, simulation.state.changes)

@@ -116,7 +116,6 @@ def show_written(form: Form, path: str, size: int, source: str, about: ClusterSn
         Report(
             lambda: answer,
             table=lambda: renderer.table(answer, limit()),
-            headline=lambda: renderer.headline(answer),
         ),
         form,
     )

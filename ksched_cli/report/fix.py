@@ -23,7 +23,7 @@ def table(answer: Remedies, limit: Limit) -> str:
     """The cause, then a block per remedy; without any, the reasons that conflict."""
     parts = [headline(answer, limit)]
     parts += [_block(number, each, answer, limit) for number, each in enumerate(answer.remedies, 1)]
-    parts += [_conflict(answer, limit), _search(answer, limit)]
+    parts += [_conflict(answer, limit), search(answer, limit)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -86,13 +86,14 @@ def _block(number: int, remedy: Remedy, answer: Remedies, limit: Limit) -> str:
         for begin, text in zip(beginnings, texts, strict=True)
     ]
     lines = [verdict("\n".join(headings), GREEN, limit)]
-    lines += [paragraph(f"   {line}", limit, "   ") for line in _effects(remedy, answer, limit)]
+    lines += [paragraph(f"   {line}", limit, "   ") for line in effects(remedy, answer, limit)]
     lines += [f"     --change {_quoted(line)}" for line in remedy.changes]
     lines += [f"     {command}" for command in remedy.commands if command]
     return "\n".join(lines)
 
 
-def _effects(remedy: Remedy, answer: Remedies, limit: Limit) -> Iterator[str]:
+def effects(remedy: Remedy, answer: Remedies, limit: Limit) -> Iterator[str]:
+    """What the remedy does, line by line."""
     also, cost = remedy.also, remedy.cost
     count = len(answer.pods) - len(answer.unresolved)
     yield f"then it goes to {remedy.node}" if count == 1 else f"then all {count:,} have a node"
@@ -134,7 +135,7 @@ def _conflict(answer: Remedies, limit: Limit) -> str:
     return f"{heading}\n\n{columns(('AGAINST', 'WHY'), rows, limit.whole)}"
 
 
-def _search(answer: Remedies, limit: Limit) -> str:
+def search(answer: Remedies, limit: Limit) -> str:
     """How much was tried."""
     if not answer.runs:
         return ""

@@ -42,15 +42,12 @@ class Report:
     answer:   made where the form needs it: JSON, YAML and pages
     table:    the text for people, marked for Markdown where that is the form
     names:    what the result comes down to where that is a list of names
-    headline: the verdict in a line or more: where an answer has no page of its own, the page begins
-              with it
     texts:    the forms that are of this result alone
     """
 
     answer: Callable[[], Answer]
     table: Callable[[], str]
     names: Callable[[], Sequence[str]] = tuple
-    headline: Callable[[], str] = str
     texts: Mapping[Form, Callable[[], str]] = field(default_factory=dict)
 
 
@@ -105,7 +102,7 @@ def _names(report: Report) -> str:
 def _html(report: Report) -> str:
     from ksched_cli.report.html.page import render_page
 
-    return render_page(report.answer(), report.headline())
+    return render_page(report.answer())
 
 
 RENDERERS: Mapping[Form, Callable[[Report], str]] = {

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 
+from ksched_cli.analysis.expectations import CaseResult, ExpectationsResult
 from ksched_cli.answers import document_of
 from ksched_cli.report.forms import RENDERERS, Form, Report, render
 from ksched_cli.report.junit import Case, Suite, junit
@@ -130,7 +131,8 @@ def test_in_a_job_annotations_are_ours_and_what_they_quote_is_no_command() -> No
 
 def test_in_a_job_a_page_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "a\n::error::b ##[c]"
-    report = Report(lambda: Anything(names=(name,)), str, headline=lambda: name)
+    case = CaseResult("f", name, passed=False, message=name, command="", kubernetes_version="")
+    report = Report(lambda: ExpectationsResult.of([case]), str)
     leave_job(monkeypatch)
     plain = render(report, Form.HTML)
     assert obeyed(plain)

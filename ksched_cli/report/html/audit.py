@@ -10,7 +10,6 @@ from msgspec import structs
 
 from ksched_cli.analysis.audit import AuditResult, AuditSummary, Difference
 from ksched_cli.report.audit import headline
-from ksched_cli.report.html.any_kind import title_of
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.columns import column
 from ksched_cli.report.html.sections import Bars, Grid, Group, Groups, Page, Section, Tile
@@ -82,7 +81,7 @@ def _causes(differ: Sequence[Difference]) -> Bars:
 
 def _grades(summary: AuditSummary, agree: int) -> Bars:
     bars = [
-        bar((title_of(grade), count), (count,), ("decisions",), agree)
+        bar((grade.replace("_", " ").capitalize(), count), (count,), ("decisions",), agree)
         for grade, count in structs.asdict(summary).items()
         if count
     ]

@@ -27,9 +27,11 @@ from ksched_cli.analysis.draws import DrawnComparison, ReplayDraws
 from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.expectations import ExpectationsResult
 from ksched_cli.analysis.explain import Explanation
+from ksched_cli.analysis.explain_group import GroupExplanation
 from ksched_cli.analysis.forward_look import ForwardLook
 from ksched_cli.analysis.pending import PendingReport
 from ksched_cli.analysis.preempt import PreemptionResult
+from ksched_cli.analysis.remedies import Remedies
 from ksched_cli.analysis.replay_result import ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
 from ksched_cli.analysis.shrink import ShrinkResult
@@ -46,7 +48,6 @@ from ksched_cli.framework.plugin_list import PluginList
 from ksched_cli.live.recorder import RecordResult
 from ksched_cli.live.snapshot import SnapshotResult
 from ksched_cli.report.html import (
-    any_kind,
     audit,
     capacity,
     compare,
@@ -57,7 +58,9 @@ from ksched_cli.report.html import (
     drift,
     expectations,
     explanation,
+    fix,
     forward_look,
+    group_explanation,
     pending,
     plugins,
     preemption,
@@ -75,10 +78,9 @@ from ksched_cli.report.table import printable
 from ksched_cli.sweep.answers import SweepPlan, SweepResult, TuneResult
 
 
-def render_page(answer: Answer, headline: str = "") -> str:
-    """The page of an answer. headline: the verdict in a line or more, of one that has no page of
-    its own"""
-    page = page_of(answer, headline)
+def render_page(answer: Answer) -> str:
+    """The page of an answer, as text."""
+    page = page_of(answer)
     page_json = embedded(page.data())
     data = Markup(page_json)  # nosec B704  # `<` and `&` are escapes in it
     style, script = _resource("page.css"), _script()
@@ -149,7 +151,7 @@ _EFFECTS = 8  # of a change, shown first
 # Parts of the page's script, in order.
 SCRIPTS = ("base", "grid", "map", "pair", "curves", "page")
 
-# Which page shows which answer; any other is shown as tables of its fields.
+# Which page shows which answer.
 PAGES: Mapping[type[Answer], Callable[[Any], Page]] = {
     AuditResult: audit.page,
     CapacityResult: capacity.page,
@@ -162,11 +164,13 @@ PAGES: Mapping[type[Answer], Callable[[Any], Page]] = {
     ExpectationsResult: expectations.page,
     Explanation: explanation.page,
     ForwardLook: forward_look.page,
+    GroupExplanation: group_explanation.page,
     NodesNeeded: capacity.page,
     PendingReport: pending.page,
     PluginList: plugins.page,
     PreemptionResult: preemption.page,
     RecordResult: snapshot.record_page,
+    Remedies: fix.page,
     ReplayComparison: compare_replays.page,
     ReplayDraws: draws.replay_page,
     ReplayResult: replay.page,
@@ -182,11 +186,9 @@ PAGES: Mapping[type[Answer], Callable[[Any], Page]] = {
 }
 
 
-def page_of(answer: Answer, headline: str = "") -> Page:
-    """The answer's own page, else one of all its fields, which begins with the headline; what
-    changes did comes first, warnings last."""
-    make = PAGES.get(type(answer))
-    page = make(answer) if make else any_kind.page(answer, headline)
+def page_of(answer: Answer) -> Page:
+    """The answer's page; what changes did comes first, warnings last."""
+    page = PAGES[type(answer)](answer)
     sections = [*page.sections]
     if isinstance(answer, StateAnswer) and answer.changes:
         sections = [_changes(answer.changes), *sections, *_every_effect(answer.changes)]

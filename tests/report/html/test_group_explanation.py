@@ -1,0 +1,28 @@
+"""The page of a pod group's explanation."""
+
+from ksched_cli.analysis.explain_group import Blocker, Domain, GroupExplanation, Member
+from ksched_cli.report.html.group_explanation import page
+from ksched_cli.report.html.sections import Bars, Grid, Groups
+from tests.report.html.pages import titled
+
+
+def test_what_blocks_comes_first_then_the_domains_and_the_members() -> None:
+    answer = GroupExplanation(
+        group="ml/gang",
+        min_count=2,
+        topology_key="rack",
+        pending=2,
+        blocked_by=Blocker("ml/b", "r1", "Insufficient cpu"),
+        domains=(Domain("r1", 3, 1, 2, False, False, "ml/b", "Insufficient cpu"),),
+        members=(Member("ml/a", message="waits"), Member("ml/b", gated=True)),
+    )
+    blocks, domains, members = page(answer).sections
+    assert isinstance(blocks, Groups)
+    (group,) = blocks.groups
+    assert (group.heading, group.message) == ("ml/b in r1", "Insufficient cpu")
+    assert isinstance(domains, Bars)
+    assert domains.heading == "Tried by rack"
+    assert [bar.cells for bar in domains.bars] == [("r1", 3, "does not fit", "ml/b")]
+    assert [part.width for part in domains.bars[0].parts] == [500, 500]
+    assert isinstance(members, Grid)
+    assert titled(members.columns)["State"] == ["pending", "gated"]
