@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 TEXTS = (".py", ".md", ".yaml", ".yml", ".html", ".js", ".toml", "")
+# A release's section says what one can do now; details are in the docs.
+CHANGELOG_LINES = 90
 # One screen of what and why, installation, five questions with answers, links.
 README_LINES = 200
 
@@ -84,3 +86,10 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_readme_stays_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= README_LINES
+
+
+def test_a_section_of_the_changelog_stays_short() -> None:
+    sections = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    assert [
+        section.splitlines()[0] for section in sections if section.count("\n") > CHANGELOG_LINES
+    ] == []
