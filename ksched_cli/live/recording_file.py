@@ -77,7 +77,7 @@ class RecordingFile:
         self.flush()
 
     def time_after(self, at: float) -> float:
-        """Of an event that is written next: times never fall. Both in seconds since 1970."""
+        """The time of the next event: times never fall. Both in seconds since 1970."""
         return max(at, self._start + self.last)
 
     def add(self, event: dict[str, Any], at: float) -> None:
