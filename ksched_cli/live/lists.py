@@ -67,7 +67,7 @@ def read_list(
 
 
 def read_revision(server: ApiServer, resource: Resource, parameters: Mapping[str, str]) -> str:
-    """The metadata of the list with these parameters, no objects. Raises StatusError, ClusterError."""
+    """The revision of the list with these parameters. Raises StatusError, ClusterError."""
     body = server.get(resource.path(), {"limit": "1", **parameters}, resource.plural)
     return _decoded(body, resource).metadata.resource_version
 
