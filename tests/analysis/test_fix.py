@@ -484,7 +484,7 @@ def test_fewer_devices_of_a_claim_are_requested() -> None:
     )
     answer = fix(search_of, "default/triple", frozenset({"default/triple"}))
     (remedy,) = answer.remedies
-    assert remedy.text == "request 1 instead of 2 devices in cards of claim default/three"
+    assert remedy.text == "request only 1 device in cards of claim default/three"
     assert remedy.commands[0].startswith("kubectl get resourceclaim three -n default -o yaml |")
 
 

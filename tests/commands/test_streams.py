@@ -46,6 +46,7 @@ LINES = (
     "sweep sweep.json",
     "tune tune.json",
     "plugins",
+    "serve mcp --help",
     "validate config.yaml",
     "config show config.yaml",
     "config diff config.yaml config.yaml",

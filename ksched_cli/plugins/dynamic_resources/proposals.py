@@ -12,6 +12,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.resource_claims import ClaimError, ClaimStore, claim_name
+from ksched_cli.plugins.dynamic_resources.requests import ALLOCATION_RESULTS_MAX_SIZE
 
 MAX_LISTED = 3  # classes or drivers, of which one is to be chosen
 
@@ -82,9 +83,10 @@ def relaxed(claims: Iterable[ResourceClaim]) -> Iterator[Proposal]:
                 continue
             path = f"/spec/devices/requests/{index}/exactly"
             name, most = f"{request.name} of claim {claim.key}", request.exactly.count
-            for count in range(most - 1, 0, -1):
+            for count in range(min(most - 1, ALLOCATION_RESULTS_MAX_SIZE), 0, -1):
                 patch = json.dumps([{"op": "replace", "path": f"{path}/count", "value": count}])
-                text = f"request {count} instead of {most} devices in {name}"
+                devices = "1 device" if count == 1 else f"{count} devices"
+                text = f"request only {devices} in {name}"
                 yield Proposal("claim", text, (f"{line} -p '{patch}'",), amount=most - count)
             if request.exactly.selectors:
                 patch = json.dumps([{"op": "remove", "path": f"{path}/selectors"}])
