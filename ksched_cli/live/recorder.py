@@ -114,6 +114,7 @@ class Recorder:
     _notices: Queue[Notice] = field(default_factory=lambda: Queue(MAX_WAITING))
     _held: list[tuple[int, int, Notice]] = field(default_factory=list)
     _count: int = 0
+    _newest: int = 0
     _evictions_since: str = ""
     _watches: Watches = field(init=False)
     # By resource: the revision of the list that a part begins with.
@@ -224,11 +225,12 @@ class Recorder:
         if isinstance(notice, WatchEnded):
             self._end_watch(notice)
             return
-        number = 0
+        number = self._newest  # of a watch that goes on, after what came before
         if isinstance(notice, WatchedChange):
             number = _number(_versioned.decode(notice.object).metadata.resource_version)
         elif notice.objects is not None:
             number = _number(notice.objects.resource_version)
+        self._newest = max(self._newest, number)
         self._count += 1
         heapq.heappush(self._held, (number, self._count, notice))
 

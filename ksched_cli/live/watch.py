@@ -23,6 +23,9 @@ from ksched_cli.live.resources import ABSENT, FORBIDDEN, Resource
 WATCH_SECONDS = 300
 # A watch without a bookmark for so long hangs: the API server sends one a minute.
 SILENT_SECONDS = 180.0
+# Watches without bookmarks, which end before they seem to hang: the API server keeps no cache of
+# these. Upstream: k8s.io/kubernetes/pkg/kubeapiserver/default_storage_factory_builder.go.
+UNCACHED = frozenset(("Event",))
 # Before a lost connection is tried again: twice as long each time.
 LEAST_BACKOFF_SECONDS = 0.5
 MOST_BACKOFF_SECONDS = 30.0
@@ -137,6 +140,8 @@ class Watcher:
         """Until the API server ends it. Raises ClusterError, ExpiredError."""
         spread = random.randrange(WATCH_SECONDS)  # nosec B311  # so that not all end at once
         seconds = WATCH_SECONDS + spread
+        if self.resource.kind in UNCACHED:
+            seconds = int(SILENT_SECONDS) // 2
         parameters = {
             **self.parameters,
             "watch": "1",

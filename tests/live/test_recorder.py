@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -29,6 +30,7 @@ from tests.live.fake_api_server import (
 from tests.live.fixtures import Connect, Serve
 
 PODS = "/api/v1/pods"
+NODES = "/api/v1/nodes"
 
 
 @pytest.fixture(autouse=True)
@@ -219,6 +221,35 @@ def test_a_watch_that_breaks_loses_nothing(
     assert not any("relisted" in gap for gap in gaps)
     assert bool(gaps) == (outage != CLOSED)  # a watch that ends in order is no gap
     assert [event["pod"]["metadata"]["name"] for event in events if "pod" in event] == ["web"]
+
+
+def test_a_gap_stands_after_what_was_noticed_before_it(
+    server: ApiServer, record: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder_module, "HOLD_SECONDS", 2.0)
+    monkeypatch.setattr(watch, "LEAST_BACKOFF_SECONDS", 0.1)
+    server.faults.watches = {NODES: [CUT]}
+
+    def publish() -> None:
+        server.publish("ADDED", own(pod("web")))
+        server.publish("MODIFIED", node("m"))
+
+    events = record(3, publish)
+    assert [next(iter(event)) for event in events] == ["pod", "gap", "put"]
+
+
+def test_a_watch_without_bookmarks_ends_before_it_seems_to_hang(
+    server: ApiServer, record: Recording
+) -> None:
+    record(1, lambda: server.publish("ADDED", own(pod("web"))))
+    seconds = {
+        urlsplit(target).path.rpartition("/")[2]: int(
+            parse_qs(urlsplit(target).query)["timeoutSeconds"][0]
+        )
+        for target in server.requests
+        if "watch=1" in target
+    }
+    assert seconds.pop("events") < watch.SILENT_SECONDS < min(seconds.values())
 
 
 @pytest.mark.parametrize("relisting", [None, 500, CUT, HALF])
