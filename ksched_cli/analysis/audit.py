@@ -363,20 +363,22 @@ class _Auditor:
         return self.cluster.is_explained_by_order(decision, near, judge)
 
     def _explain(self, decision: Placement | PreemptionDecision, verdict: DecisionVerdict) -> None:
-        reason = self.doubts.about(decision, verdict) or self._doubt_in_another_order(decision)
+        reason = self.doubts.about(decision, verdict) or self._images_in_another_order(decision)
         if reason:
             self.unexplained.append(Unexplained(decision.pod.key, reason))
         else:
             self._differ(decision, verdict)
 
-    def _doubt_in_another_order(self, decision: Placement | PreemptionDecision) -> str:
-        """What may explain it together with another order, or ""."""
+    def _images_in_another_order(self, decision: Placement | PreemptionDecision) -> str:
+        """Sizes of images that may explain it together with another order, or ""."""
         reasons: list[str] = []
 
         def judge() -> DecisionVerdict:
             assert isinstance(decision, Placement)
             verdict = self.cluster.judge(decision)
-            reasons.append(self.doubts.about(decision, verdict) if verdict.grade is None else "")
+            reasons.append(
+                self.doubts.about_images(decision, verdict) if verdict.grade is None else ""
+            )
             return replace(verdict, grade=Grade.REORDERED) if reasons[-1] else verdict
 
         is_explained = isinstance(decision, Placement) and self._is_explained_by_order(

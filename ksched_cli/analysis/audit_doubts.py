@@ -141,7 +141,7 @@ class Doubts:
             lambda: self._departures(placement),
             lambda: self._volumes_wait(placement),
             lambda: self._near_preemptions(placement, verdict),
-            lambda: self._images(placement, verdict),
+            lambda: self.about_images(placement, verdict),
             self._order,
         )
         return next(filter(None, (reason() for reason in reasons)), "")
@@ -331,7 +331,7 @@ class Doubts:
 
     # -- images -----------------------------------------------------------------------------------
 
-    def _images(self, placement: Placement, verdict: DecisionVerdict) -> str:
+    def about_images(self, placement: Placement, verdict: DecisionVerdict) -> str:
         """Where what is not known of images may make up for the real node's lower score."""
         pod, names = self.cluster.info(placement.pod), (placement.node, *verdict.expected[:1])
         weight = self._simulation.frameworks[pod.spec.scheduler_name].profile.weights.get(
