@@ -1,13 +1,17 @@
 """What would give a pod a node: each kind of change, verified; the smallest; or why nothing."""
 
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from ksched_cli.analysis.fix import GONE_COST, Fixer, Search, fix
 from ksched_cli.analysis.fix_pending import fix_pending
+from ksched_cli.analysis.proposals import COSTS
 from ksched_cli.analysis.remedies import Remedies
 from ksched_cli.api import CycleState, FilterPlugin, NodeInfo, PodInfo, Proposal, Proposes, Status
 from ksched_cli.errors import UsageError
@@ -615,3 +619,47 @@ def test_a_plugin_that_fails_to_propose_is_a_defect_that_others_survive() -> Non
     answer = fix(search_of, "p", frozenset({"default/p"}))
     assert answer.remedies == ()
     assert [each.plugin for each in search_of.defects.values()] == ["Broken"]
+
+
+# -- beside brute force ---------------------------------------------------------------------------
+
+NODE_CHANGES = frozenset(("uncordon", "untaint", "label"))
+TAINT = {"key": "k", "effect": "NoSchedule"}
+NODES = st.lists(st.tuples(*[st.booleans()] * 3, st.integers(1, 3)), min_size=1, max_size=3)
+
+
+def fewest_changes(objects: Sequence[Manifest], lines: Sequence[str]) -> int | None:
+    """How many of the changes give the pod p a node; None where no three do."""
+    state = cluster(*objects)
+    for count in range(4):
+        for chosen in combinations(lines, count):
+            changed, _ = apply_changes(state, [parse_change(line) for line in chosen])
+            if "default/p" in simulate(changed).placements:
+                return count
+    return None
+
+
+@settings(max_examples=25)
+@given(NODES, st.integers(2, 3))
+def test_a_remedy_is_found_exactly_where_brute_force_finds_one(
+    nodes: list[tuple[bool, bool, bool, int]], cpu: int
+) -> None:
+    """Over the same changes, with no more of them than are needed."""
+    objects, lines = [pod("p", cpu=cpu, node_selector={"pool": "x"})], []
+    for number, (is_cordoned, is_tainted, is_labelled, size) in enumerate(nodes):
+        name = f"n{number}"
+        taints = [TAINT] if is_tainted else []
+        labels = {"pool": "x"} if is_labelled else {}
+        objects.append(node(name, cpu=size, labels=labels, taints=taints))
+        objects[-1]["spec"]["unschedulable"] = is_cordoned
+        ways = {
+            f"uncordon {name}": is_cordoned,
+            f"taint nodes {name} k-": is_tainted,
+            f"label nodes {name} pool=x": not is_labelled,
+        }
+        lines += [line for line, applies in ways.items() if applies]
+    fewest = fewest_changes(objects, lines)
+    assume(fewest != 0)
+    answer = remedies(*objects, never=frozenset(COSTS) - NODE_CHANGES, max_runs=1000)
+    sizes = [len(remedy.changes) for remedy in answer.remedies]
+    assert min(sizes, default=None) == fewest
