@@ -7,6 +7,7 @@ again and again as more are made.
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from threading import Lock
 
 # New objects between two collections of the youngest generation; Python's default is 700.
 _RARE_THRESHOLD = 100_000
+# So many more blocks of memory than twice those at first have the collector look at all objects.
+_MORE_BLOCKS = 1_000_000
 # Python 3.12 starts with some objects frozen.
 _FROZEN_AT_START = gc.get_freeze_count()
 
@@ -32,19 +35,25 @@ def gc_paused() -> Iterator[None]:
 
 @dataclass(slots=True)
 class _RareCollections:
-    """What the collector is set to while any thread wants it to be rare. before: the thresholds to
-    restore; thaws: whether objects were frozen here"""
+    """What the collector is set to while any thread wants it to be rare.
+
+    before: the thresholds to restore
+    thaws:  whether objects were frozen here
+    blocks: of memory that were in use at first, then after the last whole collection
+    """
 
     lock: Lock = field(default_factory=Lock)
     users: int = 0
     before: tuple[int, int, int] = (0, 0, 0)
     thaws: bool = False
+    blocks: int = 0
 
     def begin(self) -> None:
         with self.lock:
             self.users += 1
             if self.users > 1:
                 return
+            self.blocks = self.blocks or sys.getallocatedblocks()
             self.before = youngest, *older = gc.get_threshold()
             gc.set_threshold(max(youngest, _RARE_THRESHOLD) if youngest else 0, *older)
             # Who has frozen objects before wants them to stay so, and nothing thaws some only.
@@ -60,6 +69,10 @@ class _RareCollections:
             if self.thaws:
                 gc.unfreeze()
             gc.set_threshold(*self.before)
+            # What was frozen counts as old then, garbage too: many runs would fill the memory.
+            if gc.isenabled() and sys.getallocatedblocks() > 2 * self.blocks + _MORE_BLOCKS:
+                gc.collect()
+                self.blocks = sys.getallocatedblocks()
 
 
 _RARE = _RareCollections()

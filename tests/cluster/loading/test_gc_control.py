@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
+from weakref import ref
 
 import pytest
 
+from ksched_cli.cluster.loading import gc_control
 from ksched_cli.cluster.loading.gc_control import gc_paused, gc_rare
 
 
@@ -52,6 +55,22 @@ def test_what_is_there_before_is_left_out_of_collections_meanwhile() -> None:
             pass
         assert before < gc.get_freeze_count() <= frozen  # threads may end some
     assert gc.get_freeze_count() <= before
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_of_many_runs_does_not_fill_the_memory(
+    enabled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Cycle:
+        def __init__(self) -> None:
+            self.own = self
+
+    (gc.enable if enabled else gc.disable)()
+    monkeypatch.setattr(gc_control, "_MORE_BLOCKS", -2 * sys.getallocatedblocks())
+    garbage = ref(Cycle())
+    with gc_rare():
+        pass
+    assert (garbage() is None) is enabled
 
 
 def test_objects_that_somebody_else_froze_stay_frozen() -> None:
