@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, whole_number
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ksched_cli.answers import StateAnswer
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.report.table import Limit
+
+T = TypeVar("T", bound="StateAnswer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +121,8 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
         options,
         simulation,
         explanation,
-        lambda limit: renderer.table(explanation, limit),
-        lambda: renderer.names(explanation),
+        renderer.table,
+        renderer.names,
     )
     if explanation.undecided:
         return ExitCode.DEFECT
@@ -141,8 +143,8 @@ def _explain_group(options: ExplainOptions, simulation: Simulation, group: Group
         options,
         simulation,
         explanation,
-        lambda limit: renderer.table(explanation, limit),
-        lambda: renderer.names(explanation),
+        renderer.table,
+        renderer.names,
     )
     if explanation.undecided:
         return ExitCode.DEFECT
@@ -160,8 +162,8 @@ def _explain_pending(options: ShownOptions) -> ExitCode:
         options,
         simulation,
         report,
-        lambda limit: renderer.table(report, limit),
-        lambda: [pod for group in report.groups for pod in group.pods],
+        renderer.table,
+        lambda report: [pod for group in report.groups for pod in group.pods],
     )
     if any(group.undecided for group in report.groups):
         return ExitCode.DEFECT
@@ -171,9 +173,9 @@ def _explain_pending(options: ShownOptions) -> ExitCode:
 def _show(
     options: StateOptions,
     simulation: Simulation,
-    answer: StateAnswer,
-    table: Callable[[Limit], str],
-    names: Callable[[], Sequence[str]],
+    answer: T,
+    table: Callable[[T, Limit], str],
+    names: Callable[[T], Sequence[str]],
 ) -> None:
     """Warns of plugins that failed, and prints the result."""
     from ksched_cli.commands import runs
@@ -182,5 +184,5 @@ def _show(
 
     runs.report_defects(simulation, options.debug)
     shown = limit(options.everything)
-    report = Report(lambda: answer, lambda: table(shown), names)
+    report = Report(lambda: answer, lambda: table(answer, shown), lambda: names(answer))
     show_of_state(report, options, simulation.state.changes)

@@ -122,7 +122,7 @@ def _store(head: bytes, rest: IO[bytes] | gzip.GzipFile, most: int) -> bytes | S
     from tempfile import TemporaryFile
 
     try:
-        file = TemporaryFile(prefix="ksched-")  # noqa: SIM115  # it goes with what is stored
+        file = TemporaryFile(prefix="ksched-")  # noqa: SIM115  # StoredBytes keeps it open
     except OSError:  # nothing can be written
         return b"".join(_pieces(head, rest, most))
     file.writelines(_pieces(head, rest, most))

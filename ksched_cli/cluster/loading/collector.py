@@ -248,13 +248,14 @@ class Collector:
             )
 
     def _add_pod(self, parts: PodParts, data: msgspec.Raw, location: ObjectLocation) -> None:
+        raw = location.stored or data
         try:
-            pod = self._pods.decode(parts, location.stored or data)
+            pod = self._pods.decode(parts, raw)
         except PartError:
             without = _without_nulls(data)
             if without is None:
                 raise
-            pod = self._pods.decode(self._header.decode(without), location.stored or data)
+            pod = self._pods.decode(self._header.decode(without), raw)
         self._store(KINDS["Pod"], pod)
         self._fields.check_pod(KINDS["Pod"], pod.spec, data, location)
         if pod.spec.priority is None and pod.spec.priority_class_name:
