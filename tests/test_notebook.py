@@ -43,7 +43,7 @@ def test_it_goes_from_a_dump_to_a_plot(outputs: list[dict[str, Any]]) -> None:
     assert waits["text/plain"].splitlines()[3].split() == ["ml/training-1", "190.0"]
     assert "linear-gradient" in bars["text/html"]
     assert "8 pods placed in 1d 1h of simulated time" in day["text/markdown"]
-    assert "Point at a chart" in day["text/html"]
+    assert "Over time" in day["text/html"]
 
 
 def test_it_is_stored_without_what_it_showed() -> None:
