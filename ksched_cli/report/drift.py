@@ -23,18 +23,45 @@ def table(answer: DriftResult, limit: Limit, *, wide: bool = False) -> str:
 
 
 def headline(answer: DriftResult) -> str:
-    """How many pods are where."""
-    text = (
-        f"{counted(len(answer.pods), 'running pod')}: "
-        f"{answer.summary.best:,} on the best node, "
-        f"{answer.summary.tied:,} on one as good as the best, "
-        f"{answer.summary.worse:,} on a worse one, "
-        f"{answer.summary.not_allowed:,} where they would not be allowed today"
-    )
-    lines = [text, in_turn(answer)]
+    """How many pods would not be placed where they run, and why; where the others are."""
+    summary = answer.summary
+    running = counted(summary.running, "running pod")
+    placed = f"be placed where {'it runs' if summary.running == 1 else 'they run'}"
+    leaving = summary.worse + summary.not_allowed
+    staying = [
+        text
+        for count, text in (
+            (summary.best, f"{summary.best:,} on the best node"),
+            (summary.tied, f"{summary.tied:,} on one as good as the best"),
+        )
+        if count
+    ]
+    if leaving:
+        lines = [f"{leaving:,} of {running} would not {placed}: {_why(answer)}"]
+        lines += [f"the others: {', '.join(staying)}"] if staying else []
+        lines += [in_turn(answer)]
+    elif summary.running:
+        lines = [f"{running} would {placed}: {', '.join(staying)}"]
+    else:
+        lines = ["no running pod to ask about"]
     if answer.ignored:
         lines.append(f"{len(answer.ignored):,} left out")
     return "\n".join(filter(None, lines))
+
+
+def _why(answer: DriftResult) -> str:
+    """Why pods would not be placed where they run."""
+    worse, refused = answer.summary.worse, answer.summary.not_allowed
+    nowhere = sum(pod.best_node is None for pod in answer.pods)
+    texts = []
+    if worse:
+        texts.append(f"{worse:,} {'scores' if worse == 1 else 'score'} higher on another node")
+    if refused:
+        texts.append(f"{refused:,} {'is' if refused == 1 else 'are'} no longer allowed there")
+    if nowhere:
+        is_all = nowhere == refused
+        texts[-1] += ", nor on any other node" if is_all else f" ({nowhere:,} of them nowhere)"
+    return ", ".join(texts)
 
 
 def in_turn(answer: DriftResult) -> str:
@@ -55,7 +82,7 @@ def _apart(answer: DriftResult, limit: Limit) -> str:
         (
             pod.pod,
             pod.node,
-            pod.rejected_by or f"{pod.behind:,} points behind",
+            pod.rejected_by or f"{_points(pod)} points behind",
             pod.best_node or "nowhere",
         )
         for pod in pods
@@ -85,19 +112,26 @@ def _not_allowed(answer: DriftResult, limit: Limit) -> str:
 
 def _worse(answer: DriftResult, limit: Limit) -> str:
     groups = _groups(answer, Verdict.WORSE)
-    furthest = {key: max(pod.behind for pod in pods) for key, pods in groups.items()}
+    furthest = {key: max(pods, key=lambda pod: pod.behind) for key, pods in groups.items()}
     rows = [
         (
             _name(owner, pods),
             f"{len(pods):,}",
-            f"{furthest[owner, plugin]:,}",
+            _points(furthest[owner, plugin]),
             _nodes(pods, limit),
             _targets(pods, limit),
         )
-        for (owner, plugin), pods in sorted(groups.items(), key=lambda group: -furthest[group[0]])
+        for (owner, plugin), pods in sorted(
+            groups.items(), key=lambda group: -furthest[group[0]].behind
+        )
     ]
     headers = ("WORSE", "PODS", "POINTS BEHIND", "ON", "WOULD GO TO")
     return cut_columns(headers, rows, limit) if rows else ""
+
+
+def _points(pod: PodDrift) -> str:
+    """How far its node is behind the best, and of how many points."""
+    return f"{pod.behind:,} of {pod.best_score:,}"
 
 
 def _name(owner: str, pods: list[PodDrift]) -> str:

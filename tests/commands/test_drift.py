@@ -57,9 +57,9 @@ def test_a_plugin_that_fails_is_exit_code_3(drift: Answer, tmp_path: Path) -> No
     assert (code, result["pods"][0]["rejectedBy"]) == (3, "Broken")
 
 
-def test_the_table_begins_with_the_counts(ksched: Ksched, write_state: WriteState) -> None:
+def test_the_table_begins_with_the_verdict(ksched: Ksched, write_state: WriteState) -> None:
     _, out, _ = ksched("drift", "--state", write_state(node("a"), pod("p", node="a")))
-    assert out.startswith("1 running pod: 1 on the best node, ")
+    assert out.startswith("1 running pod would be placed where it runs: 1 on the best node")
 
 
 def test_pods_that_would_go_elsewhere_are_listed_wide_and_by_name(

@@ -52,8 +52,9 @@ def test_the_summary_counts_every_pod_once() -> None:
 
 def test_the_table_has_a_line_for_each_group_that_is_not_where_it_would_go() -> None:
     assert squeezed(drift.table(ANSWER, EVERYTHING)) == [
-        "6 running pods: 1 on the best node, 1 on one as good as the best, 2 on a worse one, "
-        "2 where they would not be allowed today",
+        "4 of 6 running pods would not be placed where they run: 2 score higher on another node, "
+        "2 are no longer allowed there (1 of them nowhere)",
+        "the others: 1 on the best node, 1 on one as good as the best",
         "moved one after the other, 1 of these 4 pods ends on another node",
         "1 left out",
         "",
@@ -62,5 +63,19 @@ def test_the_table_has_a_line_for_each_group_that_is_not_where_it_would_go() -> 
         "default/none 1 NodePorts c nowhere",
         "",
         "WORSE PODS POINTS BEHIND ON WOULD GO TO",
-        "default/ReplicaSet/web 2 30 b, c a",
+        "default/ReplicaSet/web 2 30 of 90 b, c a",
     ]
+
+
+@pytest.mark.parametrize(
+    ("pods", "line"),
+    [
+        (PODS[:2], "2 running pods would be placed where they run: 1 on the best node, "
+         "1 on one as good as the best"),
+        (PODS[5:], "1 of 1 running pod would not be placed where it runs: "
+         "1 is no longer allowed there, nor on any other node"),
+        ((), "no running pod to ask about"),
+    ],
+)  # fmt: skip
+def test_the_headline_is_a_verdict(pods: tuple[PodDrift, ...], line: str) -> None:
+    assert drift.headline(DriftResult(pods=pods, summary=DriftSummary.of(pods))) == line

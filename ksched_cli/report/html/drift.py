@@ -10,13 +10,13 @@ from typing import Any
 from ksched_cli.analysis.drift import ELSEWHERE, DriftResult, PodDrift, Verdict
 from ksched_cli.report.drift import headline
 from ksched_cli.report.html.charts import bar
-from ksched_cli.report.html.columns import Kind, column
+from ksched_cli.report.html.columns import Kind, column, filled
 from ksched_cli.report.html.moves import moves
 from ksched_cli.report.html.sections import Bars, Grid, Page, Section, Tile
 
 VERDICTS = {
     Verdict.BEST: ("on the best node", "good"),
-    Verdict.TIED: ("on one as good", "good"),
+    Verdict.TIED: ("on one as good as the best", "good"),
     Verdict.WORSE: ("on a worse one", "warn"),
     Verdict.NOT_ALLOWED: ("not allowed there", "bad"),
 }
@@ -56,17 +56,21 @@ def page(answer: DriftResult) -> Page:
 
 
 def _behind(pods: Sequence[PodDrift]) -> Bars:
-    """How far the pods' nodes are behind the best."""
+    """How far the pods' nodes are behind the best, from the first step with pods to the last."""
     counts = [0] * len(STEPS)
     for pod in pods:
         counts[sum(pod.behind >= step for step in STEPS) - 1] += 1
     names = [f"{low:,} to {high - 1:,}" for low, high in pairwise(STEPS)]
     names = [*names, f"{STEPS[-1]:,} and more"]
+    filled = [step for step, count in enumerate(counts) if count]
     bars = [
-        bar((name, count), (count,), ("pods",), max(counts))
-        for name, count in zip(names, counts, strict=True)
+        bar((names[step], counts[step]), (counts[step],), ("pods",), max(counts))
+        for step in range(filled[0], filled[-1] + 1)
     ]
-    return Bars("How far behind the best node", ("Points behind", "Pods", ""), bars)
+    best = [pod.best_score for pod in pods if pod.best_score is not None]
+    ends = " to ".join(f"{end:,}" for end in dict.fromkeys((min(best), max(best))))
+    note = f"Points are weighted scores of all plugins; the best node has {ends} for these pods."
+    return Bars("How far behind the best node", ("Points behind", "Pods", ""), bars, note=note)
 
 
 def _rejected(pods: Sequence[PodDrift]) -> Bars:
@@ -77,15 +81,22 @@ def _rejected(pods: Sequence[PodDrift]) -> Bars:
 
 def _columns(pods: Sequence[PodDrift]) -> list[dict[str, Any]]:
     behind = [None if pod.score is None or pod.best_score is None else pod.behind for pod in pods]
-    return [
+    return filled([
         column("Pod", [pod.pod for pod in pods]),
         column("Owner", [pod.owner for pod in pods]),
         column("Verdict", [VERDICTS[pod.verdict][0] for pod in pods]),
         column("On", [pod.node for pod in pods]),
-        column("Would go to", [pod.best_node or "nowhere" for pod in pods]),
-        column("In turn", [pod.in_turn or "nowhere" for pod in pods]),
+        column("Would go to", [_target(pod) for pod in pods]),
+        column("Moved in turn", [pod.in_turn or "nowhere" for pod in pods]),
         column("Rank", [pod.rank for pod in pods], Kind.NUMBER),
         column("Score", [pod.score for pod in pods], Kind.NUMBER),
-        column("Behind", behind, Kind.NUMBER),
+        column("Points behind", behind, Kind.NUMBER),
         column("Rejected by", [pod.rejected_by for pod in pods]),
-    ]
+    ])  # fmt: skip
+
+
+def _target(pod: PodDrift) -> str:
+    """Where it would go; kube-scheduler draws one of equally good nodes."""
+    if pod.verdict is Verdict.TIED:
+        return f"{pod.node}, or one as good"
+    return pod.best_node or "nowhere"

@@ -26,7 +26,7 @@ def test_verdicts_and_moves_are_those_of_the_record(page_of: PageOf) -> None:
 
 def test_pods_are_counted_by_how_far_they_are_behind(page_of: PageOf) -> None:
     document, page = page_of("drift", objects=OBJECTS)
-    behind = titled(page.data["grids"]["pods"])["Behind"]
+    behind = titled(page.data["grids"]["pods"])["Points behind"]
     points = [p["bestScore"] - p["score"] for p in document["pods"] if p["score"] is not None]
     assert [value for value in behind if value is not None] == points
     assert "How far behind the best node" in page.text
@@ -35,7 +35,7 @@ def test_pods_are_counted_by_how_far_they_are_behind(page_of: PageOf) -> None:
 def test_what_would_move_in_turn_is_beside_what_would_move_alone(page_of: PageOf) -> None:
     document, page = page_of("drift", objects=OBJECTS)
     pods = titled(page.data["grids"]["pods"])
-    assert pods["In turn"] == [p["inTurn"] for p in document["pods"]]
+    assert pods["Moved in turn"] == [p["inTurn"] for p in document["pods"]]
     moved = document["summary"]["movedInTurn"]
     assert moved == sum(p["inTurn"] != p["node"] for p in document["pods"]) > 0
     assert "Would move, each on its own" in page.text

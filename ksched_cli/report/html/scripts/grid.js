@@ -3,7 +3,8 @@
 const MARGIN = 12; // rows rendered above and below those that are seen
 const WHOLE = 60; // a table of so many rows is rendered whole
 const PRINTED = 300;
-const LETTER = 8, LEAST = 64; // the width of a letter in pixels; of long texts so many are shown
+const LEAST = 520; // pixels of a long text that are shown where it cannot break
+const EDGE = 22; // beside a text
 const COLLATED = 5000; // more texts are compared by their letters alone
 const collator = new Intl.Collator("en", { numeric: true });
 const grids = {};
@@ -40,6 +41,7 @@ class Grid {
     this.rows = this.all = Array.from({ length: this.length }, (_, row) => row);
     this.sorted = null;
     this.rowHeight = 31;
+    this.breaks = this.length <= WHOLE; // texts, where rows may differ in height
     this.build(host);
     this.render();
   }
@@ -54,10 +56,9 @@ class Grid {
     this.counter = element("p", { class: "note", role: "status" });
     this.head = this.columns.map((column, index) => this.header(column, index));
     this.cols = this.columns.map(() => element("col"));
-    this.lengths = this.columns.map((column) => this.longest(column));
     this.body = element("tbody");
     this.table = element(
-      "table", { "aria-label": title, "aria-rowcount": this.length + 1 },
+      "table", { "aria-label": title, "aria-rowcount": this.length + 1, class: this.breaks ? "breaks" : null },
       element("colgroup", {}, ...this.cols),
       element("thead", {}, element("tr", { "aria-rowindex": 1 }, ...this.head)),
       this.body,
@@ -107,29 +108,35 @@ class Grid {
     );
   }
 
-  // In letters; of a long column from a sample.
-  longest(column) {
+  // Of the longest text and the longest word, in pixels; of a long column from a sample. Titles break
+  // between their words.
+  measured(column) {
+    const ruler = element("canvas").getContext("2d"), style = getComputedStyle(this.table);
+    const font = style.fontSize + " " + style.fontFamily;
+    const width = (texts) => Math.max(0, ...texts.map((text) => ruler.measureText(text).width));
     const values = column.terms || column.values;
     const step = Math.max(1, Math.floor(values.length / 400));
-    let most = Math.min(column.title.length * 1.1 + 2, column.kind === "text" ? 60 : 28);
-    for (let i = 0; i < values.length; i += step) {
-      most = Math.max(most, String(shown(column.kind, values[i])).length);
-    }
-    return most;
+    const texts = values.filter((_, i) => i % step === 0).map((value) => String(shown(column.kind, value)));
+    ruler.font = "600 " + font;
+    const title = Math.min(width(column.title.split(" ")) + 14, LEAST); // and the arrow of the order
+    ruler.font = font;
+    const isText = column.kind === "text";
+    const word = isText ? Math.min(width(texts.flatMap((text) => text.split(" "))), LEAST) : Infinity;
+    return { isText, longest: Math.max(title, width(texts)) + EDGE, least: Math.max(title, this.breaks ? word : LEAST) + EDGE };
   }
 
-  // Numbers and names are shown whole; long texts are cut where there is no room for all.
+  // Numbers and names are shown whole; long texts break or are cut where there is no room for all.
   setWidths() {
+    if (!this.measures) this.measures = this.columns.map((column) => this.measured(column));
     const width = this.scroll.clientWidth;
-    const isText = this.columns.map((column) => column.kind === "text");
-    const widths = (most) => this.lengths.map((length, i) => (isText[i] ? Math.min(length, most) : length) * LETTER + 24);
+    const widths = (most) => this.measures.map(({ longest, least }) => Math.min(longest, Math.max(least, most)));
     const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
-    let most = Math.max(...this.lengths);
-    while (most > LEAST && sum(widths(most)) > width) most -= 1;
+    let most = Math.max(...this.measures.map(({ longest }) => longest));
+    while (most > 0 && sum(widths(most)) > width) most -= 4;
     const sizes = widths(most), rest = Math.max(0, width - sum(sizes));
-    const texts = sum(sizes.filter((_, i) => isText[i])) || 1;
+    const texts = sum(sizes.filter((_, i) => this.measures[i].isText)) || 1;
     sizes.forEach((size, i) => {
-      this.cols[i].style.width = size + (isText[i] ? (rest * size) / texts : 0) + "px";
+      this.cols[i].style.width = size + (this.measures[i].isText ? (rest * size) / texts : 0) + "px";
     });
     this.table.style.width = Math.max(width, sum(sizes)) + "px";
   }
