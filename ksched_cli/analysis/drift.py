@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Literal, Self
 
@@ -23,11 +24,11 @@ from ksched_cli.analysis.pending import owner as owner_of
 from ksched_cli.answers import Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects.pod import Pod
-from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
+from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import IgnoredPod
-from ksched_cli.engine.scheduling_cycle import TieBreak
 from ksched_cli.engine.simulation import Simulation
 
 
@@ -126,7 +127,7 @@ def drift(
     """on_progress: called after each pod with how many are done, and of how many. chosen: the pods
     to ask about; None: all"""
     simulation.queue()
-    groups: dict[tuple[str, int], list[PodInfo]] = {}
+    groups: dict[tuple[str, int, int], list[PodInfo]] = {}
     ignored = []
     for pod in simulation.state.pods:
         if not pod.node_name or (chosen is not None and pod.key not in chosen):
@@ -136,13 +137,16 @@ def drift(
             ignored.append(IgnoredPod(pod.key, reason))
         else:
             info = simulation.catalog.info(pod)
-            groups.setdefault((pod.spec.scheduler_name, info.signature), []).append(info)
+            # Pods that look the same may have been resized in place.
+            key = (pod.spec.scheduler_name, info.signature, id(info.resources))
+            groups.setdefault(key, []).append(info)
     total = sum(map(len, groups.values()))
     answers: dict[str, PodDrift] = {}
     with gc_rare():
         for pods in groups.values():
+            rankings = _Rankings(simulation, pods)
             for info in _expected(simulation, pods):
-                answers[info.key] = _drift_of(simulation, info)
+                answers[info.key] = rankings.drift_of(info)
                 if on_progress is not None:
                     on_progress(len(answers), total)
         nodes = _in_turn(simulation, [*groups.values()], answers)
@@ -156,7 +160,8 @@ def drift(
 def _expected(simulation: Simulation, pods: Sequence[PodInfo]) -> Iterator[PodInfo]:
     """Pods that look the same, for which the engine's cache keeps its answers meanwhile."""
     cache = simulation.frameworks[pods[0].spec.scheduler_name].answer_cache
-    cache.expect(pods)
+    if simulation.options.cache_answers:
+        cache.expect(pods)
     yield from pods
     cache.forget(pods[0])
 
@@ -178,15 +183,17 @@ def _in_turn(
     nodes: dict[str, str | None] = {}
     with ExitStack() as moves:
         for pods in sorted(moving, key=lambda pods: urgency(pods[0])):
+            rankings = _Rankings(simulation, pods)
             for pod in _expected(simulation, pods):
                 if simulation.has_devices(pod):
                     continue
-                answer = _drift_of(simulation, pod)
+                answer = rankings.drift_of(pod)
                 nodes[pod.key] = answer.node
                 if answer.verdict in ELSEWHERE:
                     nodes[pod.key] = answer.best_node
                     if answer.best_node:
                         moves.enter_context(simulation.moved_pod(pod, answer.best_node))
+                        rankings.forget()
     return nodes
 
 
@@ -197,53 +204,105 @@ def _why_ignored(simulation: Simulation, pod: Pod) -> str:
     return why_ignored(pod, simulation.frameworks)
 
 
-def _drift_of(simulation: Simulation, pod: PodInfo) -> PodDrift:
-    framework = simulation.frameworks[pod.spec.scheduler_name]
-    with simulation.without_pod(pod) as (unplaced, node):
-        evaluation = simulation.pipeline.evaluate(framework, unplaced, Mode.RANKED)
-        row = simulation.snapshot.row[node]
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """How a pod's node compares with the others. best_rows: those with the best score; the other
+    fields as in PodDrift"""
+
+    verdict: Verdict
+    best_rows: Rows
+    best_score: int | None = None
+    rank: int | None = None
+    score: int | None = None
+    rejected_by: str | None = None
+
+
+class _Rankings:
+    """The rankings of pods that look the same, while no pod moves.
+
+    Whichever of those on one node leaves, the others leave behind the same cluster, and so share
+    one ranking. Not where a name may matter, as to foreign plugins and extenders and in claims.
+    """
+
+    def __init__(self, simulation: Simulation, pods: Sequence[PodInfo]) -> None:
+        first = pods[0]
+        self._simulation = simulation
+        self._framework = simulation.frameworks[first.spec.scheduler_name]
+        self._are_shared = (
+            simulation.options.cache_answers
+            and self._framework.answer_cache.by_shape
+            and not simulation.extenders.extenders
+            and not simulation.has_devices(first)
+            and not has_volume_claims(first.spec)
+        )
+        self._by_node: dict[str, _Ranking] = {}
+
+    def forget(self) -> None:
+        """Drops them, as a pod has moved."""
+        self._by_node.clear()
+
+    def drift_of(self, pod: PodInfo) -> PodDrift:
+        node = pod.pod.node_name
+        ranking = self._by_node.get(node)
+        if ranking is None:
+            with self._simulation.without_pod(pod) as (unplaced, _):
+                evaluation, plugin = self._evaluate(unplaced, node)
+            ranking = _ranking_of(evaluation, self._simulation.snapshot.row[node], plugin)
+            if self._are_shared and not evaluation.error:
+                self._by_node[node] = ranking
+        best_rows, best_node = ranking.best_rows, None
+        if len(best_rows):
+            many = len(best_rows) > 1
+            row = self._simulation.options.tie_break(best_rows) if many else best_rows.item(0)
+            best_node = self._simulation.snapshot.names[row]
+        return PodDrift(
+            pod.key,
+            f"{pod.namespace}/{owner_of(pod)}",
+            node,
+            ranking.verdict,
+            ranking.rank,
+            ranking.rank is not None,
+            ranking.score,
+            best_node,
+            ranking.best_score,
+            ranking.rejected_by,
+        )
+
+    def _evaluate(self, pod: PodInfo, node: str) -> tuple[Evaluation, str]:
+        """And the plugin that rejects the node, or ""."""
+        simulation = self._simulation
+        pipeline, row = simulation.pipeline, simulation.snapshot.row[node]
+        evaluation = pipeline.evaluate(self._framework, pod, Mode.RANKED)
+        if not evaluation.error and _is_feasible(evaluation, row):
+            return evaluation, ""
         status = evaluation.statuses.at(row)
         # Where a plugin fails, a pod is nominated, or PreFilter left the node out, only the
         # exhaustive search names the plugin.
-        unnamed = evaluation.error or simulation.nominator or not status.plugin
-        if evaluation.error or (unnamed and not _is_feasible(evaluation, row)):
-            evaluation = simulation.pipeline.evaluate(framework, unplaced, Mode.EXHAUSTIVE)
+        if evaluation.error or simulation.nominator or not status.plugin:
+            evaluation = pipeline.evaluate(self._framework, pod, Mode.EXHAUSTIVE)
             rejections = evaluation.rejections[row] if evaluation.rejections else []
             status = rejections[0].status if rejections else evaluation.statuses.at(row)
-        return _answer(evaluation, pod, row, status.plugin, simulation.options.tie_break)
+        return evaluation, status.plugin
 
 
 def _is_feasible(evaluation: Evaluation, row: int) -> bool:
-    return bool(np.any(evaluation.feasible.indices() == row))
+    rows = evaluation.feasible.rows
+    return rows is None or bool(np.any(rows == row))
 
 
-def _answer(
-    evaluation: Evaluation, pod: PodInfo, row: int, plugin: str, tie_break: TieBreak
-) -> PodDrift:
+def _ranking_of(evaluation: Evaluation, row: int, plugin: str) -> _Ranking:
     """plugin: that rejects the row, where it is rejected"""
-    key, node = pod.key, pod.pod.node_name
-    owner = f"{pod.namespace}/{owner_of(pod)}"
     rows, totals = evaluation.feasible.indices(), evaluation.totals
     if totals is None or not len(rows):
-        return PodDrift(key, owner, node, Verdict.NOT_ALLOWED, rejected_by=plugin or None)
+        return _Ranking(Verdict.NOT_ALLOWED, rows[:0], rejected_by=plugin or None)
     best_score = int(totals.max())
-    best_rows = rows[totals == best_score]
-    best_row = tie_break(best_rows) if len(best_rows) > 1 else best_rows.item(0)
-    best_node = evaluation.statuses.snapshot.names[best_row]
-    own = np.flatnonzero(rows == row)
+    best_rows = rows[(totals == best_score).nonzero()[0]]
+    own = (rows == row).nonzero()[0]
     if not len(own):
-        return PodDrift(
-            key,
-            owner,
-            node,
-            Verdict.NOT_ALLOWED,
-            best_node=best_node,
-            best_score=best_score,
-            rejected_by=plugin or None,
-        )
-    score = int(totals[own[0]])
+        return _Ranking(Verdict.NOT_ALLOWED, best_rows, best_score, rejected_by=plugin or None)
+    score = totals.item(own.item(0))
     rank = 1 + int(np.count_nonzero(totals > score))
     verdict = Verdict.WORSE
     if rank == 1:
         verdict = Verdict.BEST if len(best_rows) == 1 else Verdict.TIED
-    return PodDrift(key, owner, node, verdict, rank, True, score, best_node, best_score)
+    return _Ranking(verdict, best_rows, best_score, rank, score)

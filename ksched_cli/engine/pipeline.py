@@ -149,20 +149,21 @@ class Pipeline:
 
     def _filter_all_nodes(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
         """Raises PluginError where a plugin or an extender fails."""
-        rows = self._candidates(evaluation, outcome)
+        rows: Rows | None = self._candidates(evaluation, outcome)
         pod, filtering = evaluation.pod, evaluation.framework.cached_filtering
-        nodes = Nodes(self.snapshot, rows)
         if evaluation.cached is not None and rows is self.snapshot.order:
-            # In no order, the cache need not gather.
-            rows, nodes = np.arange(len(self.snapshot)), Nodes(self.snapshot)
+            rows = None  # In no order, nothing need be gathered.
+        nodes = passing = Nodes(self.snapshot, rows)
         verdicts = filtering.run_with_nominated_pods(
             evaluation.state, pod, nodes, evaluation.cached
         )
         failed = first_error(verdicts, len(nodes))
         if failed is not None:
             raise PluginError(verdicts.statuses[verdicts.ids[failed]].message)
-        evaluation.statuses.add(rows, verdicts.ids, verdicts.statuses)
-        passing = Nodes(self.snapshot, rows[verdicts.ids == 0])
+        if len(verdicts.statuses) > 1:
+            evaluation.statuses.add(rows, verdicts.ids, verdicts.statuses)
+            passed = (verdicts.ids == 0).nonzero()[0]
+            passing = Nodes(self.snapshot, passed if rows is None else rows[passed])
         evaluation.feasible = self.extenders.filter(pod, passing, evaluation.statuses)
 
     def _filter_exhaustively(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:

@@ -200,6 +200,10 @@ class NodeStatuses(Mapping[str, Status]):
         return {names[row]: statuses[status_id] for row, status_id in pairs} | self.foreign
 
     def at(self, row: int) -> Status:
+        if self._ids is None and len(self._added) == 1 and self._added[0].rows is None:
+            (added,) = self._added  # No column for a single row.
+            verdict = added.ids.item(row)
+            return self.statuses[verdict + added.offset] if verdict else self.absent
         status_id = self.ids[row]
         return self.absent if status_id == ABSENT else self.statuses[status_id]
 

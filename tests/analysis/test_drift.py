@@ -1,16 +1,20 @@
 """Every running pod as if it came today."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.analysis.drift import DriftSummary, PodDrift, Verdict, drift
+from ksched_cli.analysis.drift import DriftResult, DriftSummary, PodDrift, Verdict, drift
 from ksched_cli.analysis.explain import explain
 from ksched_cli.api import SUCCESS, FilterPlugin, Status
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.engine import Options
+from ksched_cli.engine.scheduling_cycle import RandomChoice
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.nodes import NodeInfo
@@ -174,9 +178,9 @@ class Fragile(FilterPlugin):
 
 
 @st.composite
-def settled_states(draw: st.DrawFn) -> ClusterState:
+def settled_states(draw: st.DrawFn, max_nodes: int = 6) -> ClusterState:
     """Nodes in zones, and running pods of a few looks that care about each other."""
-    names = [f"n{i}" for i in range(draw(st.integers(1, 6)))]
+    names = [f"n{i}" for i in range(draw(st.integers(1, max_nodes)))]
     manifests = []
     for name in names:
         manifest = draw(roomy_nodes())
@@ -219,6 +223,58 @@ def test_it_agrees_with_explain(state: ClusterState) -> None:
 @given(settled_states())
 def test_it_agrees_with_explain_about_neighbours(state: ClusterState) -> None:
     agree_with_explain(state)
+
+
+def shared_and_alone(
+    state: ClusterState, plugins: Sequence[type[Plugin]] = (), seed: int | None = None
+) -> tuple[DriftResult, DriftResult]:
+    """The answer, and that of a run in which every pod is asked about for itself."""
+    options = Options() if seed is None else Options(RandomChoice(seed))
+    first = simulation(state, plugins=plugins)
+    runs = [
+        Simulation(state, first.configuration, first.registry, replace(options, cache_answers=each))
+        for each in (True, False)
+    ]
+    shared, alone = map(drift, runs)
+    for run in runs:
+        check(run)
+    return shared, alone
+
+
+@given(settled_states(max_nodes=3), st.one_of(st.none(), st.integers(0, 9)))
+def test_pods_alike_on_one_node_get_the_answer_that_each_gets_alone(
+    state: ClusterState, seed: int | None
+) -> None:
+    shared, alone = shared_and_alone(state, seed=seed)
+    assert shared == alone
+
+
+class OddNamesElsewhere(FilterPlugin):
+    """Lets pods with an odd number stay on no node but `b`."""
+
+    name = "OddNamesElsewhere"
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        is_odd = int(pod.name[-1]) % 2
+        return Status.unschedulable("odd") if is_odd and node.name != "b" else SUCCESS
+
+
+def test_pods_alike_are_told_apart_by_a_plugin_that_reads_names() -> None:
+    state = cluster(node("a"), node("b"), *(pod(f"p{i}", node="a") for i in range(4)))
+    shared, alone = shared_and_alone(state, plugins=[OddNamesElsewhere])
+    assert shared == alone
+    rejected_by = [drifted.rejected_by for drifted in shared.pods]
+    assert rejected_by == [None, "OddNamesElsewhere"] * 2
+
+
+def test_a_pod_that_was_resized_is_asked_about_for_itself() -> None:
+    """`p1` takes two more cpus than its spec says: without it, half of its node is free."""
+    objects = [node("a"), node("b", cpu=3), *(pod(f"p{i}", cpu=1, node="a") for i in range(2))]
+    resized = {"requests": {"cpu": "3"}}
+    objects[-1]["status"] = {"containerStatuses": [{"name": "c", "resources": resized}]}
+    shared, alone = shared_and_alone(cluster(*objects))
+    assert shared == alone
+    assert len({drifted.score for drifted in shared.pods}) == 2
 
 
 def test_it_agrees_with_explain_about_a_plugin_that_fails() -> None:
