@@ -102,11 +102,11 @@ class Watcher:
     ends: Event
     parameters: Mapping[str, str] = field(default_factory=dict)
     _heard: float = 0.0
-    _backoff: float = LEAST_BACKOFF_SECONDS
+    _backoff: float = 0.0
 
     def run(self) -> None:
         """In a thread of its own."""
-        self._heard = time.time()
+        self._heard, self._backoff = time.time(), LEAST_BACKOFF_SECONDS
         is_lost = is_expired = False
         while not self.ends.is_set():
             try:

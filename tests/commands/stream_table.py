@@ -101,8 +101,9 @@ def main() -> None:
     for module in walk_packages(ksched_cli.__path__, "ksched_cli."):
         if "__main__" not in module.name and "schemas" not in module.name:
             import_module(module.name)
-    with suppress(ImportError):  # the extra tune need not be installed
-        import_module("optuna.storages")
+    for library in ("tabulate", "optuna.storages"):
+        with suppress(ImportError):  # the extra tune need not be installed
+            import_module(library)
     for line in sys.stdin:
         arguments, combinations = json.loads(line)
         print(json.dumps([answer(arguments, kinds) for kinds in combinations]), flush=True)

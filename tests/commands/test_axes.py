@@ -183,16 +183,35 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
 }
 
 
+Ask = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[tuple[str, ...], dict[str, Any]]:
+    """By command line: the answer. Most axes are compared with the same one."""
+    return {}
+
+
+@pytest.fixture
+def ask(ksched: Ksched, files: Path, answers: dict[tuple[str, ...], dict[str, Any]]) -> Ask:
+    def ask(*line: str) -> dict[str, Any]:
+        if line not in answers:
+            code, out, err = ksched(*line)
+            assert code in (0, 1), err
+            answers[line] = stripped(out)
+        return answers[line]
+
+    return ask
+
+
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("command", QUESTIONS)
-def test_a_question_takes_every_axis(ksched: Ksched, files: Path, command: str, axis: str) -> None:
+def test_a_question_takes_every_axis(ask: Ask, command: str, axis: str) -> None:
     shared, own, _ = AXES[axis]
     answers = []
     for options in ((), own):
         state = () if "--state" in options else ("--state", "cluster.json")
-        code, out, err = ksched(*QUESTIONS[command], *state, *shared, *options, "-o", "json")
-        assert code in (0, 1), err
-        answers.append(stripped(out))
+        answers.append(ask(*QUESTIONS[command], *state, *shared, *options, "-o", "json"))
     if axis in TOUCHED[command]:
         assert answers[0] != answers[1]
     elif axis in IDLE:
@@ -200,16 +219,15 @@ def test_a_question_takes_every_axis(ksched: Ksched, files: Path, command: str, 
 
 
 @pytest.mark.parametrize("axis", [axis for axis in AXES if axis != "timeline"])
-def test_replay_takes_every_axis(ksched: Ksched, files: Path, axis: str) -> None:
+def test_replay_takes_every_axis(ask: Ask, axis: str) -> None:
     shared, own, _ = AXES[axis]
     shared = shared if shared != OVER_TIME else ()
     answers = []
     for options in ((), own):
         state = () if "--state" in options else ("--state", "cluster.json")
-        command = ("replay", "week.json", *state, *shared, *options, "--trace", "-o", "json")
-        code, out, err = ksched(*command)
-        assert code in (0, 1), err
-        answers.append(stripped(out))
+        answers.append(
+            ask("replay", "week.json", *state, *shared, *options, "--trace", "-o", "json")
+        )
     assert (answers[0] != answers[1]) == (axis not in IDLE or axis == "prices")
 
 

@@ -82,7 +82,7 @@ def warnings_of(out: str) -> list[str]:
         ("explain", "shop/surge"),
         ("compare", "--vs", "--change", "cordon spot-0"),
         ("schedule", "--no-preemption", "--change", "drain memory-3"),
-        ("shrink",),
+        ("shrink", "--max", "1"),
     ],
     ids=" ".join,
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.commands.main import main
+from tests.commands.runners import Ksched
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "plugins" / "template" / "packing.py"
@@ -33,7 +33,7 @@ CLUSTER: dict[str, Any] = {
 }
 
 
-def ksched(*arguments: object) -> subprocess.CompletedProcess[str]:
+def in_a_process(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "ksched_cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
 
@@ -70,79 +70,78 @@ class Failing(FilterPlugin):
     return file
 
 
-def test_a_file_joins_the_list_and_the_default_profile() -> None:
-    listed = json.loads(ksched("plugins", "--plugin", TEMPLATE, "-o", "json").stdout)
+def test_a_file_joins_the_list_and_the_default_profile(ksched: Ksched) -> None:
+    listed = json.loads(ksched("plugins", "--plugin", TEMPLATE, "-o", "json")[1])
     (mine,) = [entry for entry in listed["plugins"] if entry["name"] == "Packing"]
     assert mine["extensionPoints"] == ["filter", "score"]
-    shown = json.loads(ksched("config", "show", "--plugin", TEMPLATE, "-o", "json").stdout)
+    shown = json.loads(ksched("config", "show", "--plugin", TEMPLATE, "-o", "json")[1])
     assert "Packing" in str(shown["profiles"])
 
 
-def test_validate_checks_the_args_of_a_file(tmp_path: Path) -> None:
+def test_validate_checks_the_args_of_a_file(tmp_path: Path, ksched: Ksched) -> None:
     config = tmp_path / "config.yaml"
     text = (ROOT / "examples" / "packing" / "scheduler.yaml").read_text()
     config.write_text(text)
-    assert ksched("validate", "--plugin", TEMPLATE, config).returncode == 0
+    assert ksched("validate", "--plugin", TEMPLATE, config)[0] == 0
     config.write_text(text.replace("20}", "much}"))
-    result = ksched("validate", "--plugin", TEMPLATE, config)
-    assert result.returncode == 1
-    assert "keepFreePercent" in result.stdout
-    assert "Expected int, got str" in result.stdout
+    code, out, _ = ksched("validate", "--plugin", TEMPLATE, config)
+    assert code == 1
+    assert "keepFreePercent" in out
+    assert "Expected int, got str" in out
 
 
-def test_a_file_that_cannot_be_read_is_a_wrong_question(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_a_wrong_question(tmp_path: Path, ksched: Ksched) -> None:
     file = tmp_path / "broken.py"
     file.write_text("import nothing_like_this\n")
-    result = ksched("schedule", "--plugin", file, "--state", STATE)
-    assert result.returncode == 2
-    assert "ModuleNotFoundError: No module named 'nothing_like_this'" in result.stderr
-    assert "broken.py" in result.stderr
-    assert "Traceback" not in result.stderr
-    listed = ksched("plugins", "--plugin", file)
-    assert listed.returncode == 0
-    assert "ModuleNotFoundError" in listed.stdout
+    code, out, err = ksched("schedule", "--plugin", file, "--state", STATE)
+    assert code == 2
+    assert "ModuleNotFoundError: No module named 'nothing_like_this'" in err
+    assert "broken.py" in err
+    assert "Traceback" not in err
+    code, out, _ = ksched("plugins", "--plugin", file)
+    assert code == 0
+    assert "ModuleNotFoundError" in out
 
 
 def test_the_exit_code_is_3_where_a_plugin_decided_some_pods_by_failing(
-    tmp_path: Path, state: Path
+    tmp_path: Path, state: Path, ksched: Ksched
 ) -> None:
-    result = ksched("schedule", "--plugin", failing(tmp_path), "--state", state)
-    assert result.returncode == 3
+    code, out, err = ksched("schedule", "--plugin", failing(tmp_path), "--state", state)
+    assert code == 3
     message = "plugin Failing failed in filter: ValueError: odd (of default/p, default/q)"
-    assert message in result.stderr
-    assert "--debug prints the traceback" in result.stderr
-    assert "Traceback" not in result.stderr
+    assert message in err
+    assert "--debug prints the traceback" in err
+    assert "Traceback" not in err
     some = failing(tmp_path, 'pod.name == "p"')
-    result = ksched("schedule", "--plugin", some, "--state", state)
-    assert result.returncode == 3
-    assert "cannot be decided" in result.stdout
-    assert "1 placed, 1 pending" in result.stdout
+    code, out, err = ksched("schedule", "--plugin", some, "--state", state)
+    assert code == 3
+    assert "cannot be decided" in out
+    assert "1 placed, 1 pending" in out
 
 
-def test_debug_prints_the_traceback(tmp_path: Path, state: Path) -> None:
+def test_debug_prints_the_traceback(tmp_path: Path, state: Path, ksched: Ksched) -> None:
     file = failing(tmp_path)
-    result = ksched("schedule", "--plugin", file, "--state", state, "--debug")
-    assert f'File "{file}", line 12, in filter' in result.stderr
+    _code, _, err = ksched("schedule", "--plugin", file, "--state", state, "--debug")
+    assert f'File "{file}", line 12, in filter' in err
 
 
-def test_debug_says_which_plugins_were_called(tmp_path: Path, state: Path) -> None:
-    result = ksched("schedule", "--state", state, "--debug")
-    assert "profile default-scheduler:\n  default/p and 1 more:\n" in result.stderr
-    assert "\n    preFilter  called: NodeAffinity, NodePorts, " in result.stderr
-    assert "\n    filter     skipped by PreFilter: NodeAffinity, NodePorts, " in result.stderr
+def test_debug_says_which_plugins_were_called(tmp_path: Path, state: Path, ksched: Ksched) -> None:
+    _code, _, err = ksched("schedule", "--state", state, "--debug")
+    assert "profile default-scheduler:\n  default/p and 1 more:\n" in err
+    assert "\n    preFilter  called: NodeAffinity, NodePorts, " in err
+    assert "\n    filter     skipped by PreFilter: NodeAffinity, NodePorts, " in err
 
 
-def test_explain_says_what_failed(tmp_path: Path, state: Path) -> None:
-    result = ksched("explain", "p", "--plugin", failing(tmp_path), "--state", state)
-    assert (
-        "plugin Failing failed in filter: ValueError: odd (of default/p, default/q)"
-        in result.stderr
-    )
+def test_explain_says_what_failed(tmp_path: Path, state: Path, ksched: Ksched) -> None:
+    _code, _, err = ksched("explain", "p", "--plugin", failing(tmp_path), "--state", state)
+    assert "plugin Failing failed in filter: ValueError: odd (of default/p, default/q)" in err
 
 
-def test_the_result_has_every_failure_with_its_pods(tmp_path: Path, state: Path) -> None:
+def test_the_result_has_every_failure_with_its_pods(
+    tmp_path: Path, state: Path, ksched: Ksched
+) -> None:
     arguments = ("--plugin", failing(tmp_path), "--state", state, "-o", "json")
-    result = json.loads(ksched("schedule", *arguments).stdout)
+    result = json.loads(ksched("schedule", *arguments)[1])
     failure = {"plugin": "Failing", "point": "filter", "problem": "ValueError: odd"}
     assert result["defects"] == [{**failure, "pods": ["default/p", "default/q"]}]
     assert result["undecided"] == ["default/p", "default/q"]
@@ -164,7 +163,7 @@ def test_no_failure_ends_the_run_of_the_other_pods(
 ) -> None:
     file = failing(tmp_path, 'pod.name == "p" and not print("noise")', act=act)
     arguments = ("--plugin", file, "--plugin-timeout", "0.2", "--state", state, "-o", "json")
-    done = ksched("schedule", *arguments)
+    done = in_a_process("schedule", *arguments)
     result = json.loads(done.stdout)
     assert done.returncode == 3, done.stderr
     assert result["placements"] == {"default/q": "n"}
@@ -179,36 +178,33 @@ def test_a_plugin_that_ends_the_process_when_it_is_imported_is_a_wrong_question(
 ) -> None:
     file = tmp_path / "ending.py"
     file.write_text("raise SystemExit(0)")
-    result = ksched("schedule", "--plugin", file, "--state", state)
+    result = in_a_process("schedule", "--plugin", file, "--state", state)
     assert (result.returncode, result.stdout) == (2, "")
     assert f"--plugin {file}: SystemExit: 0" in result.stderr
 
 
-def test_a_limit_that_is_none_is_refused(state: Path) -> None:
+def test_a_limit_that_is_none_is_refused(state: Path, ksched: Ksched) -> None:
     for text in ("0", "-1", "nan", "inf", "soon"):
-        result = ksched("schedule", "--state", state, f"--plugin-timeout={text}")
-        assert result.returncode == 2
-        assert f'--plugin-timeout takes a number above 0; not "{text}"' in result.stderr
+        code, _, err = ksched("schedule", "--state", state, f"--plugin-timeout={text}")
+        assert code == 2
+        assert f'--plugin-timeout takes a number above 0; not "{text}"' in err
 
 
-def test_a_plugin_that_cannot_be_made_is_a_defect(tmp_path: Path, state: Path) -> None:
-    file = failing(tmp_path, init='raise KeyError("odd")')
-    result = ksched("schedule", "--plugin", file, "--state", state)
-    assert result.returncode == 3
-    assert f"Failing ({file}) cannot be made: KeyError: 'odd'" in result.stderr
-    assert "--debug prints the traceback" in result.stderr
-    debugged = ksched("schedule", "--plugin", file, "--state", state, "--debug")
-    assert f'File "{file}", line 8, in __init__' in debugged.stderr
-
-
-def test_a_known_plugin_that_is_not_installed_has_a_hint(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_plugin_that_cannot_be_made_is_a_defect(
+    tmp_path: Path, state: Path, ksched: Ksched
 ) -> None:
-    config = ROOT / "examples" / "coscheduling" / "scheduler.yaml"
-    monkeypatch.setattr(sys, "argv", ["ksched", "validate", str(config)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 1
-    stdout = " ".join(capsys.readouterr().out.split())
-    assert "Coscheduling is known but not installed" in stdout
-    assert "pip install ./plugins/ksched-coscheduling" in stdout
+    file = failing(tmp_path, init='raise KeyError("odd")')
+    code, _, err = ksched("schedule", "--plugin", file, "--state", state)
+    assert code == 3
+    assert f"Failing ({file}) cannot be made: KeyError: 'odd'" in err
+    assert "--debug prints the traceback" in err
+    _, _, err = ksched("schedule", "--plugin", file, "--state", state, "--debug")
+    assert f'File "{file}", line 8, in __init__' in err
+
+
+def test_a_known_plugin_that_is_not_installed_has_a_hint(ksched: Ksched) -> None:
+    code, out, _ = ksched("validate", ROOT / "examples" / "coscheduling" / "scheduler.yaml")
+    assert code == 1
+    text = " ".join(out.split())
+    assert "Coscheduling is known but not installed" in text
+    assert "pip install ./plugins/ksched-coscheduling" in text

@@ -38,6 +38,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is waited for."""
     monkeypatch.setattr(recorder_module, "HOLD_SECONDS", 0.01)
     monkeypatch.setattr(watch, "LEAST_BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr(watch, "MOST_BACKOFF_SECONDS", 0.05)
 
 
 @pytest.fixture

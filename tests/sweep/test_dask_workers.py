@@ -25,7 +25,7 @@ from ksched_cli.sweep.rows import RowsFile
 from ksched_cli.sweep.run_process import Executor, ExecutorOptions, serially
 from tests.sweep.sweeps import STRATEGY, Sweep, sweep
 
-SEEDS = 8
+SEEDS = 5
 PATCHES = [{"path": STRATEGY, "values": ["LeastAllocated", "MostAllocated"]}]
 # Runs take their time; that with a node of this name ends its process.
 SLOW_OR_POISON = """
@@ -35,7 +35,7 @@ from ksched_cli.api import SUCCESS, FilterPlugin
 class Poison(FilterPlugin):
     name = "Poison"
     def filter(self, state, pod, node):
-        time.sleep(0.02)
+        time.sleep(0.005)
         if node.name == "poison-1":
             os._exit(7)
         return SUCCESS
