@@ -495,6 +495,8 @@ def check(browser: Browser, case: Case, ksched: str, folder: Path, pictures: Pat
         page.emulate_media(media="print")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.locator("nav:visible, input:visible, #theme:visible").count() == 0
+        for bar in page.locator("main rect.c1").all()[:1]:
+            assert "#p1" in bar.evaluate("bar => getComputedStyle(bar).fill")
         for line in page.locator(".curve.k1").all()[:1]:
             assert line.evaluate("line => getComputedStyle(line).strokeDasharray") != "none"
         picture(page, case.name, "print", pictures)

@@ -68,19 +68,22 @@ class Unplaced:
 @dataclass(frozen=True, slots=True)
 class DrainedCluster:
     """state: without pods that wait. simulation: the run before, whose plugins' assumptions hold
-    further. gone: the nodes drained so far, which are cordoned. is_live: the simulation's snapshot
-    is that of the state, and the next drain may go on in it"""
+    further. pending: the pods that the first run left pending. gone: the nodes drained so far,
+    which are cordoned. is_live: the simulation's snapshot is that of the state, and the next drain
+    may go on in it"""
 
     state: ClusterState
     simulation: Simulation
     rules: PodRules
+    pending: tuple[PendingGroup, ...] = ()
     gone: frozenset[str] = frozenset()
     is_live: bool = False
 
     @classmethod
     def after_run(cls, simulation: Simulation, rules: PodRules) -> Self:
-        """The cluster as a run leaves it, which has been made: pods that got a node are healthy
-        there, those that did not, or were evicted, are left out."""
+        """The cluster as a run leaves it: pods that got a node are healthy there, those that did
+        not, or were evicted, are left out."""
+        pending = pending_groups(simulation, simulation.run())
         state, placements = simulation.state, simulation.scheduler.placements
         evicted = {eviction.pod for eviction in simulation.scheduler.evicted}
         placed = [pod for pod in state.pods if not pod.node_name and pod.key in placements]
@@ -99,7 +102,7 @@ class DrainedCluster:
             resource_claims=simulation.resource_claims,
             pod_disruption_budgets=_with_more_healthy(state, placed),
         )
-        return cls(state, simulation, rules)
+        return cls(state, simulation, rules, pending)
 
     def cordoned(self, nodes: Sequence[str]) -> DrainedCluster:
         """With nodes that take no pods any more."""
@@ -110,11 +113,6 @@ class DrainedCluster:
         the template of one is not valid."""
         state = with_new_nodes(self.state, nodes, makes_pods=True, runs_pods=True)
         return replace(self, state=state, is_live=False)
-
-    @property
-    def pending(self) -> tuple[str, ...]:
-        """The pods that the run before left pending."""
-        return tuple(sorted(self.simulation.scheduler.backlog.entries))
 
     def forked(self) -> DrainedCluster:
         """The same, after a drain of it that is not to count."""

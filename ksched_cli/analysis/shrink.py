@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 from typing import Annotated, ClassVar, Literal
@@ -20,9 +20,9 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from ksched_cli.analysis.cluster_map import ClusterMap, MappedPod, grouping_labels
+from ksched_cli.analysis.cluster_map import ClusterMap, grouping_labels
 from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Hold
-from ksched_cli.analysis.pending import owner
+from ksched_cli.analysis.pending import PendingGroup
 from ksched_cli.analysis.repack import Repack, repack
 from ksched_cli.analysis.usage import CONTROL_PLANE, node_usages, quantity
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
@@ -92,10 +92,11 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     per_hour: what the nodes that could go cost an hour; with prices only
     total_per_hour: what all nodes cost
     repack: how few nodes would do, were every pod placed afresh; only with --repack
-    pending: pods that stay pending anyway, and are left aside
+    pending: pods that were pending before any drain and stay so, by owner and cause; they are left
+             aside
     stopped_at: --max, where it was reached
     undecided: a plugin's failure left a pod undecided
-    cluster_map: the nodes before and after, and the pods on them
+    cluster_map: the nodes before and after
     """
 
     COMMAND: ClassVar = "shrink"
@@ -111,7 +112,7 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     per_hour: float | UnsetType = UNSET
     total_per_hour: float | UnsetType = UNSET
     repack: Repack | UnsetType = UNSET
-    pending: tuple[str, ...] = ()
+    pending: tuple[PendingGroup, ...] = ()
     stopped_at: Rank | None = None
     undecided: Annotated[bool, HIDDEN] = False
     cluster_map: Annotated[ClusterMap | None, HIDDEN] = None
@@ -375,29 +376,17 @@ def shrink(
 
 
 def _map(base: DrainedCluster, plan: Plan) -> ClusterMap:
-    """The nodes before the drains and after them, when those that go are empty."""
-    before = node_usages(base.simulation.snapshot)
-    after = [
-        replace(usage, requested={}, pods=0) if usage.name in plan.drains else usage
-        for usage in node_usages(plan.cluster.simulation.snapshot)
-    ]
+    """The nodes before the drains, and those that are left after them."""
+    after = node_usages(plan.cluster.simulation.snapshot)
     place = {name: order for order, name in enumerate(plan.drains, 1)}
-    moves = {pod: node for drain in plan.drains.values() for pod, node in drain.moves.items()}
-    pods = []
-    for pod in base.state.pods:
-        info = base.simulation.catalog.info(pod)
-        node, state, why = pod.node_name, "running", ""
-        if pod.key in moves:
-            node, state, why = moves[pod.key], "moved", f"from {pod.node_name}"
-        elif pod.node_name in plan.drains:
-            state, why = "goes with its node", ""
-        name = f"{pod.namespace}/{owner(info)}"
-        requests = info.resources.requests
-        pods.append(MappedPod(pod.key, name, state, node, None, why, info.priority, requests))
     nodes = base.simulation.snapshot.nodes
-    taints = [f"goes as number {place[node.name]}" if node.name in place else "" for node in nodes]
-    labels = grouping_labels([node.metadata.labels for node in nodes])
-    return ClusterMap(before, after, labels, taints, pods)
+    return ClusterMap(
+        node_usages(base.simulation.snapshot),
+        [usage for usage in after if usage.name not in place],
+        grouping_labels([node.metadata.labels for node in nodes]),
+        [f"goes as number {place[node.name]}" if node.name in place else "" for node in nodes],
+        (),
+    )
 
 
 def held_at_once(

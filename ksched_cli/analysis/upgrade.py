@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Hold
+from ksched_cli.analysis.pending import PendingGroup
 from ksched_cli.analysis.shrink import NodeToDrain, OnProgress, ShrinkLimits, held_at_once
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.objects import Node
@@ -50,7 +51,8 @@ class UpgradePlan(StateAnswer, frozen=True, kw_only=True):
     waves: in order
     blocked: the nodes that cannot be drained, and what holds them for ever
     uncontrolled: pods that move and have no controller: somebody has to create them again
-    pending: pods that stay pending anyway, and are left aside
+    pending: pods that were pending before any drain and stay so, by owner and cause; they are left
+             aside
     """
 
     COMMAND: ClassVar = "shrink"
@@ -62,7 +64,7 @@ class UpgradePlan(StateAnswer, frozen=True, kw_only=True):
     waves: tuple[Wave, ...]
     blocked: tuple[NodeToDrain, ...]
     uncontrolled: tuple[str, ...] = ()
-    pending: tuple[str, ...] = ()
+    pending: tuple[PendingGroup, ...] = ()
     undecided: Annotated[bool, HIDDEN] = False
 
     @property

@@ -89,7 +89,6 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     if options.selector and not any(map(limits.selects, simulation.state.nodes)):
         raise UsageError(f"no node has the labels of -l {options.selector}")
     runs.warn_of_missing_budgets(simulation.state)
-    simulation.run()
     rules = analysis.rules_of(simulation.state, options.force, options.delete_emptydir)
     base = DrainedCluster.after_run(simulation, rules)
     with progress.of_runs("nodes drained") as on_progress:

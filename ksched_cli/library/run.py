@@ -342,7 +342,6 @@ class Run:
         if selector and not any(map(limits.selects, simulation.state.nodes)):
             raise UsageError(f"no node has the labels {selector}")
         question.warn(*budget_warnings(simulation.state))
-        simulation.run()
         rules = analysis.rules_of(simulation.state, force, delete_emptydir_data)
         return DrainedCluster.after_run(simulation, rules), limits
 

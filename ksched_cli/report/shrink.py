@@ -12,6 +12,7 @@ from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult
 from ksched_cli.analysis.upgrade import UpgradePlan
 from ksched_cli.kube.format_quantity import amount_text
 from ksched_cli.report.owners import group_name, shared_owner
+from ksched_cli.report.pending import merged
 from ksched_cli.report.table import (
     GREEN,
     TERMINAL,
@@ -26,6 +27,7 @@ from ksched_cli.report.table import (
 )
 
 FIRST = ("cpu", "memory")
+PENDING = 4  # causes of pods that stay pending
 
 
 def names(answer: ShrinkResult | UpgradePlan) -> list[str]:
@@ -52,11 +54,12 @@ def table(answer: ShrinkResult | UpgradePlan, limit: Limit, *, wide: bool = Fals
         parts.append(_moves(going, limit) if wide else _going(going, limit))
         staying = answer.nodes[answer.removable :]
     parts.append(_every_hold(staying, limit) if wide else _staying(staying, limit))
+    parts.append(_pending(answer, limit))
     return "\n\n".join(part for part in parts if part)
 
 
 def headline(answer: ShrinkResult | UpgradePlan) -> str:
-    """How many of the nodes could go, or can be replaced."""
+    """Which of the nodes could go, or how many can be replaced."""
     if isinstance(answer, UpgradePlan):
         moved = sum(len(node.moves_to) for wave in answer.waves for node in wave.drained)
         waves = f"{counted(len(answer.waves), 'wave')} of up to {answer.surge:,}"
@@ -68,7 +71,9 @@ def headline(answer: ShrinkResult | UpgradePlan) -> str:
     if not answer.removable:
         return f"none of {nodes} could go"
     moved = sum(len(node.moves_to) for node in answer.nodes)
-    return f"{answer.removable:,} of {nodes} could go, one after the other; {_moving(moved)}"
+    order = ", in this order" if answer.removable > 1 else ""
+    going = f"{listed(names(answer), TERMINAL)} could go{order}"
+    return f"{going} ({answer.removable:,} of {nodes}); {_moving(moved)}"
 
 
 def _moving(count: int) -> str:
@@ -84,8 +89,11 @@ def notes(answer: ShrinkResult | UpgradePlan) -> list[str]:
         pods = listed(answer.uncontrolled, TERMINAL)
         lines.append(f"no controller creates these pods again, somebody has to: {pods}")
     if answer.pending:
-        verb = "stays" if len(answer.pending) == 1 else "stay"
-        lines.append(f"{counted(len(answer.pending), 'pod')} {verb} pending whatever nodes go")
+        count = sum(len(group.pods) for group in answer.pending)
+        verb = "is" if count == 1 else "are"
+        lines.append(
+            f"{counted(count, 'pod')} {verb} pending before any node goes; no node is kept for them"
+        )
     return lines
 
 
@@ -190,6 +198,17 @@ def _staying(staying: Sequence[NodeToDrain], limit: Limit) -> str:
         because = first.because if len(group) == 1 or not first.message else _example(first)
         rows.append((listed(nodes, limit), f"{holder}{count}", because))
     return cut_columns(("STAYS", "HELD BY", "BECAUSE"), rows, limit, "causes") if rows else ""
+
+
+def _pending(answer: ShrinkResult | UpgradePlan, limit: Limit) -> str:
+    """The pods that no drain leaves pending, as they were before."""
+    rows = []
+    for group in merged(answer.pending):
+        name = group_name(shared_owner(f"{group.namespace}/{group.owner}"), group.pods)
+        because = group.diagnosis.cause if group.diagnosis else group.message
+        rows.append((name, f"{len(group.pods):,}", because))
+    headers = ("PENDING BEFORE", "PODS", "BECAUSE")
+    return cut_columns(headers, rows, limit.first(PENDING), "causes") if rows else ""
 
 
 def _example(hold: Hold) -> str:

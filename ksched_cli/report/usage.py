@@ -18,26 +18,33 @@ def table(usages: Sequence[NodeUsage], limit: Limit, by: str = "") -> str:
     those that take pods. by: a label, for a row of each of its values"""
     if not usages:
         return ""
-    chosen = [usage for usage in usages if not usage.apart] or usages
+    chosen = ordinary(usages)
     used = sum(usage.pods > 0 for usage in usages)
     resources = dict.fromkeys(key for usage in chosen for key in usage.allocatable)
     rows = [row for resource in resources if (row := _resource_row(chosen, resource, limit))]
     text = columns(HEADERS, rows, limit)
     if not fits_width(HEADERS, rows, limit):
         text = "\n".join(paragraph(_sentence(*row), limit, "  ") for row in rows)
-    line = f"{used:,} of {counted(len(usages), 'node')} used{_apart(usages, chosen)}"
+    left_out = without(usages)
+    line = f"{used:,} of {counted(len(usages), 'node')} used"
+    line += f"; below {left_out}" if left_out else ""
     line = paragraph(line, limit)
     by_label = pool_rows(utilization_by(by, usages), list(resources)) if by else None
     pools = f"\n\n{columns(*by_label, limit)}" if by_label else ""
     return f"{line}\n{text}{pools}"
 
 
-def _apart(usages: Sequence[NodeUsage], chosen: Sequence[NodeUsage]) -> str:
-    """How many nodes are left out, and why."""
-    counts = Counter(usage.apart for usage in usages if usage.apart)
-    if len(chosen) == len(usages) or not counts:
+def ordinary(usages: Sequence[NodeUsage]) -> Sequence[NodeUsage]:
+    """The nodes that take pods; all where none does."""
+    return [usage for usage in usages if not usage.apart] or usages
+
+
+def without(usages: Sequence[NodeUsage]) -> str:
+    """How many nodes are not ordinary, and why; "" where none is left out."""
+    if len(ordinary(usages)) == len(usages):
         return ""
-    return f"; below without {', '.join(f'{count:,} {why}' for why, count in counts.items())}"
+    counts = Counter(usage.apart for usage in usages if usage.apart)
+    return f"without {', '.join(f'{count:,} {why}' for why, count in counts.items())}"
 
 
 def pool_rows(

@@ -20,7 +20,6 @@ def old(name: str, cpu: int = 4) -> Manifest:
 
 def planned(*objects: Manifest, surge: int = 1) -> UpgradePlan:
     run = simulation(cluster(*objects))
-    run.run()
     among: Selector = read_selector("", "pool=x")
     return upgrade(DrainedCluster.after_run(run, PodRules(0.0)), ShrinkLimits(among), surge)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, floor, log10, sqrt
 from typing import Any, NamedTuple
 
 BAR_WIDTH = 1000  # of the longest bar, in units of the drawing
@@ -12,6 +12,30 @@ BINS = 10
 # What the chart of a histogram is drawn in.
 WIDTH, HEIGHT = 320, 120
 GAP = 4
+TICKS = 5
+
+
+class Tick(NamedTuple):
+    at: float
+    text: str
+
+
+def steps(values: Sequence[float], smallest: float = 0.0) -> list[float]:
+    """Round numbers from below the lowest to above the highest, equally far apart, at least
+    `smallest`."""
+    least, most = min(values), max(values)
+    if least == most:
+        return [least]
+    rough = max((most - least) / TICKS, smallest)
+    power = 10.0 ** floor(log10(rough))
+    step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= rough * 0.999)
+    first, last = floor(least / step), ceil(most / step)
+    return [round(index * step, 9) for index in range(first, last + 1)]
+
+
+def number(value: float) -> str:
+    """With three significant digits, whole from a thousand on."""
+    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
 
 
 class Part(NamedTuple):
@@ -62,6 +86,7 @@ class Histogram:
     counts:  per series, per bin of ten per cent; the last bin has all that are fuller
     summary: per series, mean, standard deviation and maximum, in words
     bins:    their names
+    x_ticks, y_ticks: of the axes, in shares and in nodes
     """
 
     title: str
@@ -69,7 +94,8 @@ class Histogram:
     summary: Sequence[str]
     bins: Sequence[str]
     columns: Sequence[Column]
-    highest: int
+    x_ticks: Sequence[Tick]
+    y_ticks: Sequence[Tick]
 
 
 def histogram(title: str, series: Sequence[Sequence[float]]) -> Histogram:
@@ -78,14 +104,22 @@ def histogram(title: str, series: Sequence[Sequence[float]]) -> Histogram:
     count = BINS + is_over
     counts = [_counts(shares, count) for shares in series]
     highest = max((most for bins in counts for most in bins), default=0)
+    heights = steps((0, max(highest, 1)), 1)
     bins = [f"{index * 10}-{index * 10 + 10}%" for index in range(BINS)]
     return Histogram(
         title,
         counts,
         [_summary(shares) for shares in series],
         [*bins, "over 100%"][:count],
-        _columns(counts, highest),
-        highest,
+        _columns(counts, heights[-1]),
+        [
+            Tick(round(WIDTH * share / count, 1), f"{share * 10}%")
+            for share in range(0, BINS + 1, 2)
+        ],
+        [
+            Tick(round(HEIGHT - HEIGHT * height / heights[-1], 1), number(height))
+            for height in heights
+        ],
     )
 
 
@@ -105,18 +139,18 @@ def _summary(shares: Sequence[float]) -> str:
     return f"mean {mean:.0%} ± {deviation:.0%}, max {max(shares):.0%}"
 
 
-def _columns(counts: Sequence[Sequence[int]], highest: int) -> list[Column]:
-    """The columns of a bin stand beside each other, a series each."""
-    if not highest or not counts:
+def _columns(counts: Sequence[Sequence[int]], top: float) -> list[Column]:
+    """The columns of a bin stand beside each other, a series each. top: of the chart"""
+    if not counts:
         return []
     step = WIDTH / len(counts[0])
     width = (step - GAP) / len(counts)
     return [
         Column(
             round(index * step + GAP / 2 + series * width, 1),
-            round(HEIGHT - HEIGHT * value / highest, 1),
+            round(HEIGHT - HEIGHT * value / top, 1),
             round(width, 1),
-            round(HEIGHT * value / highest, 1),
+            round(HEIGHT * value / top, 1),
             series,
         )
         for series, bins in enumerate(counts)

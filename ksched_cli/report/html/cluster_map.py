@@ -8,10 +8,12 @@ from typing import Any
 
 from ksched_cli.analysis.cluster_map import ClusterMap, MappedPod
 from ksched_cli.analysis.usage import NodeUsage
+from ksched_cli.report.html.charts import histogram
 from ksched_cli.report.html.columns import Kind, coded, column, resource_kind
+from ksched_cli.report.html.sections import Histograms
 from ksched_cli.report.owners import shared_owner
-from ksched_cli.report.table import printable
-from ksched_cli.report.usage import PODS
+from ksched_cli.report.table import counted, printable
+from ksched_cli.report.usage import PODS, ordinary, without
 
 # In the table of pods; more resources would leave the names no room.
 POD_RESOURCES = ("cpu", "memory")
@@ -24,14 +26,12 @@ class ClusterFigures:
 
     map:    as the page's script reads it
     nodes:  the columns of a table of nodes; pods: of a table of pods
-    shares: by resource, the nodes' shares before and after
     owners: of the pods that wait
     """
 
     map: Mapping[str, Any]
     nodes: Sequence[Mapping[str, Any]]
     pods: Sequence[Mapping[str, Any]]
-    shares: Mapping[str, Sequence[Sequence[float]]]
     owners: Mapping[str, str]
 
 
@@ -46,15 +46,21 @@ def cluster_figures(cluster: ClusterMap) -> ClusterFigures:
         ),
         _node_columns(cluster, resources),
         _pod_columns(cluster.pods),
-        shares_of((cluster.before, cluster.after)),
         {pod.pod: shared_owner(pod.owner) for pod in cluster.pods if not pod.node},
     )
 
 
-def shares_of(series: Sequence[Sequence[NodeUsage]]) -> dict[str, list[list[float]]]:
-    """By resource, for each of the series the shares of its nodes."""
-    names = resource_names([usage for usages in series for usage in usages])
-    return {name: [shares(usages, name) for usages in series] for name in names}
+def utilisation(views: Sequence[tuple[str, Sequence[NodeUsage]]]) -> Histograms:
+    """How full the nodes of each view are that take pods. views: name and nodes"""
+    series = [(name, ordinary(usages)) for name, usages in views]
+    resources = resource_names([usage for _, usages in series for usage in usages])
+    charts = [
+        histogram(resource, [shares(usages, resource) for _, usages in series])
+        for resource in resources
+    ]
+    left_out = [f"{name}: {text}" for name, usages in views if (text := without(usages))]
+    names = [f"{name} ({counted(len(usages), 'node')})" for name, usages in series]
+    return Histograms("Utilisation", charts, names, "; ".join(left_out))
 
 
 def resource_names(usages: Sequence[NodeUsage]) -> list[str]:

@@ -10,15 +10,14 @@ from typing import Any
 from ksched_cli.analysis.cluster_map import grouping_labels
 from ksched_cli.analysis.compare import Comparison, PodDifference, SideResult
 from ksched_cli.report.compare import headline, standing_text, totals
-from ksched_cli.report.html.charts import bar, histogram
-from ksched_cli.report.html.cluster_map import map_data, shares_of
+from ksched_cli.report.html.charts import bar
+from ksched_cli.report.html.cluster_map import map_data, utilisation
 from ksched_cli.report.html.columns import column
 from ksched_cli.report.html.flows import MAX_PLACES, flow
 from ksched_cli.report.html.sections import (
     Bars,
     Flows,
     Grid,
-    Histograms,
     NamedFlow,
     NodeMap,
     Page,
@@ -46,10 +45,7 @@ def page(answer: Comparison) -> Page:
         sections.append(_causes(pods))
     if sides[0].usages:
         sections.append(NodeMap("Nodes", _map(answer)))
-    shares = shares_of([side.usages for side in sides])
-    charts = [histogram(name, series) for name, series in shares.items()]
-    if charts:
-        sections.append(Histograms("Utilisation", charts, names))
+        sections.append(utilisation([(side.name, side.usages) for side in sides]))
     if pods:
         sections.append(Grid("Table of pods", "pods", _columns(names, pods)))
     tiles = [Tile("differ", f"{len(pods):,}", "warn" if pods else "good")]
@@ -64,7 +60,7 @@ def _flows(answer: Comparison, side: int) -> Flows:
     """From node to node where these are few, else by the labels that group them."""
     names = (answer.sides[0].name, answer.sides[side].name)
     pods = [pod for pod in answer.pods if _place(pod, 0) != _place(pod, side)]
-    heading = f"From {names[0]} to {names[1]}"
+    heading = f"Where pods differ: {names[0]}, then {names[1]}"
     places = {_place(pod, each) for pod in pods for each in (0, side)}
     if len(places) <= MAX_PLACES:
         pairs = [(_place(pod, 0), _place(pod, side)) for pod in pods]

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from ksched_cli.analysis.draws import DrawnComparison, Interval, ReplayDraws
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.draws import difference_text, headline, interval_text, label
+from ksched_cli.report.html.charts import number
 from ksched_cli.report.html.curves import curves_of_run, curves_of_sides
 from ksched_cli.report.html.sections import Page, Ranges, Section, Table, Tile, TimeCharts
-from ksched_cli.report.html.spreads import Range, number, ranges
+from ksched_cli.report.html.spreads import Range, ranges
 from ksched_cli.report.replay import duration
 from ksched_cli.report.table import PAGE, counted
 

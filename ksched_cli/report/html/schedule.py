@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from ksched_cli.analysis.schedule import RunSummary, ScheduleResult
 from ksched_cli.analysis.usage import UtilizationByLabel
 from ksched_cli.engine.records import Eviction, ExtenderBinding
-from ksched_cli.report.html.charts import histogram
-from ksched_cli.report.html.cluster_map import cluster_figures
+from ksched_cli.report.html.cluster_map import cluster_figures, utilisation
 from ksched_cli.report.html.columns import column
 from ksched_cli.report.html.pending import pending_blocks
 from ksched_cli.report.html.sections import (
     Grid,
     Group,
     Groups,
-    Histograms,
     NodeMap,
     Page,
     Section,
@@ -68,11 +66,8 @@ def _sections(answer: ScheduleResult) -> list[Section]:
     if groups:
         sections.append(Groups("Pods without a node", groups))
     if answer.nodes:
-        histograms = [histogram(name, series) for name, series in figures.shares.items()]
-        sections += [
-            NodeMap("Nodes", figures.map),
-            Histograms("Utilisation", histograms, ("before", "after")),
-        ]
+        views = (("before", answer.cluster_map.before), ("after", answer.cluster_map.after))
+        sections += [NodeMap("Nodes", figures.map), utilisation(views)]
     if answer.utilization:
         sections.append(_by_label(answer.utilization))
     if answer.evictions:

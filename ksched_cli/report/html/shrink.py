@@ -5,13 +5,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ksched_cli.analysis.cluster_map import ClusterMap
+from ksched_cli.analysis.pending import PendingGroup
 from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult
 from ksched_cli.analysis.upgrade import UpgradePlan, Wave
-from ksched_cli.report.html.charts import bar, histogram
-from ksched_cli.report.html.cluster_map import cluster_figures
-from ksched_cli.report.html.columns import Kind, column
-from ksched_cli.report.html.sections import Bars, Grid, Histograms, NodeMap, Page, Section, Tile
+from ksched_cli.report.html.charts import bar
+from ksched_cli.report.html.cluster_map import map_data, utilisation
+from ksched_cli.report.html.columns import Kind, column, filled
+from ksched_cli.report.html.pending import pending_blocks
+from ksched_cli.report.html.sections import (
+    Bars,
+    Grid,
+    Groups,
+    NodeMap,
+    Page,
+    Section,
+    Tile,
+)
 from ksched_cli.report.shrink import headline, notes
+
+MOVE_COLUMNS = (1, 2)  # of the table of moves: the pod's node before and after
+MESSAGES = (
+    "kube-scheduler's messages count the nodes that would be left: without the node itself and "
+    "those that go."
+)
+LEFT_ASIDE = "No node is kept for these pods."
 
 
 def page(answer: ShrinkResult) -> Page:
@@ -24,16 +42,13 @@ def page(answer: ShrinkResult) -> Page:
     ]
     sections: list[Section] = []
     assert answer.cluster_map is not None
-    figures = cluster_figures(answer.cluster_map)
     if answer.nodes:
-        histograms = [histogram(name, series) for name, series in figures.shares.items()]
-        sections.append(NodeMap("Nodes", figures.map))
-        sections.append(Histograms("Utilisation", histograms, ("before", "after")))
+        sections += _before_and_after(answer.cluster_map)
     if going:
         columns = [
             column("Order", [node.order for node in going], Kind.NUMBER),
             column("Node", [node.node for node in going]),
-            column("Pods", [len(node.moves_to) for node in going], Kind.NUMBER),
+            column("Pods that move", [len(node.moves_to) for node in going], Kind.NUMBER),
             column("Waits for budgets", [node.waits for node in going], Kind.NUMBER),
         ]
         sections.append(Grid("Nodes that could go", "nodes", columns))
@@ -43,9 +58,22 @@ def page(answer: ShrinkResult) -> Page:
             column("From", [node.node for node, _, _ in moves]),
             column("To", [to for _, _, to in moves]),
         ]
-        sections.append(Grid("Moves", "moves", columns))
+        sections.append(Grid("Moves", "pods", columns))
     sections += _holds(answer.nodes)
+    sections += _pending(answer.pending)
     return Page(headline(answer), notes(answer), tiles, sections)
+
+
+def _before_and_after(cluster: ClusterMap) -> list[Section]:
+    """The map, with where pods leave and come, and how full the nodes are that are there."""
+    views = (("before", cluster.before), ("after", cluster.after))
+    figures = map_data(views, cluster.labels, cluster.taints, MOVE_COLUMNS)
+    return [NodeMap("Nodes", figures), utilisation(views)]
+
+
+def _pending(groups: Sequence[PendingGroup]) -> list[Section]:
+    heading = "Pending before any node goes"
+    return [Groups(heading, pending_blocks(groups), LEFT_ASIDE)] if groups else []
 
 
 def _holds(nodes: Sequence[NodeToDrain]) -> list[Section]:
@@ -58,7 +86,7 @@ def _holds(nodes: Sequence[NodeToDrain]) -> list[Section]:
         column("Because", [hold.because for _, hold in holds]),
         column("kube-scheduler's message", [hold.message for _, hold in holds]),
     ]
-    return [Grid("What holds the other nodes", "holds", columns)]
+    return [Grid("What holds the other nodes", "holds", filled(columns), MESSAGES)]
 
 
 def upgrade_page(answer: UpgradePlan) -> Page:
@@ -85,6 +113,7 @@ def upgrade_page(answer: UpgradePlan) -> Page:
         ]  # fmt: skip
         sections.append(Grid("Nodes to drain", "nodes", columns))
     sections += _holds(answer.blocked)
+    sections += _pending(answer.pending)
     return Page(headline(answer), notes(answer), tiles, sections)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
 from typing import Any, NamedTuple
+
+from ksched_cli.report.html.charts import Tick, number, steps
 
 RANGE_WIDTH = 1000  # from the lowest to the highest value of a scale, in units of the drawing
 WIDTH, HEIGHT = 1000, 320
-TICKS = 5
 LINE, LETTER = 17, 6.6  # of a label, in units of the drawing
 
 
@@ -59,11 +59,6 @@ def _label(each: Range) -> str:
     return f"{number(each.middle)}, from {number(each.least)} to {number(each.most)}"
 
 
-def number(value: float) -> str:
-    """With three significant digits, whole from a thousand on."""
-    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
-
-
 class Point(NamedTuple):
     """A variant in the plane of two metrics; y counts downwards. text, anchor, text_y: of its
     label, "" where it has none"""
@@ -75,11 +70,6 @@ class Point(NamedTuple):
     text: str = ""
     anchor: str = "start"
     text_y: float = 0.0
-
-
-class Tick(NamedTuple):
-    at: float
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +86,8 @@ class Plane:
 
 def plane(names: tuple[str, str], values: Sequence[tuple[str, float, float, bool]]) -> Plane:
     """values: of each variant its name, the two metrics, and whether it is on the front"""
-    x_steps = _steps([value[1] for value in values])
-    y_steps = _steps([value[2] for value in values])
+    x_steps = steps([value[1] for value in values])
+    y_steps = steps([value[2] for value in values])
 
     def x_of(value: float) -> float:
         return round(_share(value, x_steps) * WIDTH, 1)
@@ -155,18 +145,6 @@ def _labelled(points: Sequence[Point]) -> list[Point]:
     return labelled
 
 
-def _steps(values: Sequence[float]) -> list[float]:
-    """Round numbers from below the lowest to above the highest, equally far apart."""
-    least, most = min(values), max(values)
-    if least == most:
-        return [least]
-    rough = (most - least) / TICKS
-    power = 10.0 ** floor(log10(rough))
-    step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= rough * 0.999)
-    first, last = floor(least / step), ceil(most / step)
-    return [round(index * step, 9) for index in range(first, last + 1)]
-
-
-def _share(value: float, steps: Sequence[float]) -> float:
-    least, most = steps[0], steps[-1]
+def _share(value: float, ticks: Sequence[float]) -> float:
+    least, most = ticks[0], ticks[-1]
     return (value - least) / (most - least) if most > least else 0.5

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ksched_cli.report.html.charts import number
 from ksched_cli.report.html.columns import Kind, column
 from ksched_cli.report.html.sections import (
     Grid,
@@ -20,7 +21,7 @@ from ksched_cli.report.html.sections import (
     Table,
     Tile,
 )
-from ksched_cli.report.html.spreads import Range, number, plane, ranges
+from ksched_cli.report.html.spreads import Range, plane, ranges
 from ksched_cli.report.sweep_plan import axis_texts
 from ksched_cli.report.sweep_plan import headline as plan_headline
 from ksched_cli.report.table import PAGE, counted

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ksched_cli.report.html.charts import number
 from ksched_cli.report.html.sections import Page, Prose, Scatter, Section, Table, Tile
-from ksched_cli.report.html.spreads import number, plane
+from ksched_cli.report.html.spreads import plane
 from ksched_cli.report.html.sweep import multiples
 from ksched_cli.report.tune import configuration_text
 from ksched_cli.sweep.answers import ComparedMetric, TuneObjective, TuneResult, TuneTrial, better

@@ -14,7 +14,8 @@ def test_every_node_is_in_a_bin_of_ten_per_cent() -> None:
     chart = histogram("cpu", [[0.0, 0.05, 0.5, 1.0], [0.95, 1.0, 0.99, 0.1]])
     assert [sum(counts) for counts in chart.counts] == [4, 4]
     assert (chart.counts[0][0], chart.counts[0][5], chart.counts[0][9]) == (2, 1, 1)
-    assert (chart.highest, len(chart.bins)) == (3, 10)
+    assert [tick.text for tick in chart.y_ticks] == ["0", "1", "2", "3"]
+    assert [tick.text for tick in chart.x_ticks] == ["0%", "20%", "40%", "60%", "80%", "100%"]
     assert chart.summary[0] == "mean 39% ± 40%, max 100%"
 
 
@@ -24,7 +25,7 @@ def test_nodes_that_are_more_than_full_have_a_bin_of_their_own() -> None:
     assert [counts[-1] for counts in chart.counts] == [1, 0]
 
 
-def test_the_highest_column_fills_the_chart_and_empty_bins_have_none() -> None:
+def test_columns_are_as_high_as_their_axis_says_and_empty_bins_have_none() -> None:
     chart = histogram("cpu", [[0.5, 0.5, 0.1]])
     assert [(column.y, column.height) for column in chart.columns] == [(60, 60), (0, 120)]
 

@@ -2,7 +2,7 @@
 
 from ksched_cli.analysis.cluster_map import ClusterMap, MappedPod, cluster_map
 from ksched_cli.analysis.usage import NodeUsage, node_usages
-from ksched_cli.report.html.cluster_map import cluster_figures, resource_names
+from ksched_cli.report.html.cluster_map import cluster_figures, resource_names, utilisation
 from ksched_cli.report.html.columns import embedded
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.report.html.pages import cells
@@ -24,8 +24,11 @@ def test_columns_tell_what_the_records_tell() -> None:
     cpu = data.map["resources"][0]
     assert [cells(view) for view in cpu["views"]] == [[2000, 0], [2000, 6000]]
     assert cells(data.map["labels"][0]) == ["x", ""]
-    assert data.shares["cpu"] == [[0.5, 0.0], [0.5, 0.75]]
-    assert data.shares["example.com/gpu"] == [[0.0], [0.5]]
+    drawn = utilisation((("before", before), ("after", node_usages(run.snapshot))))
+    cpu_chart, *_, gpu_chart = drawn.histograms
+    assert (cpu_chart.title, cpu_chart.counts[0][5], cpu_chart.counts[1][7]) == ("cpu", 1, 1)
+    assert (gpu_chart.counts[0][0], gpu_chart.counts[1][5]) == (1, 1)
+    assert drawn.series == ["before (2 nodes)", "after (2 nodes)"]
     titles = [column["title"] for column in data.pods]
     assert titles[:4] == ["Pod", "State", "Node", "Owner"]
     assert cells(data.pods[1]) == ["pending", "placed", "running"]

@@ -29,7 +29,7 @@ def test_the_funnel_narrows_from_all_nodes_to_the_best(page_of: PageOf) -> None:
 def test_the_ranking_has_a_bar_of_weighted_scores_for_every_node(page_of: PageOf) -> None:
     document, page = page_of("explain", "p", objects=OBJECTS)
     fitting = [node for node in document["nodes"] if node["fits"]]
-    labels = [tags["aria-label"] for tag, tags in page.tags if tag == "svg"]
+    labels = [tags["aria-label"] for tag, tags in page.tags if tags.get("role") == "img"]
     for scored in fitting:
         scores = {name: score["weighted"] for name, score in scored["scores"].items()}
         parts = ", ".join(f"{name} {points:,}" for name, points in scores.items() if points)

@@ -17,19 +17,21 @@ OBJECTS = (
 def test_moves_and_holds_are_those_of_the_record(page_of: PageOf) -> None:
     document, page = page_of("shrink", objects=OBJECTS)
     (going, *staying) = document["nodes"]
-    moves = titled(page.data["grids"]["moves"])
+    moves = titled(page.data["grids"]["pods"])
     assert dict(zip(moves["Pod"], moves["To"], strict=True)) == going["movesTo"] != {}
     holds = titled(page.data["grids"]["holds"])
     assert holds["Node"] == [each["node"] for each in staying for _ in each["heldBy"]]
     assert f"could go {document['removable']}" in " ".join(page.text)
 
 
-def test_nodes_that_go_are_empty_afterwards(page_of: PageOf) -> None:
+def test_nodes_that_go_are_not_there_afterwards(page_of: PageOf) -> None:
     document, page = page_of("shrink", objects=OBJECTS)
     table = titled(page.data["grids"]["nodes"])
     assert table["Node"] == [each["node"] for each in document["nodes"] if each["removable"]]
     cpu = next(each for each in page.data["map"]["resources"] if each["name"] == "cpu")
-    assert 0 in cpu["views"][1]["values"]
+    there = [amount is not None for amount in cpu["views"][1]["values"]]
+    assert there == [name not in table["Node"] for name in page.data["map"]["names"]]
+    assert f"{table['Node'][0]} could go (1 of 3 nodes)" in " ".join(page.text)
 
 
 def test_an_upgrade_has_its_waves_and_the_nodes_in_their_order(page_of: PageOf) -> None:

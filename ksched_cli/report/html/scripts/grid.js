@@ -118,11 +118,11 @@ class Grid {
     const step = Math.max(1, Math.floor(values.length / 400));
     const texts = values.filter((_, i) => i % step === 0).map((value) => String(shown(column.kind, value)));
     ruler.font = "600 " + font;
-    const title = Math.min(width(column.title.split(" ")) + 14, LEAST); // and the arrow of the order
+    const arrow = 14, title = width([column.title]) + arrow, titleWord = width(column.title.split(" ")) + arrow;
     ruler.font = font;
-    const isText = column.kind === "text";
-    const word = isText ? Math.min(width(texts.flatMap((text) => text.split(" "))), LEAST) : Infinity;
-    return { isText, longest: Math.max(title, width(texts)) + EDGE, least: Math.max(title, this.breaks ? word : LEAST) + EDGE };
+    const isText = column.kind === "text", text = width(texts);
+    const least = !isText ? text : Math.min(this.breaks ? width(texts.flatMap((each) => each.split(" "))) : text, LEAST);
+    return { isText, longest: Math.max(title, text) + EDGE, least: Math.max(titleWord, least) + EDGE };
   }
 
   // Numbers and names are shown whole; long texts break or are cut where there is no room for all.

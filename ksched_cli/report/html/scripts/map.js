@@ -194,6 +194,11 @@ class NodeMap {
     return allocatable > 0 && amount !== null ? amount / allocatable : null;
   }
 
+  // Whether the run that is shown has the node.
+  isThere(row) {
+    return this.resources.some((resource) => resource.views[this.view](row) !== null);
+  }
+
   paint() {
     const resource = this.resources[this.resource];
     this.cells.forEach((cell, row) => {
@@ -203,9 +208,9 @@ class NodeMap {
       const lit = this.lit && this.lit.has(row) ? " lit" : "";
       cell.className = "cell " + level + (came ? " came" : went ? " went" : "") + lit;
       const moves = (came ? " +" + count(came) : "") + (went ? " \u2212" + count(went) : "");
-      const text = (share === null ? "no " + resource.name : percent(share)) + moves;
-      cell.setAttribute("aria-label", this.names[row] + ", " + resource.name + " " + text);
-      if (this.size === "large") replaceChildren(cell, element("b", {}, this.names[row]), resource.name + " " + text);
+      const text = (this.isThere(row) ? share === null ? "no " + resource.name : resource.name + " " + percent(share) : "not there") + moves;
+      cell.setAttribute("aria-label", this.names[row] + ", " + text);
+      if (this.size === "large") replaceChildren(cell, element("b", {}, this.names[row]), text);
     });
   }
 
@@ -308,9 +313,8 @@ class NodeMap {
     }
     const labels = this.map.labels.slice(0, 3).map((label) => readerOf(label)(row)).filter((value) => value);
     const notes = [...labels, this.taints(row)].filter((text) => text).join(" \u00b7 ");
-    const meters = this.resources.filter((resource) => resource.allocatable(row) > 0).map((resource) => {
+    const meters = !this.isThere(row) ? ["not there"] : this.resources.filter((resource) => resource.allocatable(row) > 0).map((resource) => {
       const first = this.share(resource, row, 0), shownShare = this.share(resource, row, this.view);
-      if (shownShare === null) return element("span", {}, "not there");
       const format = FORMATS[resource.kind];
       const change = first === shownShare || first === null ? "" : ", " + this.map.views[0] + " " + percent(first);
       return element(
