@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import served
 from corpora import CASES, CONFIGS, EXAMPLES
 from mutations import interesting
 from texts import grown_texts, mutated_text
@@ -302,6 +303,10 @@ FUNCTIONS = (
     _of_texts("gates", lambda: GATES_CORPUS, read_gates, KschedError),
     _of_texts("document", lambda: DOCUMENT_CORPUS, read_documents, KschedError),
     _of_texts("response", lambda: RESPONSE_CORPUS, read_response),
+    Function("run", served.run_documents, served.read_run, served.RUN_REFUSALS),
+    Function("request", served.requests_of_extenders, served.answer_request, (ValueError,)),
+    Function("tool-call", served.tool_calls, served.ask_tool, served.TOOL_REFUSALS),
+    Function("mcp-message", served.messages, served.say, ()),
     _of_texts("state-text", state_texts, read_state),
     _of_texts("configuration-text", configuration_texts, read_configuration, KschedError),
 )

@@ -60,7 +60,7 @@ def judged(arguments: Sequence[str], path: Path) -> Verdict:
         warnings.simplefilter("error", RuntimeWarning)
         warnings.simplefilter("always", ResourceWarning)
         try:
-            code, output, errors = _run(arguments)
+            code, output, errors = ran(arguments)
         except HangError:
             return Verdict(
                 "hang", f"longer than {SECONDS} s of processor time, or {WALL_SECONDS} s", -1
@@ -99,7 +99,7 @@ def judged_call(
     return Verdict("", "", code)
 
 
-def _run(arguments: Sequence[str]) -> tuple[int, str, str]:
+def ran(arguments: Sequence[str]) -> tuple[int, str, str]:
     """Exit code, standard output and standard error of the console entry."""
     streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
     before = sys.argv, sys.stdout, sys.stderr
