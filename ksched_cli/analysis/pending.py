@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ksched_cli.analysis.diagnosis import Diagnosis, diagnose
 from ksched_cli.analysis.reasons import Reason, reasons
 from ksched_cli.answers import Count, Part, StateAnswer
+from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.records import RunRecord
@@ -113,10 +114,15 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
 
 def owner(pod: PodInfo) -> str:
     """Kind/name of what manages the pod."""
-    controller = pod.pod.metadata.controller
+    return owner_of(pod.pod)
+
+
+def owner_of(pod: Pod) -> str:
+    """As `owner`."""
+    controller = pod.metadata.controller
     if controller is None:
         return f"{POD}/{pod.name}"
-    template_hash = pod.pod.metadata.labels.get(HASH_LABEL)
+    template_hash = pod.metadata.labels.get(HASH_LABEL)
     if controller.kind == "ReplicaSet" and template_hash:
         deployment = controller.name.removesuffix(f"-{template_hash}")
         if deployment != controller.name:

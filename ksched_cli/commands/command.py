@@ -61,7 +61,7 @@ def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
     @wraps(function)
     def command(**values: Any) -> None:
         for name, options in objects.items():
-            taken = {field.name: values.pop(field.name) for field in fields(options)}
+            taken = {each.name: values.pop(each.name) for each in _taken(options)}
             values[name] = _with_page(options(**taken))
             _configure_output(values[name])
         _refuse_idle(values)
@@ -130,6 +130,7 @@ def _refuse_idle(values: Mapping[str, Any]) -> None:
         return  # where not all namespaces may be listed, it is of the one that is
     names = values.get("pod") or values.get("traced") or options.change or options.scenario
     names = names or getattr(options, "manifest", None)
+    names = names or getattr(options, "listen", None)  # changes come over the network
     if options.namespace and not names and not isinstance(options, ShownOptions):
         raise UsageError("-n does nothing here: it is the namespace of POD and of names in changes")
 
@@ -147,7 +148,7 @@ def _parameters(
         )
         for options in objects.values()
         for annotations in (get_type_hints(options, include_extras=True),)
-        for field in fields(options)
+        for field in _taken(options)
     ]
     own = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
@@ -157,6 +158,12 @@ def _parameters(
     for parameter in (*of_objects, *own):
         _name_option(parameter)
     return [*of_objects, *own]
+
+
+def _taken(options: Any) -> list[Field[Any]]:
+    """The fields of an object of options, without those that the command does without."""
+    without = getattr(options, "WITHOUT", ())
+    return [field for field in fields(options) if field.name not in without]
 
 
 def _name_option(parameter: Parameter) -> None:

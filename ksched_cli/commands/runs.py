@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import SystemRandom
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ksched_cli.engine.engine import Engine
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.framework.registry import Registry
+    from ksched_cli.run.inputs import Inputs
     from ksched_cli.run.open import Opener, Watch
     from ksched_cli.run.run import LiveCluster, Patch, Run
 
@@ -210,17 +211,24 @@ def _default_state_path() -> str:
 # -- Run → what answers ---------------------------------------------------------------------------
 
 
-def opener(*runs: Run, reads: frozenset[str] = frozenset()) -> Opener:
-    """Opens these Runs; its warnings go to standard error. reads: as Opener has it"""
+def opener(
+    *runs: Run,
+    reads: frozenset[str] = frozenset(),
+    inputs: Inputs | None = None,
+    take_warning: Callable[[str], None] = warn,
+) -> Opener:
+    """Opens these Runs; its warnings go to standard error by default. reads, inputs: as Opener has
+    them"""
     from ksched_cli.run.open import Opener
     from ksched_cli.run.run import check_standard_input_of
 
     check_standard_input_of(runs)
     return Opener(
         runs,
+        inputs,
         reads=reads,
         read_live=_read_live,
-        warn=warn,
+        warn=take_warning,
         trace_calls=SETTINGS.debug,
         max_state_size=SETTINGS.max_state_size,
     )

@@ -1,4 +1,4 @@
-"""`ksched serve`: extender, mcp."""
+"""`ksched serve`: extender, page, mcp."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -24,6 +24,7 @@ from ksched_cli.commands.options import (
     Plugin,
     Quiet,
     State,
+    StateOptions,
 )
 from ksched_cli.errors import MissingExtraError, UsageError
 
@@ -38,21 +39,23 @@ _POLL_SECONDS = 0.2
 
 @app.callback()
 def serve() -> None:
-    """Answer over a network: plugins for a real kube-scheduler, questions for agents."""
+    """Answer over a network: plugins for a real scheduler, a workbench, questions for agents."""
+
+
+Listen = Annotated[str, option("Address to listen on; port 0 takes a free one.", "HOST:PORT")]
+TlsCertificate = Annotated[str, option("Serve HTTPS with this certificate.", "FILE")]
+TlsKey = Annotated[str, option("The certificate's private key.", "FILE")]
+TokenFile = Annotated[str, option("Answer only clients that send the token in this file.", "FILE")]
 
 
 @dataclass(frozen=True, slots=True)
 class ListeningOptions:
     """Where a server listens."""
 
-    listen: Annotated[
-        str, option("Address to listen on; port 0 takes a free one.", "HOST:PORT")
-    ] = "127.0.0.1:8888"
-    tls_certificate: Annotated[str, option("Serve HTTPS with this certificate.", "FILE")] = ""
-    tls_key: Annotated[str, option("The certificate's private key.", "FILE")] = ""
-    token_file: Annotated[
-        str, option("Answer only clients that send the token in this file.", "FILE")
-    ] = ""
+    listen: Listen = "127.0.0.1:8888"
+    tls_certificate: TlsCertificate = ""
+    tls_key: TlsKey = ""
+    token_file: TokenFile = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,69 @@ def extender(options: ExtenderOptions) -> ExitCode:
 
 
 @dataclass(frozen=True, slots=True)
+class PageOptions(StateOptions):
+    """The options of `serve page`."""
+
+    WITHOUT: ClassVar = ("output", "no_pager", "everything")
+
+    listen: Listen = "127.0.0.1:0"
+    tls_certificate: TlsCertificate = ""
+    tls_key: TlsKey = ""
+    token_file: TokenFile = ""
+
+
+@app.command(cls=Command)
+@as_command
+def page(options: PageOptions) -> ExitCode:
+    """A workbench in the browser: edit the state and the configuration, see what changes.
+
+    Objects, changes in kubectl's words, weights, the configuration with validate's findings and the
+    Kubernetes version are edited on the left; schedule, compare, explain and fix answer on the
+    right. Nothing is changed in a cluster, no file is written, and no extender is called. The
+    address that is printed has a token. Ends with Ctrl-C or SIGTERM.
+
+    Examples:
+        ksched serve page --state cluster.json --open
+        ksched serve page --live --config scheduler.yaml
+    """
+    from ksched_cli.commands import runs
+    from ksched_cli.commands.output import note, warn
+
+    if options.record_extenders:
+        raise UsageError("--record-extenders does nothing here: no extender is called")
+    _require_extra("serve page")
+    import webbrowser
+    from secrets import token_urlsafe
+
+    from msgspec.structs import replace
+
+    from ksched_cli.commands.signals import Interruption
+    from ksched_cli.run.inputs import Inputs
+    from ksched_cli.serve.listening import Listening
+    from ksched_cli.serve.page_server import PageServer
+    from ksched_cli.serve.workbench_runs import Workbench
+
+    listening = Listening.of(*_listening(options))
+    run = runs.run_of(options)
+    run = replace(
+        run,
+        extenders=bool(run.replay_extenders),
+        plugin_timeout=run.plugin_timeout or PLUGIN_SECONDS,
+    )
+    inputs = Inputs(keeps_states=True, max_state_size=options.max_state_size)
+    workbench = Workbench(run, lambda take: runs.opener(run, inputs=inputs, take_warning=take))
+    token = listening.token or token_urlsafe()
+    server = PageServer(workbench, listening, token, note, warn)
+    interruption = Interruption()
+    with interruption.awaited():
+        server.run(
+            lambda: bool(interruption.number),
+            webbrowser.open if options.open_page else lambda url: None,
+        )
+    return ExitCode.YES
+
+
+@dataclass(frozen=True, slots=True)
 class McpOptions(ListeningOptions):
     """The options of `serve mcp`."""
 
@@ -230,7 +296,7 @@ def mcp(options: McpOptions) -> ExitCode:
     return ExitCode.YES
 
 
-def _listening(options: ListeningOptions) -> tuple[str, ...]:
+def _listening(options: ListeningOptions | PageOptions) -> tuple[str, ...]:
     return options.listen, options.tls_certificate, options.tls_key, options.token_file
 
 

@@ -45,7 +45,7 @@ class EditableDocument:
         if self._is_json:
             text = shown_json(self.data) + "\n"
         elif self.changed_style:
-            text = _block(self.data)
+            text = block_yaml(self.data)
         else:
             text = self._text
         return text.replace("\n", self._line_end)
@@ -209,7 +209,8 @@ def _string(dumper: yaml.CSafeDumper, text: str) -> ScalarNode:
 _Dumper.add_representer(str, _string)
 
 
-def _block(value: Any) -> str:
+def block_yaml(value: Any) -> str:
+    """Plain data as YAML in block style, which go-yaml reads as the same data."""
     text: str = yaml.dump(
         value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_UNFOLDED
     )
@@ -313,7 +314,7 @@ def _inserted(text: str, container: Node, item: Any) -> str:
     last = _last_line(container)
     if not lines[last].endswith("\n"):
         lines[last] += "\n"
-    lines.insert(last + 1, _indented(_block(item), container.start_mark.column))
+    lines.insert(last + 1, _indented(block_yaml(item), container.start_mark.column))
     return "".join(lines)
 
 
@@ -324,11 +325,11 @@ def _replaced(text: str, nodes: list[Node], value: Any) -> str:
     as_block = _is_collection(value) and bool(value)
     if isinstance(container, SequenceNode):
         column = container.start_mark.column + 2
-        body = _indented(_block(value), column).strip() if as_block else _flow(value)
+        body = _indented(block_yaml(value), column).strip() if as_block else _flow(value)
         head = text[: start.index].rstrip(" ")
         return f"{head} {body}{text[end:]}"
     column = container.start_mark.column + (2 if isinstance(value, Mapping) else 0)
-    body = _indented(_block(value), column).rstrip("\n")
+    body = _indented(block_yaml(value), column).rstrip("\n")
     if as_block and _is_block(node):
         lines = text.splitlines(keepends=True)
         return "".join([*lines[: start.line], body + "\n", *lines[_last_line(node) + 1 :]])

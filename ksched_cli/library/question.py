@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from msgspec import UNSET, structs
+from msgspec import structs
 
 from ksched_cli.analysis.named_objects import find_pod
-from ksched_cli.answers import Answer, AppliedChange, StateAnswer
+from ksched_cli.answers import Answer
 from ksched_cli.errors import shortened_lines
 from ksched_cli.kube.versions import Release
 from ksched_cli.library.given import Given, Manifest, Progress, State
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.open import Opener, Watch
-from ksched_cli.run.remarks import budget_lines, defect_line, lines_before
+from ksched_cli.run.remarks import budget_lines, completed, defect_line, lines_before
 from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.scenario.apply import Apply
 from ksched_cli.scenario.replicas import applied_target
@@ -131,18 +131,7 @@ class Question:
     def complete(self, answer: A, states: Iterable[ClusterState]) -> A:
         """The answer with the release, what changes did to the states, and the warnings."""
         assert self.release is not None, "some Run was opened"
-        fields: dict[str, Any] = {}
-        if isinstance(answer, StateAnswer):
-            records = dict.fromkeys(record for state in states for record in state.changes)
-            applied = (AppliedChange(record.text, record.did) for record in records)
-            fields["changes"] = tuple(applied)
-        return structs.replace(
-            answer,
-            kubernetes_version=self.release.version,
-            kubernetes_version_from=self.release.inferred or UNSET,
-            warnings=tuple(self.warnings),
-            **fields,
-        )
+        return completed(answer, self.release, states, self.warnings)
 
     def answer(self, answer: A, simulation: Simulation, *more: str) -> A:
         """The whole answer from a simulation that ran. more: warnings"""

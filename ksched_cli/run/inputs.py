@@ -271,6 +271,17 @@ class Inputs:
         """Those that were given, by name."""
         return self._classes
 
+    def keep_only(self, runs: Iterable[Run]) -> None:
+        """Forgets the changes and configurations of other Runs."""
+        runs = tuple(runs)
+        changes = {as_json((run.changes, run.namespace)) for run in runs}
+        names = {run.configuration for run in runs}
+        self._changes = {key: each for key, each in self._changes.items() if key in changes}
+        self._configurations = {
+            name: each for name, each in self._configurations.items() if name in names
+        }
+        self._digests.clear()
+
     def code(self, text: str) -> CodeSource:
         """text: as Run.plugins has it. Raises UsageError."""
         if text not in self._code:

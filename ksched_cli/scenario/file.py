@@ -76,6 +76,19 @@ def parse_change(text: str, namespace: str = "", folder: Path | None = None) -> 
     folder:    what paths are relative to; the current one unless given
     Raises ChangeError.
     """
+    verb, arguments = _read(text, namespace, folder or Path())
+    return replace(verb.parse(arguments), ignored=arguments.ignored)
+
+
+def file_named(text: str) -> str:
+    """The file that the change of a line reads; "" where it reads none. Raises ChangeError."""
+    flags = _read(text, "", Path())[1].flags
+    manifest, patch = flags.get("--filename", ""), flags.get("--patch", "")
+    manifest = "" if manifest.startswith("{") else manifest
+    return manifest or flags.get("--patch-file", "") or (patch if patch.startswith("@") else "")
+
+
+def _read(text: str, namespace: str, folder: Path) -> tuple[Verb, Arguments]:
     tokens = split_line(text)
     if not tokens:
         raise ChangeError(text, f"expected one of {', '.join(VERBS)}")
@@ -86,8 +99,7 @@ def parse_change(text: str, namespace: str = "", folder: Path | None = None) -> 
         near = get_close_matches(name, VERBS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(VERBS)}"
         raise ChangeError(text, f'"{name}" is no change; {hint}')
-    arguments = read_arguments(text, tokens[length:], verb.flags, namespace, folder or Path())
-    return replace(verb.parse(arguments), ignored=arguments.ignored)
+    return verb, read_arguments(text, tokens[length:], verb.flags, namespace, folder)
 
 
 _SCENARIO, _EXPECTATIONS = "Scenario", "Expectations"

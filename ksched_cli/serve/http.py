@@ -45,7 +45,7 @@ class TokenCheck:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in self.open_paths:
             sent = dict(scope["headers"]).get(b"authorization", b"")
-            if self.token and not hmac.compare_digest(_secret(sent), self.token.encode()):
+            if self.token and not hmac.compare_digest(secret(sent), self.token.encode()):
                 headers = {"WWW-Authenticate": "Bearer"}
                 refusal = PlainTextResponse("the token is missing or wrong\n", 401, headers)
                 await refusal(scope, receive, send)
@@ -53,7 +53,7 @@ class TokenCheck:
         await self.app(scope, receive, send)
 
 
-def _secret(authorization: bytes) -> bytes:
+def secret(authorization: bytes) -> bytes:
     kind, _, value = authorization.partition(b" ")
     if kind.lower() == b"basic":
         try:
@@ -73,8 +73,9 @@ class RefusedError(Exception):
 
 @dataclass(slots=True)
 class Bodies:
-    """Reads the bodies of requests, of bounded size together."""
+    """Reads the bodies of requests, of bounded size each and together."""
 
+    largest: int = field(default_factory=lambda: MAX_BODY)
     read: int = 0
 
     async def of(self, request: Request) -> tuple[bytes, int]:
@@ -86,8 +87,8 @@ class Bodies:
                 async for part in request.stream():
                     size += len(part)
                     self.read += len(part)
-                    if size > MAX_BODY:
-                        raise RefusedError(413, f"a request has at most {MAX_BODY} bytes")
+                    if size > self.largest:
+                        raise RefusedError(413, f"a request has at most {self.largest} bytes")
                     if self.read > MAX_BODIES:
                         raise RefusedError(503, "too much is sent at once; try again")
                     parts.append(part)

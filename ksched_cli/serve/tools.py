@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,13 +11,15 @@ from typing import Any, TypeAlias
 import msgspec
 
 import ksched_cli
+from ksched_cli.errors import UsageError
 from ksched_cli.kube.versions import MINORS
+from ksched_cli.scenario.change import ChangeError
+from ksched_cli.scenario.file import file_named
 from ksched_cli.serve.cut import Page
 
 Schema: TypeAlias = Mapping[str, Any]
 
 _SCHEMAS = Path(ksched_cli.__file__).parent / "schemas"
-_NAMES_FILE = ("-f", "--filename")
 POD: Schema = {
     "type": "string",
     "minLength": 1,
@@ -168,7 +169,7 @@ TOOLS = (
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
-class ArgumentsError(Exception):
+class ArgumentsError(UsageError):
     """What a client sent is not what the tool takes."""
 
 
@@ -190,7 +191,7 @@ def call_of(
     """of_state, of_configuration: options of the server's. Raises ArgumentsError."""
     _check(tool, arguments)
     own = [
-        *(f"--change={_inline(text)}" for text in arguments.get("changes", ())),
+        *(f"--change={inline(text)}" for text in arguments.get("changes", ())),
         *_option("--namespace", arguments.get("namespace")),
         *_option("--kubernetes-version", arguments.get("kubernetes_version")),
     ]
@@ -231,17 +232,12 @@ def _check(tool: QuestionTool, arguments: Mapping[str, Any]) -> None:
         raise ArgumentsError("; ".join(f"{e.json_path}: {e.message}" for e in errors))
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
     """A change that reads no file of this machine. Raises ArgumentsError."""
     try:
-        arguments = shlex.split(text)
-    except ValueError as error:
-        raise ArgumentsError(f"{text}: {error}") from None
-    for place, argument in enumerate(arguments):
-        name, _, value = argument.partition("=")
-        short = argument[2:] if argument.startswith("-f") else ""
-        if name in _NAMES_FILE or short:
-            value = value or short or "".join(arguments[place + 1 : place + 2])
-            if not value.lstrip().startswith(("{", "[")):
-                raise ArgumentsError(f"{text}: give the object as JSON, not the name of a file")
+        path = file_named(text)
+    except ChangeError as error:
+        raise ArgumentsError(str(error)) from None
+    if path:
+        raise ArgumentsError(f"{text}: give the object as JSON, not the name of a file")
     return text

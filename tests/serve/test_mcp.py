@@ -125,6 +125,8 @@ def test_an_object_is_applied_as_json() -> None:
         ("schedule", {"changes": ["apply -f /etc/passwd"]}, "give the object as JSON"),
         ("schedule", {"changes": ["apply --filename=/etc/passwd"]}, "give the object as JSON"),
         ("schedule", {"changes": ["apply -f/etc/passwd"]}, "give the object as JSON"),
+        ("schedule", {"changes": ["patch pod/web-1 -p @/etc/passwd"]}, "give the object as JSON"),
+        ("schedule", {"changes": ["patch pod/web-1 --patch-file=/etc/passwd"]}, "give the object"),
         ("compare", {}, "give changes, configuration or kubernetes_version"),
         ("schedule", {"configuration": "kind: Nonsense"}, "Nonsense"),
         ("schedule", {"part": "/nothing"}, 'part "/nothing" names no list or map'),

@@ -1,0 +1,457 @@
+"use strict";
+(() => {
+const $ = (id) => document.getElementById(id);
+const SEARCH_MS = 150, FINDINGS_MS = 300, MAX_WEIGHT = 20;
+const VERBS = ["drain ", "cordon ", "uncordon ", "taint nodes ", "label nodes ", "scale deployment/", "set resources ", "delete pod/", "rollout restart ", "add-nodes spare --like ", "fail nodes ", "reschedule --all"];
+const QUESTIONS = { schedule: "Schedule", compare: "Compared with before", explain: "Explain", fix: "Fix" };
+const bench = { run: null, runs: [], at: -1, question: "schedule", object: null };
+
+function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== false) node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children);
+  return node;
+}
+
+function button(text, action, attributes = {}) {
+  const node = element("button", { type: "button", ...attributes }, text);
+  node.addEventListener("click", action);
+  return node;
+}
+
+// -- the server -----------------------------------------------------------------------------------
+
+async function ask(path, body, signal) {
+  const options = body === undefined ? { signal } : { method: "POST", body: JSON.stringify(body), signal };
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("the server does not answer: it may have ended");
+  }
+  if (response.status === 204) return null;
+  const isJson = (response.headers.get("content-type") || "").startsWith("application/json");
+  if (!response.ok) throw new Error(isJson ? (await response.json()).error : response.statusText);
+  return isJson ? response.json() : response.text();
+}
+
+const url = (path, query = {}) => path + "?" + new URLSearchParams(query);
+const ofRun = (path) => "/api/runs/" + bench.run.digest + path;
+
+// What a person does: its error is shown, and one that is overtaken by another says nothing.
+function act(action) {
+  return async (...values) => {
+    try {
+      await action(...values);
+    } catch (error) {
+      if (error.name !== "AbortError") say(error.message, true);
+    }
+  };
+}
+
+function say(text, isError = false) {
+  $("error").hidden = !isError;
+  $("error").textContent = isError ? text : "";
+  $("status").textContent = isError ? "" : text;
+}
+
+// -- Runs -----------------------------------------------------------------------------------------
+
+let asking = new AbortController();
+
+async function opened(load) {
+  asking.abort();
+  asking = new AbortController();
+  const start = performance.now();
+  $("answer").setAttribute("aria-busy", "true");
+  try {
+    const run = await load(asking.signal);
+    return await show(run, start);
+  } finally {
+    if (!asking.signal.aborted) $("answer").removeAttribute("aria-busy");
+  }
+}
+
+// A Run with other edits; it comes after the one that is shown.
+const edit = act((fields) => opened(async (signal) => {
+  const run = await ask("/api/runs", { ...bench.run.edits, ...fields }, signal);
+  if (bench.run.digest !== run.digest) {
+    bench.runs = [...bench.runs.slice(0, bench.at + 1), run.digest];
+    bench.at += 1;
+  }
+  return run;
+}));
+
+const step = act(async (by) => {
+  const at = bench.at + by;
+  if (at < 0 || at >= bench.runs.length) return;
+  await opened(async (signal) => {
+    const run = await ask("/api/runs/" + bench.runs[at], undefined, signal);
+    bench.at = at;
+    return run;
+  });
+});
+
+const changed = (change) => edit({ changes: [...(bench.run.edits.changes || []), change] });
+
+async function show(run, start) {
+  bench.run = run;
+  history.replaceState(null, "", "#run=" + run.digest);
+  $("undo").disabled = bench.at <= 0;
+  $("redo").disabled = bench.at >= bench.runs.length - 1;
+  document.title = run.title + " - ksched workbench";
+  showChanges();
+  showWeights();
+  showMinor();
+  showConfiguration();
+  showExports();
+  $("pods").replaceChildren(...run.pending.map((pod) => element("option", { value: pod })));
+  const tree = Promise.all([showTree(), bench.object && showObject(bench.object, false).catch(closeObject)]);
+  await answer(start);
+  await tree;
+}
+
+// -- the answer -----------------------------------------------------------------------------------
+
+let answering = new AbortController();
+
+async function answer(start = performance.now()) {
+  answering.abort();
+  answering = new AbortController();
+  const { signal } = answering;
+  if (bench.question === "compare" && bench.at < 1) bench.question = "schedule";
+  const { question, run } = bench, pod = $("pod").value.trim();
+  if (!pod && (question === "explain" || question === "fix")) {
+    $("pod").focus();
+    throw new Error("name a pod, or click one in the answer");
+  }
+  const about = question === "compare" ? bench.runs[bench.at - 1] : question === "schedule" ? "" : pod;
+  const page = url("/answers/" + run.digest + "/" + question + ".html", about ? { about } : {});
+  document.querySelectorAll("[data-question]").forEach((choice) => {
+    choice.setAttribute("aria-pressed", String(choice.dataset.question === question));
+    choice.disabled = choice.dataset.question === "compare" && bench.at < 1;
+  });
+  await ask(page, undefined, signal);
+  await framed(page, signal);
+  bench.page = page;
+  showExports();
+  const seconds = ((performance.now() - start) / 1000).toFixed(1);
+  say("Answered in " + seconds + " s: " + run.title);
+}
+
+// The page takes the place of the one before it when it is there, scrolled as that was.
+function framed(page, signal) {
+  return new Promise((resolve) => {
+    const before = $("frame").querySelector("iframe:not(.loading)");
+    $("frame").querySelectorAll(".loading").forEach((frame) => frame.remove());
+    const frame = element("iframe", { class: "loading", title: QUESTIONS[bench.question] + ": the answer", src: page });
+    frame.addEventListener("load", () => {
+      if (signal.aborted) return;
+      const inside = frame.contentDocument;
+      theme(inside);
+      inside.getElementById("theme").hidden = true;
+      const sheet = new frame.contentWindow.CSSStyleSheet();
+      sheet.replaceSync('[data-grid="pods"] tbody td:first-child { cursor: pointer; text-decoration: underline dotted; } header, main, footer { padding-left: 8px; padding-right: 8px; }');
+      inside.adoptedStyleSheets = [sheet];
+      inside.addEventListener("click", explainClicked);
+      if (before && before.dataset.question === bench.question) frame.contentWindow.scrollTo(0, before.contentWindow.scrollY);
+      frame.dataset.question = bench.question;
+      frame.classList.remove("loading");
+      if (before) before.remove();
+      resolve();
+    });
+    $("frame").append(frame);
+  });
+}
+
+function explainClicked(event) {
+  const cell = event.target.closest('[data-grid="pods"] tbody td:first-child');
+  if (cell && cell.textContent.trim()) question("explain", cell.textContent.trim());
+}
+
+const question = act(async (name, pod) => {
+  bench.question = name;
+  if (pod) $("pod").value = pod;
+  $("answer").setAttribute("aria-busy", "true");
+  try { await answer(); } finally { $("answer").removeAttribute("aria-busy"); }
+});
+
+// -- changes --------------------------------------------------------------------------------------
+
+function showChanges() {
+  const { applied, given } = bench.run, own = bench.run.edits.changes || [];
+  const items = applied.map((change, index) => {
+    const text = typeof own[index - given] === "object" ? "apply " + named(own[index - given].apply) : change.text;
+    const remove = index < given ? "" : button("Remove", () => {
+      edit({ changes: own.filter((_, place) => place !== index - given) });
+      $("change").focus();
+    }, { "aria-label": "Remove " + text });
+    const did = change.did.slice(0, 3).join("; ") || "nothing to do";
+    const more = change.did.length > 3 ? "; and " + (change.did.length - 3).toLocaleString("en-US") + " more" : "";
+    return element("li", {}, remove, element("code", {}, text), element("p", { class: "note" }, did + more));
+  });
+  $("changes").replaceChildren(...items);
+}
+
+const named = (object) => object.kind + " " + (object.metadata || {}).name;
+
+// -- objects --------------------------------------------------------------------------------------
+
+let listing = new AbortController();
+
+async function listed(query, signal) {
+  const { items, more } = await ask(url(ofRun("/objects"), query), undefined, signal);
+  const rows = items.map((item) => item.path ? folder(item) : element("li", {}, leaf(item)));
+  if (more) rows.push(element("li", { class: "note" }, "and " + more.toLocaleString("en-US") + " more: search for them"));
+  return element("ul", {}, ...(rows.length ? rows : [element("li", { class: "note" }, "nothing has this name")]));
+}
+
+function leaf(item) {
+  const text = item.kind === "Pod" || item.kind === "Node" ? item.name : item.kind + "/" + item.name;
+  const note = item.note ? element("span", { class: item.note === "waits" ? "note waits" : "note" }, item.note) : "";
+  const current = bench.object && ["kind", "namespace", "name"].every((key) => (item[key] || "") === bench.object[key]);
+  const choose = act(async () => {
+    await showObject({ kind: item.kind, namespace: item.namespace || "", name: item.name }, true);
+    document.querySelectorAll(".tree [aria-current]").forEach((other) => other.removeAttribute("aria-current"));
+    chooser.setAttribute("aria-current", "true");
+  });
+  const chooser = button(text, choose, { class: "link", "aria-current": current ? "true" : null });
+  const where = $("search").value && item.namespace ? element("span", { class: "note" }, "in " + item.namespace) : "";
+  return element("span", {}, chooser, note, where);
+}
+
+const openFolders = new Set();
+
+function folder(item) {
+  const size = element("span", { class: "size" }, item.size.toLocaleString("en-US"));
+  const details = element("details", {}, element("summary", {}, item.kind ? leaf(item) : item.name, size));
+  const fill = act(async () => {
+    if (!details.open) { openFolders.delete(item.path); return; }
+    openFolders.add(item.path);
+    if (!details.querySelector("ul")) details.append(await listed({ path: item.path }, listing.signal));
+  });
+  details.addEventListener("toggle", fill);
+  details.open = openFolders.has(item.path);
+  return element("li", {}, details);
+}
+
+async function showTree() {
+  listing.abort();
+  listing = new AbortController();
+  const search = $("search").value.trim(), { signal } = listing;
+  try {
+    $("tree").replaceChildren(await listed(search ? { search } : {}, signal));
+  } catch (error) {
+    if (error.name !== "AbortError") throw error;
+  }
+}
+
+async function showObject(object, focus) {
+  const { text } = await ask(url(ofRun("/object"), object));
+  bench.object = object;
+  const name = (object.namespace ? object.namespace + "/" : "") + object.name;
+  $("object-name").textContent = object.kind + " " + name;
+  if (focus || $("yaml").value === $("yaml").defaultValue) $("yaml").value = text;
+  $("yaml").defaultValue = text;
+  $("actions").replaceChildren(...actions(object, text));
+  $("object").hidden = false;
+  if (focus) $("object-name").focus();
+}
+
+function closeObject() {
+  bench.object = null;
+  $("object").hidden = true;
+}
+
+const quoted = (text) => /^[\w./:@-]+$/.test(text) ? text : "'" + text.replaceAll("'", "'\\''") + "'";
+
+function actions(object, text) {
+  const { kind, namespace } = object, name = quoted(object.name), inside = namespace ? " -n " + quoted(namespace) : "";
+  const line = (label, change) => button(label, () => changed(change));
+  const begin = (label, change) => button(label, () => { $("change").value = change; $("change").focus(); });
+  const target = quoted(kind.toLowerCase() + "/" + object.name);
+  const remove = line("Delete", "delete " + target + inside);
+  if (kind === "Node") {
+    const isCordoned = /^ {2}unschedulable: true$/m.test(text);
+    return [line("Drain", "drain " + name), line(isCordoned ? "Uncordon" : "Cordon", (isCordoned ? "uncordon " : "cordon ") + name), begin("Taint\u2026", "taint nodes " + name + " key=value:NoSchedule"), begin("Copies\u2026", "add-nodes spare --like " + name + " --count 1"), remove];
+  }
+  if (kind === "Pod") {
+    const key = namespace + "/" + object.name;
+    return [button("Explain", () => question("explain", key)), button("Fix", () => question("fix", key)), remove];
+  }
+  const scales = ["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"].includes(kind);
+  return [...(scales ? [begin("Scale\u2026", "scale " + target + inside + " --replicas=")] : []), remove];
+}
+
+// -- the configuration ----------------------------------------------------------------------------
+
+function showWeights() {
+  const profiles = bench.run.weights;
+  const key = JSON.stringify(profiles.map(({ profile, weights }) => [profile, Object.keys(weights)]));
+  if ($("weights").dataset.key !== key) {
+    $("weights").dataset.key = key;
+    $("weights").replaceChildren(...profiles.map(({ profile, weights }, index) =>
+      element("fieldset", {}, element("legend", {}, profile), ...Object.keys(weights).map((plugin) => slider(index, plugin)))));
+  }
+  $("weights").querySelectorAll("input").forEach((input) => {
+    const weight = profiles[input.dataset.profile].weights[input.dataset.plugin];
+    input.max = Math.max(MAX_WEIGHT, weight);
+    input.value = weight;
+    input.nextElementSibling.value = weight;
+  });
+}
+
+function slider(profile, plugin) {
+  const id = "weight-" + profile + "-" + plugin;
+  const input = element("input", { type: "range", min: 1, id, "data-profile": profile, "data-plugin": plugin });
+  input.addEventListener("input", () => { input.nextElementSibling.value = input.value; });
+  input.addEventListener("change", act(async () => {
+    const { configuration } = await ask(ofRun("/weight"), { profile, plugin, weight: Number(input.value) });
+    await edit({ configuration });
+  }));
+  return element("div", { class: "weight" }, element("label", { for: id }, plugin), input, element("output", { for: id }));
+}
+
+function showMinor() {
+  $("minor").value = bench.run.edits.kubernetesVersion || "";
+  $("minor").options[0].textContent = $("minor").value ? "as at the start" : bench.run.minor;
+}
+
+function showConfiguration() {
+  const box = $("configuration"), { configuration } = bench.run;
+  if (box.value === box.defaultValue || box.value === configuration) box.value = configuration;
+  box.defaultValue = configuration;
+  findings();
+}
+
+const findings = act(async () => {
+  const text = $("configuration").value;
+  const draft = { configuration: text, kubernetesVersion: bench.run.minor };
+  const { findings } = await ask("/api/findings", draft);
+  if (text !== $("configuration").value) return;
+  const worst = {};
+  findings.forEach((finding) => { worst[finding.line] = worst[finding.line] || finding.severity; });
+  $("lines").replaceChildren(element("ol", {}, ...text.split("\n").map((_, index) =>
+    element("li", { class: worst[index + 1] || null }, String(index + 1)))));
+  const errors = findings.filter((finding) => finding.severity === "error").length;
+  $("verdict").textContent = errors ? errors + (errors === 1 ? " error" : " errors") : findings.length ? "Valid, with remarks" : "Valid";
+  $("findings").replaceChildren(...findings.map((finding) => {
+    const go = finding.line ? button("Line " + finding.line, () => toLine(finding.line), { class: "link" }) : "";
+    const hint = finding.hint ? element("p", { class: "note" }, finding.hint) : "";
+    return element("li", { class: finding.severity }, go, (go ? ": " : "") + finding.message, hint);
+  }));
+  scrollLines();
+});
+
+function toLine(line) {
+  const box = $("configuration"), lines = box.value.split("\n");
+  const start = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);
+  box.focus();
+  box.setSelectionRange(start, start + lines[line - 1].length);
+  box.scrollTop = (line - 4) * 19.5;
+}
+
+function scrollLines() {
+  const list = $("lines").firstElementChild;
+  if (list) list.style.top = 6 - $("configuration").scrollTop + "px";
+}
+
+// -- the frame around it --------------------------------------------------------------------------
+
+function showExports() {
+  const base = "/exports/" + bench.run.digest + "/";
+  const links = [["Changes: scenario.yaml", base + "scenario.yaml"], ["configuration.yaml", base + "configuration.yaml"], ["expectations.yaml", base + "expectations.yaml"]];
+  if (bench.page) links.push(["This page", bench.page + "&save"], ["This answer as JSON", bench.page.replace(".html", ".json") + "&save"]);
+  $("exports").replaceChildren(...links.map(([text, href]) => element("li", {}, element("a", { href, download: true }, text))));
+}
+
+const isDark = () => document.documentElement.dataset.theme
+  ? document.documentElement.dataset.theme === "dark"
+  : matchMedia("(prefers-color-scheme: dark)").matches;
+
+function theme(inside) {
+  const chosen = document.documentElement.dataset.theme;
+  if (chosen) inside.documentElement.dataset.theme = chosen;
+  inside.defaultView.dispatchEvent(new Event("theme"));
+}
+
+function later(action, milliseconds) {
+  let timer = 0;
+  return () => { clearTimeout(timer); timer = setTimeout(action, milliseconds); };
+}
+
+function listen() {
+  $("undo").addEventListener("click", () => step(-1));
+  $("redo").addEventListener("click", () => step(1));
+  $("link").addEventListener("click", act(async () => {
+    await navigator.clipboard.writeText(location.href);
+    say("The link is copied. It is good while this server runs.");
+  }));
+  $("minor").addEventListener("change", () => edit({ kubernetesVersion: $("minor").value }));
+  $("change-form").addEventListener("submit", act(async (event) => {
+    event.preventDefault();
+    const before = bench.run.digest;
+    await changed($("change").value);
+    if (bench.run.digest !== before) $("change").value = "";
+  }));
+  $("search").addEventListener("input", later(act(showTree), SEARCH_MS));
+  $("apply").addEventListener("click", act(async () => {
+    const { change } = await ask(ofRun("/change"), { ...bench.object, text: $("yaml").value });
+    $("yaml").defaultValue = $("yaml").value;
+    await changed(change);
+  }));
+  $("configuration").addEventListener("input", later(findings, FINDINGS_MS));
+  $("configuration").addEventListener("scroll", scrollLines);
+  $("apply-configuration").addEventListener("click", () => edit({ configuration: $("configuration").value }));
+  $("pod").addEventListener("keydown", (event) => {
+    if (event.key === "Enter") question(bench.question === "fix" ? "fix" : "explain");
+  });
+  document.querySelectorAll("[data-question]").forEach((choice) => choice.addEventListener("click", () => question(choice.dataset.question)));
+  $("theme").addEventListener("click", () => {
+    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    $("theme").textContent = isDark() ? "Light" : "Dark";
+    document.querySelectorAll("iframe").forEach((frame) => theme(frame.contentDocument));
+  });
+  document.addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || event.target.matches("input, textarea")) return;
+    event.preventDefault();
+    step(event.shiftKey ? 1 : -1);
+  });
+  addEventListener("hashchange", () => location.reload());
+}
+
+const begin = act(async () => {
+  const asked = new URLSearchParams(location.hash.slice(1));
+  if (asked.get("token")) await ask("/session", asked.get("token"));
+  const { run, minors } = await ask("/api/start");
+  $("verbs").replaceChildren(...VERBS.map((value) => element("option", { value })));
+  $("minor").replaceChildren(element("option", { value: "" }), ...minors.map((minor) => element("option", { value: minor }, minor)));
+  $("theme").textContent = isDark() ? "Light" : "Dark";
+  if (matchMedia("(max-width: 900px)").matches) document.querySelectorAll("#edit > details:not(:first-child)").forEach((details) => { details.open = false; });
+  bench.runs = [run.digest];
+  bench.at = 0;
+  listen();
+  bench.run = run;
+  const linked = asked.get("run");
+  if (linked && linked !== run.digest) {
+    await opened(async (signal) => {
+      try {
+        const other = await ask("/api/runs/" + linked, undefined, signal);
+        bench.runs.push(linked);
+        bench.at = 1;
+        return other;
+      } catch (error) {
+        bench.lost = error.message;
+        return run;
+      }
+    });
+    if (bench.lost) say(bench.lost, true);
+  } else {
+    await opened(() => run);
+  }
+});
+begin();
+})();

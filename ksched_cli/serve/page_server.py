@@ -1,0 +1,364 @@
+"""The workbench over HTTP: who may ask, what, and how long one waits for it.
+
+The HTTP server runs in a thread of its own. Questions are answered one after the other in the main
+thread, which is the one that signals reach and limits on the time of plugins hold in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.resources import files
+from queue import Empty, Full, Queue
+from threading import Event
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ksched_cli.errors import KschedError, shortened_lines
+from ksched_cli.kube.versions import MINORS
+from ksched_cli.report.table import printable
+from ksched_cli.serve.http import Bodies, HttpServer, RefusedError, secret
+from ksched_cli.serve.listening import Listening, is_loopback
+from ksched_cli.serve.workbench_runs import AbandonedError, Edits, UnknownRunError, Workbench
+
+MAX_BODY = 4 << 20
+MAX_WAITING = 200
+_IDLE_SECONDS = 0.2
+# The page itself says nothing of the state, and is where a link without a cookie arrives.
+OPEN_PATHS = ("/", "/workbench.css", "/workbench.js", "/session")
+_LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_SAME_ORIGIN = ("same-origin", "none")
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "frame-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+# An answer's page has a policy of its own in it.
+_ANSWER_POLICY = "frame-ancestors 'self'"
+_FILES = {
+    "/": (["serve/page/workbench.html"], "text/html"),
+    "/workbench.css": (["report/html/page.css", "serve/page/workbench.css"], "text/css"),
+    "/workbench.js": (["serve/page/workbench.js"], "text/javascript"),
+}
+_OTHER_SITE = "a page of another site may not ask"
+_FORMS = {"html": "text/html", "json": "application/json"}
+
+T = TypeVar("T")
+Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+class EditedObject(Struct, frozen=True, forbid_unknown_fields=True):
+    """text: the object's YAML as it was edited"""
+
+    kind: str
+    name: str
+    text: str
+    namespace: str = ""
+
+
+class NewWeight(Struct, frozen=True, forbid_unknown_fields=True):
+    """profile: its index."""
+
+    profile: int
+    plugin: str
+    weight: int
+
+
+class Draft(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A configuration to look at before it is applied."""
+
+    configuration: str
+    kubernetes_version: str = ""
+
+
+@dataclass(slots=True)
+class Guard:
+    """Lets requests through that come from the workbench's own page and know the token. Another
+    site's page has another Origin; a name of another site's that leads here is another Host."""
+
+    app: ASGIApp
+    listening: Listening
+    token: str
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        problem = self._problem(request)
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Content-Security-Policy", _POLICY)
+            await send(message)
+
+        if problem is None:
+            await self.app(scope, receive, with_headers)
+        else:
+            await _refusal(*problem)(scope, receive, with_headers)
+
+    def _problem(self, request: Request) -> tuple[int, str] | None:
+        host = request.headers.get("host", "")
+        scheme = "https" if self.listening.certificate else "http"
+        port = request.scope["server"][1]
+        suffix = "" if _DEFAULT_PORTS[scheme] == port else f":{port}"
+        if is_loopback(self.listening.host) and host not in [
+            f"{name}{suffix}" for name in _LOOPBACK_HOSTS
+        ]:
+            return 403, f"this is not {printable(host) or 'a host without a name'}"
+        if request.headers.get("origin", f"{scheme}://{host}") != f"{scheme}://{host}":
+            return 403, _OTHER_SITE
+        if request.url.path in OPEN_PATHS:
+            return None
+        if request.headers.get("sec-fetch-site", "none") not in _SAME_ORIGIN:
+            return 403, _OTHER_SITE
+        sent = request.cookies.get(cookie_name(request), "").encode()
+        sent = sent or secret(request.headers.get("authorization", "").encode())
+        if not hmac.compare_digest(sent, self.token.encode()):
+            return 401, "open the address that `ksched serve page` printed: it has the token"
+        return None
+
+
+def cookie_name(request: Request) -> str:
+    """Cookies are of a host, whatever the port."""
+    return f"ksched-{request.scope['server'][1]}"
+
+
+def _refusal(status: int, message: str) -> Response:
+    return JSONResponse({"error": message}, status)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A question that waits for the main thread. gone: nobody waits for its answer any more"""
+
+    call: Callable[[], Any]
+    answer: Future[Any] = field(default_factory=Future)
+    gone: Event = field(default_factory=Event)
+
+
+@dataclass(slots=True)
+class PageServer:
+    """token: what clients have to know. note: takes the address; warn: tracebacks of defects"""
+
+    workbench: Workbench
+    listening: Listening
+    token: str
+    note: Callable[[str], None]
+    warn: Callable[[str], None]
+    _inbox: Queue[_Job] = field(default_factory=lambda: Queue(MAX_WAITING))
+    _bodies: Bodies = field(default_factory=lambda: Bodies(MAX_BODY))
+
+    # -- the main thread --------------------------------------------------------------------------
+
+    def run(self, is_interrupted: Callable[[], bool], show: Callable[[str], object]) -> None:
+        """Until it is interrupted. show: takes the address. Raises KschedError where the Run of the
+        command line cannot be answered, or it cannot listen."""
+        self.workbench.open(Edits())
+        server = HttpServer(Guard(self._app(), self.listening, self.token), self.listening)
+        server.start()
+        url = f"{server.url}/#token={self.token}"
+        self.note(f"serving {url}; Ctrl-C ends it")
+        show(url)
+        try:
+            while not is_interrupted():
+                with suppress(Empty):
+                    self._answer(self._inbox.get(timeout=_IDLE_SECONDS), is_interrupted)
+        finally:
+            server.stop()
+
+    def _answer(self, job: _Job, is_interrupted: Callable[[], bool]) -> None:
+        if not job.answer.set_running_or_notify_cancel():
+            return
+        self.workbench.is_abandoned = lambda: job.gone.is_set() or is_interrupted()
+        try:
+            job.answer.set_result(job.call())
+        except Exception as error:
+            job.answer.set_exception(error)
+
+    # -- the HTTP server's thread -----------------------------------------------------------------
+
+    def _app(self) -> Starlette:
+        def route(path: str, handler: Handler, method: str = "GET") -> Route:
+            async def respond(request: Request) -> Response:
+                return await self._respond(request, handler)
+
+            return Route(path, respond, methods=[method])
+
+        run = "/api/runs/{digest}"
+        return Starlette(
+            routes=[
+                *(route(path, self._file) for path in _FILES),
+                route("/session", self._session, "POST"),
+                route("/api/start", self._start),
+                route("/api/runs", self._open, "POST"),
+                route(run, self._view),
+                route(f"{run}/objects", self._objects),
+                route(f"{run}/object", self._object),
+                route(f"{run}/change", self._change, "POST"),
+                route(f"{run}/weight", self._weight, "POST"),
+                route("/api/findings", self._findings, "POST"),
+                route("/answers/{digest}/{question}.{form}", self._page),
+                route("/exports/{digest}/{file}", self._export),
+            ]
+        )
+
+    async def _respond(self, request: Request, handler: Handler) -> Response:
+        try:
+            return await handler(request)
+        except RefusedError as error:
+            return _refusal(error.status, str(error))
+        except Full:
+            return _refusal(503, "too many questions wait; try again")
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return _refusal(400, f"not a request of the workbench: {error}")
+        except UnknownRunError as error:
+            return _refusal(404, str(error))
+        except KschedError as error:
+            return _refusal(422, printable(shortened_lines(str(error))))
+        except AbandonedError:
+            return _refusal(503, "the server ends")
+        except Exception as error:
+            self.warn("".join(traceback.format_exception(error)))
+            return _refusal(500, f"ksched has a defect: {type(error).__name__}: {error}")
+
+    async def _ask(self, request: Request, call: Callable[[], T]) -> T:
+        """What the main thread answers. A client that goes away leaves no question behind."""
+        job = _Job(call)
+        self._inbox.put_nowait(job)
+        answer = asyncio.wrap_future(job.answer)
+        leaving = asyncio.create_task(_left(request))
+        try:
+            await asyncio.wait({answer, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                raise RefusedError(400, "the client has gone")
+            result: T = answer.result()
+            return result
+        finally:
+            job.gone.set()
+            leaving.cancel()
+            answer.cancel()
+
+    async def _body(self, request: Request, kind: type[T]) -> T:
+        body, size = await self._bodies.of(request)
+        try:
+            return msgspec.json.decode(body, type=kind)
+        finally:
+            self._bodies.done(size)
+
+    async def _file(self, request: Request) -> Response:
+        paths, media_type = _FILES[request.url.path]
+        texts = [(files("ksched_cli") / path).read_text(encoding="utf-8") for path in paths]
+        return Response("".join(texts), media_type=media_type)
+
+    async def _session(self, request: Request) -> Response:
+        """The token of the address becomes a cookie that no script reads and no other site
+        sends."""
+        token = await self._body(request, str)
+        if not hmac.compare_digest(token.encode(), self.token.encode()):
+            return _refusal(401, "the token is wrong: this server was started again since")
+        response = Response(status_code=204)
+        secure = bool(self.listening.certificate)
+        response.set_cookie(
+            cookie_name(request), self.token, httponly=True, samesite="strict", secure=secure
+        )
+        return response
+
+    async def _start(self, request: Request) -> Response:
+        view = await self._ask(request, lambda: self.workbench.open(Edits()))
+        return _json({"run": msgspec.Raw(view), "minors": MINORS})
+
+    async def _open(self, request: Request) -> Response:
+        edits = await self._body(request, Edits)
+        return _json(msgspec.Raw(await self._ask(request, lambda: self.workbench.open(edits))))
+
+    async def _view(self, request: Request) -> Response:
+        name = request.path_params["digest"]
+        return _json(msgspec.Raw(await self._ask(request, lambda: self.workbench.view(name))))
+
+    async def _objects(self, request: Request) -> Response:
+        name, query = request.path_params["digest"], request.query_params
+        path, search = query.get("path", ""), query.get("search", "")
+        return _json(await self._ask(request, lambda: self.workbench.listing(name, path, search)))
+
+    async def _object(self, request: Request) -> Response:
+        name, query = request.path_params["digest"], request.query_params
+        key = [query.get(part, "") for part in ("kind", "namespace", "name")]
+        return _json(
+            {"text": await self._ask(request, lambda: self.workbench.manifest(name, *key))}
+        )
+
+    async def _change(self, request: Request) -> Response:
+        name, edited = request.path_params["digest"], await self._body(request, EditedObject)
+        key = (edited.kind, edited.namespace, edited.name)
+        change = await self._ask(request, lambda: self.workbench.edited(name, *key, edited.text))
+        return _json({"change": change})
+
+    async def _weight(self, request: Request) -> Response:
+        name, new = request.path_params["digest"], await self._body(request, NewWeight)
+        text = await self._ask(
+            request, lambda: self.workbench.weighted(name, new.profile, new.plugin, new.weight)
+        )
+        return _json({"configuration": text})
+
+    async def _findings(self, request: Request) -> Response:
+        draft = await self._body(request, Draft)
+        findings = await self._ask(
+            request,
+            lambda: self.workbench.findings(draft.configuration, draft.kubernetes_version),
+        )
+        return _json({"findings": findings})
+
+    async def _page(self, request: Request) -> Response:
+        about, path = request.query_params.get("about", ""), request.path_params
+        name, question, form = path["digest"], path["question"], path["form"]
+        if form not in _FORMS:
+            raise RefusedError(404, f"an answer is html or json; not {form}")
+        text = await self._ask(request, lambda: self.workbench.answer(name, question, about, form))
+        headers = {"Content-Security-Policy": _ANSWER_POLICY}
+        if "save" in request.query_params:
+            headers |= _attachment(f"{question}.{form}")
+        return Response(text, media_type=_FORMS[form], headers=headers)
+
+    async def _export(self, request: Request) -> Response:
+        name, file = request.path_params["digest"], request.path_params["file"]
+        text = await self._ask(request, lambda: self.workbench.export(name, file))
+        return Response(text, media_type="application/yaml", headers=_attachment(file))
+
+
+def _attachment(name: str) -> Mapping[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{name}"'}
+
+
+def _json(data: Any) -> Response:
+    return Response(msgspec.json.encode(data), media_type="application/json")
+
+
+async def _left(request: Request) -> None:
+    """Until the client goes away."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

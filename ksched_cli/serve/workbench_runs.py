@@ -1,0 +1,466 @@
+"""What the workbench asks: Runs that differ from the one of the command line by edits, and their
+answers as pages. All of it is for one thread.
+
+The state is read once, and its changed states, configurations and pages are kept in bounded memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct, structs
+
+from ksched_cli.analysis.explain import explain
+from ksched_cli.analysis.named_objects import find_pod, pods_of
+from ksched_cli.analysis.schedule import RunSummary, ScheduleResult, result_of
+from ksched_cli.analysis.usage import node_usages
+from ksched_cli.answers import Answer, AppliedChange, StateAnswer, document_of
+from ksched_cli.config.answers import ReviewFinding
+from ksched_cli.config.effective import Configuration
+from ksched_cli.config.embedded import ConfigurationText
+from ksched_cli.config.reviewer import Reviewer, ReviewOptions
+from ksched_cli.config.types import DEFAULT_SCHEDULER_NAME
+from ksched_cli.engine.engine import Engine
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.errors import UsageError, shortened_lines
+from ksched_cli.kube.document_edits import EditableDocument, block_yaml
+from ksched_cli.kube.shown_json import shown_json
+from ksched_cli.kube.versions import MINORS
+from ksched_cli.report.html.page import page_of, render_page
+from ksched_cli.run.differences import digest_of
+from ksched_cli.run.inputs import digest
+from ksched_cli.run.open import Opener, Watch
+from ksched_cli.run.plugins import in_release
+from ksched_cli.run.remarks import budget_lines, completed, defect_line, lines_before
+from ksched_cli.run.run import ChangeSource, Run
+from ksched_cli.serve.objects_tree import Listing, ObjectTree, change_of
+from ksched_cli.serve.tools import inline
+
+MAX_CHANGES = 500
+# Bytes of Runs, and of pages, that are stored. A page of 5,000 nodes has 3 MB.
+RUN_BYTES = 32 << 20
+PAGE_BYTES = 96 << 20
+TREES = 2
+# How many pods are named: of those that wait, and as expectations.
+MAX_PENDING = 200
+MAX_EXPECTED = 100
+FIX_SECONDS = 20.0
+
+T = TypeVar("T")
+
+
+class UnknownRunError(UsageError):
+    """A digest of no Run that is stored."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"this server has no run {name}: it was started again since, or the run was forgotten"
+        )
+
+
+class AbandonedError(Exception):
+    """Nobody waits for the answer any more."""
+
+
+class Edits(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"):
+    """How a Run differs from that of the command line.
+
+    changes:       lines in kubectl's words, or objects to apply; after those of the command line
+    configuration: a text in place of the command line's; "" keeps that
+    kubernetes_version: a minor; "" keeps that of the command line
+    """
+
+    changes: tuple[str | dict[str, Any], ...] = ()
+    configuration: str = ""
+    kubernetes_version: str = ""
+
+
+class ProfileWeights(Struct, frozen=True):
+    """The weights of a profile's score plugins. profile: its scheduler's name"""
+
+    profile: str
+    weights: dict[str, int]
+
+
+class RunView(Struct, frozen=True, rename="camel"):
+    """What the workbench shows of a Run beside its page.
+
+    applied: what changes did, those of the command line first
+    configuration: its text; pending: the first pods that wait
+    """
+
+    digest: str
+    edits: Edits
+    title: str
+    summary: RunSummary
+    kubernetes_version: str
+    minor: str
+    configuration: str
+    weights: tuple[ProfileWeights, ...]
+    applied: tuple[AppliedChange, ...]
+    given: int
+    pending: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """view: as JSON"""
+
+    run: Run
+    edits: Edits
+    view: bytes
+
+    def __len__(self) -> int:
+        return len(self.view)
+
+
+class Sized(Protocol):
+    """What has a size in bytes."""
+
+    def __len__(self) -> int: ...
+
+
+S = TypeVar("S", bound=Sized)
+
+
+@dataclass(slots=True)
+class RecentItems(Generic[S]):
+    """What was used last, of bounded size together."""
+
+    most: int
+    items: OrderedDict[object, S] = field(default_factory=OrderedDict)
+    size: int = 0
+
+    def get(self, key: object) -> S | None:
+        if key in self.items:
+            self.items.move_to_end(key)
+        return self.items.get(key)
+
+    def put(self, key: object, item: S) -> None:
+        if key in self.items:
+            self.size -= len(self.items.pop(key))
+        self.items[key] = item
+        self.size += len(item)
+        while self.size > self.most and len(self.items) > 1:
+            self.size -= len(self.items.popitem(last=False)[1])
+
+
+@dataclass(slots=True)
+class Workbench:
+    """base: the Run of the command line, which calls no extenders. make_opener: of it alone, with
+    what takes its warnings. is_abandoned: whether nobody waits for the current answer any more"""
+
+    base: Run
+    make_opener: Callable[[Callable[[str], None]], Opener]
+    is_abandoned: Callable[[], bool] = lambda: False
+    _runs: RecentItems[StoredRun] = field(default_factory=lambda: RecentItems(RUN_BYTES))
+    _pages: RecentItems[str] = field(default_factory=lambda: RecentItems(PAGE_BYTES))
+    _trees: OrderedDict[str, ObjectTree] = field(default_factory=OrderedDict)
+    _warnings: dict[str, None] = field(default_factory=dict)
+    _lasting: dict[str, None] = field(default_factory=dict)
+    opener: Opener = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Raises KschedError."""
+        self.opener = self.make_opener(self.warn)
+        self.opener.plugins(self.base)
+        self._lasting = self._warnings
+
+    def warn(self, line: str) -> None:
+        """Takes a warning of the opener's, for the answer that is being made."""
+        self._warnings[shortened_lines(line)] = None
+
+    # -- Runs -------------------------------------------------------------------------------------
+
+    def open(self, edits: Edits) -> bytes:
+        """The view of the Run with these edits, as JSON; its page is made, too. Raises
+        KschedError."""
+        run, edits = self._run(edits)
+        name = digest_of(run, self.opener.inputs)
+        stored = self._runs.get(name)
+        if stored is None:
+            answer = self._schedule(run)
+            self._pages.put((name, "schedule", "", "html"), render_page(answer))
+            view = self._view(name, run, edits, answer)
+            stored = StoredRun(run, edits, msgspec.json.encode(view))
+            self._runs.put(name, stored)
+            self.opener.inputs.keep_only([each.run for each in self._runs.items.values()])
+        return stored.view
+
+    def view(self, name: str) -> bytes:
+        """That of a Run which is stored. Raises UnknownRunError."""
+        return self._stored(name).view
+
+    def _stored(self, name: str) -> StoredRun:
+        stored = self._runs.get(name)
+        if stored is None:
+            raise UnknownRunError(name)
+        return stored
+
+    def _run(self, edits: Edits) -> tuple[Run, Edits]:
+        if len(edits.changes) > MAX_CHANGES:
+            raise UsageError(f"{len(edits.changes)} changes: at most {MAX_CHANGES} can be made")
+        minor = edits.kubernetes_version
+        if minor and minor not in MINORS:
+            raise UsageError(f"Kubernetes {minor}: expected one of {', '.join(MINORS)}")
+        changes = [
+            ChangeSource(line=inline(each)) if isinstance(each, str) else _applied(each)
+            for each in edits.changes
+        ]
+        if edits.configuration.strip() == self.configuration(self.base).strip():
+            edits = structs.replace(edits, configuration="")
+        text = edits.configuration
+        name = f"configuration {digest(text.encode())[:6]}" if text else self.base.configuration
+        if text:
+            self.opener.inputs.give_configuration(name, text.encode())
+        run = structs.replace(
+            self.base,
+            changes=(*self.base.changes, *changes),
+            configuration=name,
+            patches=() if text else self.base.patches,
+            kubernetes_version=minor or self.base.kubernetes_version,
+        )
+        return run, edits
+
+    def _view(self, name: str, run: Run, edits: Edits, answer: ScheduleResult) -> RunView:
+        configuration, records = self.opener.configuration(run), self.opener.state(run).changes
+        return RunView(
+            name,
+            edits,
+            page_of(answer).title,
+            answer.summary,
+            answer.kubernetes_version,
+            configuration.release.minor,
+            self.configuration(run),
+            weights_of(configuration),
+            tuple(AppliedChange(record.text, record.did) for record in records),
+            len(records) - len(edits.changes),
+            answer.pending[:MAX_PENDING],
+            answer.warnings,
+        )
+
+    # -- configurations ---------------------------------------------------------------------------
+
+    def configuration(self, run: Run) -> str:
+        """The text of a Run's configuration, with its patches and the plugins that join it."""
+        if run.configuration and not run.patches:
+            return self.opener.inputs.configuration(run.configuration).text
+        return block_yaml(self.opener.configuration_data(run))
+
+    def weighted(self, name: str, profile: int, plugin: str, weight: int) -> str:
+        """The text of the Run's configuration with another weight; the rest of it stays. Raises
+        KschedError."""
+        run = self._stored(name).run
+        document = EditableDocument(self.configuration(run))
+        points = ("profiles", profile, "plugins")
+        for point in ("score", "multiPoint"):
+            path = (*points, point, "enabled")
+            listed = document.get(path) or []
+            names = [entry.get("name") for entry in listed]
+            if plugin in names:
+                document.put((*path, names.index(plugin), "weight"), weight)
+                return document.text
+        path = (*points, "score", "enabled")
+        entry = {"name": plugin, "weight": weight}
+        document.put((*path, len(document.get(path) or [])), entry)
+        return document.text
+
+    def findings(self, text: str, minor: str) -> list[ReviewFinding]:
+        """What `ksched validate` finds. Raises KschedError."""
+        base = self.base
+        version = minor or base.kubernetes_version or self.opener.release(base).minor
+        options = ReviewOptions(
+            version, base.feature_gates, base.min_compatibility_version, isolated=True
+        )
+        plugins = self.opener.plugins(base)
+        reviewer = Reviewer(options, lambda release: in_release(plugins, release))
+        reviewed = reviewer.review(ConfigurationText("configuration", text.encode()))
+        return [ReviewFinding.of(finding) for finding in reviewed.review.findings]
+
+    # -- objects ----------------------------------------------------------------------------------
+
+    def tree(self, name: str) -> ObjectTree:
+        """The objects of the Run's state after its changes. Raises UnknownRunError."""
+        run = self._stored(name).run
+        if name not in self._trees:
+            self._trees[name] = ObjectTree(self.opener.state(run))
+            if len(self._trees) > TREES:
+                self._trees.popitem(last=False)
+        return self._trees[name]
+
+    def listing(self, name: str, path: str, search: str) -> Listing:
+        return self.tree(name).listing(path, search)
+
+    def manifest(self, name: str, kind: str, namespace: str, obj: str) -> str:
+        """As YAML. Raises KschedError."""
+        return block_yaml(self.tree(name).manifest(kind, namespace, obj))
+
+    def edited(
+        self, name: str, kind: str, namespace: str, obj: str, text: str
+    ) -> str | dict[str, Any]:
+        """The change that the edited YAML of an object comes to. Raises KschedError."""
+        return change_of(self.tree(name).manifest(kind, namespace, obj), text)
+
+    # -- answers ----------------------------------------------------------------------------------
+
+    def answer(self, name: str, question: str, about: str, form: str) -> str:
+        """An answer as a page or as JSON. about: a pod, or the digest of the Run to compare with.
+        Raises KschedError."""
+        stored = self._stored(name)
+        key = (name, question, about, form)
+        page = self._pages.get(key)
+        if page is None:
+            answer = self._ask(stored.run, question, about)
+            page = render_page(answer) if form == "html" else shown_json(document_of(answer)) + "\n"
+            self._pages.put(key, page)
+        return page
+
+    def _ask(self, run: Run, question: str, about: str) -> Answer:
+        match question:
+            case "schedule":
+                return self._schedule(run)
+            case "explain":
+                return self._explain(run, about)
+            case "fix":
+                return self._fix(run, about)
+            case "compare":
+                return self._compare(self._stored(about).run, run)
+        raise UsageError(f"there is no question {question}")
+
+    def _watch(self) -> Watch:
+        return Watch(on_progress=lambda done, total: self._check())
+
+    def _check(self) -> None:
+        if self.is_abandoned():
+            raise AbandonedError
+
+    def _simulation(self, run: Run) -> Simulation:
+        self._check()
+        self._warnings = {**self._lasting}
+        simulation = self.opener.simulation(run, self._watch())
+        self._introduce(simulation)
+        return simulation
+
+    def _introduce(self, *engines: Engine) -> None:
+        for line in lines_before(*engines):
+            self.warn(line)
+
+    def _complete(self, answer: Any, *engines: Engine) -> Any:
+        for engine in engines:
+            for line in (
+                *budget_lines(engine),
+                *map(defect_line, engine.caller.defects.values()),
+            ):
+                self.warn(line)
+            engine.close()
+        states = [engine.state for engine in engines]
+        return completed(answer, engines[0].configuration.release, states, self._warnings)
+
+    def _schedule(self, run: Run) -> ScheduleResult:
+        simulation = self._simulation(run)
+        before = node_usages(simulation.snapshot)
+        record = simulation.run()
+        answer: ScheduleResult = self._complete(
+            result_of(simulation, record, before=before), simulation
+        )
+        return answer
+
+    def _explain(self, run: Run, pod: str) -> StateAnswer:
+        simulation = self._simulation(run)
+        info = find_pod(simulation, pod)
+        answer: StateAnswer = self._complete(explain(simulation, info), simulation)
+        return answer
+
+    def _fix(self, run: Run, pod: str) -> StateAnswer:
+        from ksched_cli.analysis.fix import Fixer, Search, fix
+
+        simulation = self._simulation(run)
+        search = Search(max_seconds=FIX_SECONDS, on_run=lambda done, total: self._check())
+        fixer = Fixer(
+            lambda state: self.opener.simulation(run, self._watch(), state=state),
+            simulation.state,
+            search,
+            workloads=run.workloads,
+        )
+        answer = fix(fixer, pod, pods_of(simulation, pod))
+        simulation.caller.defects.update(fixer.defects)
+        done: StateAnswer = self._complete(answer, simulation)
+        return done
+
+    def _compare(self, *runs: Run) -> StateAnswer:
+        from ksched_cli.analysis.compare import compare, sides_of, with_usages
+
+        self._warnings = {**self._lasting}
+        sides = sides_of(self.opener, runs, self._watch())
+        engines = [side.simulation for side in sides]
+        self._introduce(*engines)
+        answer: StateAnswer = self._complete(with_usages(compare(sides), sides), *engines)
+        return answer
+
+    # -- exports ----------------------------------------------------------------------------------
+
+    def scenario(self, name: str) -> str:
+        """The changes of a Run as a file. Raises UnknownRunError."""
+        changes = _entries(self._stored(name).run)
+        return block_yaml({"apiVersion": "ksched/v1", "kind": "Scenario", "changes": changes})
+
+    def expectations(self, name: str) -> str:
+        """A file of expectations that the Run meets: how many pods wait, and where the first are.
+        Its configuration is expected beside it. Raises KschedError."""
+        stored = self._stored(name)
+        run, answer = stored.run, self._schedule(stored.run)
+        expect: list[dict[str, Any]] = [{"pending": len(answer.pending)}]
+        expect += [{"pod": pod, "on": node} for pod, node in answer.placements.items()]
+        expect += [{"pod": pod, "pending": True} for pod in answer.pending]
+        scenarios = [each.scenario for each in run.changes if each.scenario]
+        if scenarios or run.live or run.timeline:
+            raise UsageError(
+                "an expectations file of --scenario, --live or --timeline cannot be written here"
+            )
+        fields = {
+            "state": [os.path.abspath(path) for path in run.states],
+            "config": "configuration.yaml" if run.configuration or run.patches else "",
+            "changes": _entries(run),
+            "kubernetesVersion": run.kubernetes_version,
+            "plugins": [*run.plugins],
+            "featureGates": run.feature_gates,
+            "minCompatibilityVersion": run.min_compatibility_version,
+            "expect": expect[:MAX_EXPECTED],
+        }
+        document = {"apiVersion": "ksched/v1", "kind": "Expectations"}
+        return block_yaml(document | {key: value for key, value in fields.items() if value})
+
+    def export(self, name: str, file: str) -> str:
+        """The content of a file to save. Raises KschedError."""
+        match file:
+            case "scenario.yaml":
+                return self.scenario(name)
+            case "configuration.yaml":
+                return self.configuration(self._stored(name).run)
+            case "expectations.yaml":
+                return self.expectations(name)
+        raise UsageError(f"there is no {file} to save")
+
+
+def weights_of(configuration: Configuration) -> tuple[ProfileWeights, ...]:
+    return tuple(
+        ProfileWeights(profile.scheduler_name or DEFAULT_SCHEDULER_NAME, dict(profile.weights))
+        for profile in configuration.profiles
+    )
+
+
+def _applied(entry: dict[str, Any]) -> ChangeSource:
+    if set(entry) != {"apply"} or not isinstance(entry["apply"], dict | list):
+        raise UsageError('a change is a line, or {"apply": object}')
+    return ChangeSource(apply=entry["apply"])
+
+
+def _entries(run: Run) -> Sequence[str | dict[str, Any]]:
+    """A Run's changes, as a scenario file has them; those of the files that it names apart."""
+    return [each.line or {"apply": each.apply} for each in run.changes if each.line or each.apply]
