@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -27,19 +25,11 @@ from ksched_cli.analysis.expectations import (
     Waited,
 )
 from ksched_cli.errors import InputError, Position, UsageError
-from ksched_cli.kube.document_schemas import check_document
-from ksched_cli.kube.documents import (
-    Locator,
-    decode_text,
-    load_documents,
-    locate,
-    path_text,
-    read_file,
-)
+from ksched_cli.kube.documents import Locator, read_file
 from ksched_cli.kube.file_paths import expand_paths
-from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.run.inputs import code_from
 from ksched_cli.run.run import ChangeSource, Patch, Run
+from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 
 KIND = "Expectations"
 _MENTION = re.compile(rf"""^[ \t]*["']?kind["']?\s*:\s*["']?{KIND}\b""".encode(), re.M)
@@ -71,22 +61,15 @@ def files_of_expectations(paths: Sequence[str]) -> Iterator[str]:
 
 def read_expectations(path: str) -> ExpectationsFile:
     """Raises InputError with line and column."""
-    raw, name = read_file(path)
-    text = decode_text(raw, name)
-    documents = list(load_documents(text, name))
-    if len(documents) > 1:
-        raise InputError(name, "expected one document, kind Expectations")
-    document = _with_on(documents[0] if documents else None)
-    check_document(document, "expectations", text, name, _HINT)
-    assert isinstance(document, dict)
-    reader = _Reader(name, text, Path() if path == "-" else Path(path).parent)
-    run = reader.run(document, path)
+    document = read_own_document(path, KIND, _HINT, adapted=_with_on)
+    data, reader = document.data, _Reader(document)
+    run = reader.run(path)
     try:
         run.check()
     except UsageError as error:
-        raise InputError(name, str(error)) from None
-    locator = Locator(text)
-    seeds = document.get("seeds")
+        raise InputError(document.name, str(error)) from None
+    locator = Locator(document.text)
+    seeds = data.get("seeds")
     numbers = range(seeds) if isinstance(seeds, int) else seeds or ()
     drawn = [replace(run, tie_break="random", seed=seed) for seed in numbers]
     return ExpectationsFile(
@@ -94,9 +77,9 @@ def read_expectations(path: str) -> ExpectationsFile:
         tuple(drawn) or (run,),
         tuple(
             reader.expectation(entry, ("expect", index))
-            for index, entry in enumerate(document["expect"])
+            for index, entry in enumerate(data["expect"])
         ),
-        tuple(map(locator.locate, (("expect", index) for index in range(len(document["expect"]))))),
+        tuple(map(locator.locate, (("expect", index) for index in range(len(data["expect"]))))),
     )
 
 
@@ -115,41 +98,35 @@ def _with_on(document: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """name, text: of the file; folder: that paths are relative to"""
+    file: OwnDocument
 
-    name: str
-    text: str
-    folder: Path
-
-    def run(self, data: Mapping[str, Any], path: str) -> Run:
+    def run(self, path: str) -> Run:
         """What the file says of the Run. path: of the file"""
+        data, here = self.file.data, self.file.from_here
         states = data["state"]
         plugins = data.get("plugins", ())
         return Run(
-            states=tuple(map(self._path, [states] if isinstance(states, str) else states)),
+            states=tuple(map(here, [states] if isinstance(states, str) else states)),
             workloads=not data.get("noWorkloads", False),
             changes=(ChangeSource(scenario=path),) if data.get("changes") else (),
-            configuration=self._path(data.get("config", "")),
+            configuration=here(data.get("config", "")),
             patches=tuple(Patch(each["path"], each["value"]) for each in data.get("patches", ())),
             plugins=tuple(
-                code_from(text, self._path)
+                code_from(text, here)
                 for text in ([plugins] if isinstance(plugins, str) else plugins)
             ),
             kubernetes_version=data.get("kubernetesVersion", ""),
             feature_gates=data.get("featureGates", ""),
             min_compatibility_version=str(data.get("minCompatibilityVersion", "")),
-            timeline=self._path(data.get("timeline", "")),
+            timeline=here(data.get("timeline", "")),
             until=str(data.get("until", "")),
-            autoscaler=self._path(data.get("autoscaler", "")),
+            autoscaler=here(data.get("autoscaler", "")),
             evict_at_once=data.get("evictAtOnce", False),
             preemption=not data.get("noPreemption", False),
             retries=not data.get("noRetries", False),
             extenders=not data.get("noExtenders", False),
-            replay_extenders=self._path(data.get("replayExtenders", "")),
+            replay_extenders=here(data.get("replayExtenders", "")),
         )
-
-    def _path(self, path: str) -> str:
-        return os.path.normpath(self.folder / path) if path else ""
 
     def expectation(self, entry: Mapping[str, Any], place: tuple[str | int, ...]) -> Expectation:
         """The expectation of an entry that is as the schema has it."""
@@ -199,17 +176,7 @@ class _Reader:
     ) -> float | None:
         """A number of seconds, or a duration as Go writes it. Raises InputError."""
         value = limits.get(side)
-        if not isinstance(value, str):
-            return value
-        try:
-            return parse_duration(value) / 1e9
-        except DurationError as error:
-            raise InputError(
-                self.name,
-                f"{error}; expected a time such as 90s or 1h30m",
-                subject=path_text(place),
-                position=locate(self.text, 0, place),
-            ) from None
+        return self.file.nanoseconds(value, *place) / 1e9 if isinstance(value, str) else value
 
 
 def _limits(data: Mapping[str, Any]) -> Limits:

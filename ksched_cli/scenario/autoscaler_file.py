@@ -11,7 +11,6 @@ from ksched_cli.cluster.objects import CSINode, Node
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 from ksched_cli.kube.time import SECOND
-from ksched_cli.scenario.document_reader import DocumentReader, Path, read_own_document
 from ksched_cli.scenario.node_groups import (
     MINUTE,
     AutoscalerSettings,
@@ -21,6 +20,7 @@ from ksched_cli.scenario.node_groups import (
 )
 from ksched_cli.scenario.nodes import HOSTNAME_LABEL
 from ksched_cli.scenario.objects import load_objects
+from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 from ksched_cli.scenario.prices import price_from
 
 _HINT = "Expected apiVersion: ksched/v1, kind: Autoscaler (docs/autoscaler.md)."
@@ -34,32 +34,31 @@ def read_autoscaler(path: str, state: ClusterState, name: str = "") -> Autoscale
     """
     document = read_own_document(path, "Autoscaler", _HINT, name)
     nodes = {node.name: node for node in state.nodes}
-    return _Reader(document, state, nodes).settings(document.document)
+    return _Reader(document, state, nodes).settings(document.data)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
     """nodes: of the state, by name"""
 
-    file: DocumentReader
+    file: OwnDocument
     state: ClusterState
     nodes: Mapping[str, Node]
 
     def settings(self, data: Mapping[str, Any]) -> AutoscalerSettings:
         groups = tuple(
-            self._group(item, ("nodeGroups", index))
-            for index, item in enumerate(data["nodeGroups"])
+            self._group(item, "nodeGroups", index) for index, item in enumerate(data["nodeGroups"])
         )
         names: set[str] = set()
         for index, group in enumerate(groups):
             if group.name in names:
-                path = ("nodeGroups", index, "name")
-                raise self.file.error(f'there are two node groups "{group.name}"', path)
+                problem = f'there are two node groups "{group.name}"'
+                raise self.file.error(problem, "nodeGroups", index, "name")
             names.add(group.name)
         expanders = data.get("expanders") or [Expander.LEAST_WASTE]
         return AutoscalerSettings(
             groups,
-            self.file.time(data, "scanInterval", (), 10 * SECOND, least=SECOND),
+            self.file.time(data.get("scanInterval"), 10 * SECOND, "scanInterval", least=SECOND),
             tuple(map(Expander, expanders)),
             data.get("maxNodesTotal"),
             data.get("expendablePodsPriorityCutoff", -10),
@@ -69,22 +68,24 @@ class _Reader:
         )
 
     def _scale_down(self, data: Mapping[str, Any]) -> ScaleDown:
-        path = ("scaleDown",)
+        unneeded, delay = (
+            self.file.time(data.get(key), 10 * MINUTE, "scaleDown", key)
+            for key in ("unneededTime", "delayAfterAdd")
+        )
         return ScaleDown(
             data.get("enabled", True),
-            self.file.time(data, "unneededTime", path, 10 * MINUTE),
+            unneeded,
             float(data.get("utilizationThreshold", 0.5)),
-            self.file.time(data, "delayAfterAdd", path, 10 * MINUTE),
+            delay,
             data.get("maxEmptyBulkDelete", 10),
         )
 
-    def _group(self, data: Mapping[str, Any], path: Path) -> NodeGroup:
+    def _group(self, data: Mapping[str, Any], *place: str | int) -> NodeGroup:
         least, most = data.get("minSize", 0), data["maxSize"]
         if least > most:
-            raise self.file.error(
-                f"minSize {least} is more than maxSize {most}", (*path, "minSize")
-            )
-        template, csi_node = self._model(data, path)
+            problem = f"minSize {least} is more than maxSize {most}"
+            raise self.file.error(problem, *place, "minSize")
+        template, csi_node = self._model(data, *place)
         return NodeGroup(
             data["name"],
             template,
@@ -92,15 +93,15 @@ class _Reader:
             dict(data.get("nodeSelector") or {}),
             least,
             most,
-            self.file.time(data, "provisioningDelay", path, 2 * MINUTE),
+            self.file.time(data.get("provisioningDelay"), 2 * MINUTE, *place, "provisioningDelay"),
             data.get("priority", 0),
-            price_from(self.file, data["price"], (*path, "price")) if "price" in data else None,
+            price_from(self.file, data["price"], *place, "price") if "price" in data else None,
         )
 
-    def _model(self, data: Mapping[str, Any], path: Path) -> tuple[Node, CSINode | None]:
+    def _model(self, data: Mapping[str, Any], *place: str | int) -> tuple[Node, CSINode | None]:
         """What the group's new nodes are copies of."""
         if "template" in data:
-            return self._template(data["template"], data["name"], (*path, "template")), None
+            return self._template(data["template"], data["name"], *place, "template"), None
         like = data["like"]
         if like in self.nodes:
             return self.nodes[like], self.state.csi_nodes.get(like)
@@ -108,13 +109,13 @@ class _Reader:
         near = get_close_matches(like, names, n=3, cutoff=0.5)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         problem = f'no node "{like}" in the state ({len(names)} nodes){hint}'
-        raise self.file.error(problem, (*path, "like"))
+        raise self.file.error(problem, *place, "like")
 
-    def _template(self, manifest: Mapping[str, Any], name: str, path: Path) -> Node:
+    def _template(self, manifest: Mapping[str, Any], name: str, *place: str | int) -> Node:
         metadata = manifest.get("metadata") or {}
         given = metadata.get("labels") or {} if isinstance(metadata, dict) else None
         if not isinstance(given, dict):
-            raise self.file.error("metadata and its labels: expected objects", path)
+            raise self.file.error("metadata and its labels: expected objects", *place)
         # The kubelet labels its node with its host name.
         metadata = {**metadata, "name": name, "labels": {HOSTNAME_LABEL: name, **given}}
         node = {"apiVersion": "v1", **manifest, "kind": "Node", "metadata": metadata}
@@ -122,8 +123,8 @@ class _Reader:
             nodes = load_objects(self.state, [node], self.file.name).nodes
         except InputError as error:
             subject = f": {error.subject}" if error.subject else ""
-            raise self.file.error(f"{error.problem}{subject}", path) from None
+            raise self.file.error(f"{error.problem}{subject}", *place) from None
         if not nodes:
             problem = f'a Node has apiVersion "v1", not "{node["apiVersion"]}"'
-            raise self.file.error(problem, (*path, "apiVersion"))
+            raise self.file.error(problem, *place, "apiVersion")
         return nodes[0]

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ksched_cli.errors import InputError
-from ksched_cli.kube.document_schemas import check_document
-from ksched_cli.kube.documents import decode_text, load_documents, locate, read_file
+from ksched_cli.kube.documents import locate
 from ksched_cli.scenario.apply import Apply, Patch
 from ksched_cli.scenario.arguments import Arguments, read_arguments, split_line
 from ksched_cli.scenario.change import Change, ChangeError
@@ -20,6 +19,7 @@ from ksched_cli.scenario.labels import Label
 from ksched_cli.scenario.manifests import Manifest
 from ksched_cli.scenario.nodes import AddNodes, Cordon, TaintNodes, Uncordon
 from ksched_cli.scenario.outages import FailNodes, RecoverNodes
+from ksched_cli.scenario.own_document import read_own_document
 from ksched_cli.scenario.reschedule import Reschedule
 from ksched_cli.scenario.rollout import RolloutRestart, SetResources
 from ksched_cli.scenario.scale import Scale
@@ -111,46 +111,26 @@ def read_scenario(path: str, namespace: str = "") -> tuple[Change, ...]:
 
     Raises InputError with line and column.
     """
-    raw, name = read_file(path)
-    text = decode_text(raw, name)
-    documents = list(load_documents(text, name))
-    if len(documents) > 1:
-        raise InputError(name, "expected one document, kind Scenario")
-    document = documents[0] if documents else None
-    if isinstance(document, dict) and document.get("kind") == _EXPECTATIONS:
-        document = {key: document[key] for key in ("apiVersion", "changes") if key in document}
-        document["kind"] = _SCENARIO
-    check_document(document, "scenario", text, name, _HINT)
-    assert isinstance(document, dict)
-    folder = Path() if path == "-" else Path(path).parent
-    return read_changes(document["changes"], ("changes",), (name, text), folder, namespace)
-
-
-def read_changes(
-    entries: Sequence[Any],
-    path: tuple[str | int, ...],
-    source: tuple[str, str],
-    folder: Path,
-    namespace: str = "",
-) -> tuple[Change, ...]:
-    """The changes of a list in a file that its schema allows.
-
-    path:   of the list in the document
-    source: name and text of the file
-    folder: what paths are relative to
-    Raises InputError with line and column.
-    """
-    name, text = source
+    document = read_own_document(path, _SCENARIO, _HINT, adapted=_of_expectations)
     changes = []
-    for index, entry in enumerate(entries):
+    for index, entry in enumerate(document.data["changes"]):
         try:
-            changes.append(read_change(entry, namespace, folder, name))
+            changes.append(read_change(entry, namespace, document.folder, document.name))
         except ChangeError as error:
-            position = locate(text, 0, (*path, index))
+            position = locate(document.text, 0, ("changes", index))
+            subject = f'change "{error.text}"'
             raise InputError(
-                name, error.problem, subject=f'change "{error.text}"', position=position
+                document.name, error.problem, subject=subject, position=position
             ) from None
     return tuple(changes)
+
+
+def _of_expectations(document: Any) -> Any:
+    """A scenario of their changes, where the document has expectations."""
+    if not isinstance(document, dict) or document.get("kind") != _EXPECTATIONS:
+        return document
+    own = {key: document[key] for key in ("apiVersion", "changes") if key in document}
+    return {**own, "kind": _SCENARIO}
 
 
 def read_change(entry: Any, namespace: str, folder: Path, source: str) -> Change:

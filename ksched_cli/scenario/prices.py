@@ -9,7 +9,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from ksched_cli.errors import UsageError
-from ksched_cli.scenario.document_reader import DocumentReader, Path, read_own_document
+from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.objects import Node
@@ -96,20 +96,20 @@ def _inline(text: str) -> NodePrice:
     return NodePrice(target, Price(price), target)
 
 
-def _of_file(reader: DocumentReader) -> Iterable[NodePrice]:
-    for index, entry in enumerate(reader.document["prices"]):
-        price = price_from(reader, entry["price"], ("prices", index, "price"))
+def _of_file(document: OwnDocument) -> Iterable[NodePrice]:
+    for index, entry in enumerate(document.data["prices"]):
+        price = price_from(document, entry["price"], "prices", index, "price")
         labels = entry.get("nodeSelector", {})
         name = entry.get("node") or ",".join(f"{key}={value}" for key, value in labels.items())
         yield NodePrice(name, price, entry.get("node", ""), labels)
 
 
-def price_from(reader: DocumentReader, data: Any, path: Path) -> Price:
+def price_from(document: OwnDocument, data: Any, *place: str | int) -> Price:
     """data: a number, or an object as the schemas have it. Raises InputError."""
     if not isinstance(data, Mapping):
         return Price(float(data))
     share, per_hour = data.get("spotShare", 0), float(data["perHour"])
     if ("spotShare" in data) != ("spotPerHour" in data):
-        raise reader.error("spotShare and spotPerHour require each other", path)
+        raise document.error("spotShare and spotPerHour require each other", *place)
     mean = per_hour * (1 - share) + data["spotPerHour"] * share if share else per_hour
-    return Price(mean, reader.time(data, "minimumBilling", path, 0))
+    return Price(mean, document.time(data.get("minimumBilling"), 0, *place, "minimumBilling"))

@@ -26,17 +26,16 @@ from ksched_cli.kube.document_schemas import check_document, problems_of
 from ksched_cli.kube.documents import (
     Locator,
     decode_text,
-    load_documents,
     locate,
     path_text,
-    read_file,
 )
 from ksched_cli.kube.formatting import DurationError, parse_duration
-from ksched_cli.kube.gzipped import UNPACKING_ERRORS, unpacked
+from ksched_cli.kube.gzipped import UNPACKING_ERRORS
 from ksched_cli.kube.time import SECOND, parse_time
 from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.file import read_change
 from ksched_cli.scenario.objects import kind_of, load_objects
+from ksched_cli.scenario.own_document import read_own_document
 
 _MAX_SPECS = 20_000
 _LINES = (".jsonl", ".ndjson")
@@ -504,14 +503,16 @@ def read_timeline(
     """
     if path.removesuffix(_GZIP).endswith(_LINES):
         return _read_lines(path, state, namespace, name or path, reads)
-    raw, own = read_file(path)
-    name = name or own
-    text = decode_text(unpacked(raw, name), name)
-    documents = list(load_documents(text, name))
-    if len(documents) != 1:
-        raise InputError(name, "expected one document, kind Timeline", hint=_HINT)
-    check_document(documents[0], "timeline", text, name, _HINT)
-    return Timeline(name, documents[0], state, namespace, reads=reads, _path=path, _text=text)
+    document = read_own_document(path, "Timeline", _HINT, name)
+    return Timeline(
+        document.name,
+        document.data,
+        state,
+        namespace,
+        reads=reads,
+        _path=path,
+        _text=document.text,
+    )
 
 
 def _read_lines(

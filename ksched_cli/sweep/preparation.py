@@ -17,6 +17,7 @@ from ksched_cli.run.differences import digest_of
 from ksched_cli.run.inputs import CodeSource, Inputs, digest, installed_versions
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import Run, check_standard_input_of
+from ksched_cli.scenario.own_document import OwnDocument
 from ksched_cli.sweep.metrics import Metric, load_metric
 from ksched_cli.sweep.plan import (
     AUTOSCALERS,
@@ -30,7 +31,6 @@ from ksched_cli.sweep.plan import (
     VERSIONS,
     Plan,
 )
-from ksched_cli.sweep.sweep_file import FileDocument
 
 Step = Callable[[Run], object]
 GATES, COMPATIBILITY = "featureGates", "minCompatibilityVersion"
@@ -92,7 +92,7 @@ def every(run: Run) -> bool:
 
 
 def prepare(
-    document: FileDocument,
+    document: OwnDocument,
     plans: Sequence[Plan],
     metrics: Sequence[str],
     may_import: Callable[[Run], bool] = every,
@@ -114,7 +114,7 @@ def prepare(
 
 def prepare_runs(plan: Plan, inputs: Inputs) -> Prepared:
     """Opens all Runs of a plan. Raises KschedError."""
-    preparation = _Preparation(FileDocument("", "", Path(), {}), [plan], every, inputs)
+    preparation = _Preparation(OwnDocument("", "", Path(), {}), [plan], every, inputs)
     return _prepared(preparation, Shared(inputs, preparation.reads), plan)
 
 
@@ -135,7 +135,7 @@ class _Preparation:
 
     def __init__(
         self,
-        document: FileDocument,
+        document: OwnDocument,
         plans: Sequence[Plan],
         may_import: Callable[[Run], bool],
         inputs: Inputs,

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import not_
-from pathlib import Path
 from typing import Any
 
-from ksched_cli.errors import InputError, KschedError, UsageError
-from ksched_cli.kube.document_schemas import check_document
-from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
 from ksched_cli.run.differences import changes_label, configuration_label
 from ksched_cli.run.inputs import code_from
 from ksched_cli.run.patches import parse_path
 from ksched_cli.run.run import ChangeSource, Patch, Run
 from ksched_cli.scenario.file import read_change
+from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 from ksched_cli.scenario.prices import is_price_file
 from ksched_cli.sweep.plan import (
     AUTOSCALERS,
@@ -57,56 +52,18 @@ _NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
-class FileDocument:
-    """A file with one document that its schema allows. name: for messages"""
-
-    name: str
-    text: str
-    folder: Path
-    data: Mapping[str, Any]
-
-    def error(self, problem: str, *place: str | int) -> InputError:
-        """An error at a place in the document."""
-        subject = path_text(place)
-        return InputError(self.name, problem, subject=subject, position=locate(self.text, 0, place))
-
-    @contextmanager
-    def at(self, *place: str | int, blames: type[KschedError] = UsageError) -> Iterator[None]:
-        """An error of this type in here is one at a place in the document; no place: of an option
-        that is not of the file."""
-        try:
-            yield
-        except blames as error:
-            if not place:
-                raise
-            raise self.error(str(error), *place) from None
-
-    def from_here(self, path: str) -> str:
-        """A path that is relative to the file."""
-        return os.path.normpath(self.folder / path)
-
-
-@dataclass(frozen=True, slots=True)
 class SweepFile:
     """metrics: by name, minimize or maximize; none where the file names none"""
 
-    document: FileDocument
+    document: OwnDocument
     plan: Plan
     metrics: Mapping[str, str]
 
 
-def read_document(path: str, kind: str) -> FileDocument:
+def read_document(path: str, kind: str) -> OwnDocument:
     """kind: Sweep or Tune. Raises InputError with line and column."""
-    raw, name = read_file(path)
-    text = decode_text(raw, name)
-    documents = list(load_documents(text, name))
-    if len(documents) > 1:
-        raise InputError(name, f"expected one document, kind {kind}")
-    data = documents[0] if documents else None
     hint = f"Expected apiVersion: ksched/v1, kind: {kind}, and `states`; docs/sweeps.md has more."
-    check_document(data, kind.lower(), text, name, hint)
-    assert isinstance(data, dict)
-    return FileDocument(name, text, Path() if path == "-" else Path(path).parent, data)
+    return read_own_document(path, kind, hint)
 
 
 def read_sweep(path: str, base: Run) -> SweepFile:
@@ -118,7 +75,7 @@ def read_sweep(path: str, base: Run) -> SweepFile:
     return SweepFile(document, plan, document.data.get("metrics", {}))
 
 
-def plan_of(document: FileDocument, base: Run) -> Plan:
+def plan_of(document: OwnDocument, base: Run) -> Plan:
     """The runs of a file, of either kind. Raises InputError with line and column."""
     data = document.data
     for key in _OF_REPLAYS:
@@ -148,7 +105,7 @@ def _axis(key: str, values: Iterable[Value], default: Any) -> Axis:
 
 
 def state_values(
-    document: FileDocument, entries: str | Sequence[Any], *place: str
+    document: OwnDocument, entries: str | Sequence[Any], *place: str
 ) -> Iterator[Value]:
     """entries: a path, or a list of paths and of {name, files}"""
     for index, entry in enumerate([entries] if isinstance(entries, str) else entries):
@@ -158,7 +115,7 @@ def state_values(
 
 
 def path_values(
-    document: FileDocument, entries: Sequence[Any], attribute: str, *place: str
+    document: OwnDocument, entries: Sequence[Any], attribute: str, *place: str
 ) -> Iterator[Value]:
     """entries: paths, {name, file}, or {name} for none. attribute: of the Run"""
     for index, entry in enumerate(entries):
@@ -166,18 +123,18 @@ def path_values(
         file = entry if isinstance(entry, str) else entry.get("file", "")
         if entry == _NONE and attribute == "autoscaler":
             shown = file = ""
-        path = document.from_here(file) if file else ""
+        path = document.from_here(file)
         yield Value(name, {attribute: path}, {attribute: shown}, (*place, index))
 
 
-def _path_axis(document: FileDocument, key: str, attribute: str) -> list[Axis]:
+def _path_axis(document: OwnDocument, key: str, attribute: str) -> list[Axis]:
     entries = document.data.get(key)
     if not entries:
         return []
     return [Axis(key, unique(document, path_values(document, entries, attribute, key)))]
 
 
-def _price_axis(document: FileDocument) -> list[Axis]:
+def _price_axis(document: OwnDocument) -> list[Axis]:
     """Each value is one text of --price, or several."""
     values = []
     for index, entry in enumerate(document.data.get(PRICES, ())):
@@ -189,14 +146,14 @@ def _price_axis(document: FileDocument) -> list[Axis]:
     return [Axis(PRICES, unique(document, values))] if values else []
 
 
-def _configuration(document: FileDocument, base: Run) -> Axis:
+def _configuration(document: OwnDocument, base: Run) -> Axis:
     """The one that is tuned, else the default one."""
     entries = [document.data["configuration"]] if "configuration" in document.data else []
     values = path_values(document, entries, "configuration", "configuration")
     return _axis(CONFIGURATIONS, values, configuration_label(base))
 
 
-def _change_values(document: FileDocument) -> Iterator[Value]:
+def _change_values(document: OwnDocument) -> Iterator[Value]:
     """Raises InputError with line and column."""
     for index, entry in enumerate(document.data.get(CHANGES, ())):
         place: Place = (CHANGES, index)
@@ -214,7 +171,7 @@ def _change_values(document: FileDocument) -> Iterator[Value]:
         yield Value(name, fields, shown, place)
 
 
-def _change(document: FileDocument, entry: Any, place: Place) -> ChangeSource:
+def _change(document: OwnDocument, entry: Any, place: Place) -> ChangeSource:
     """Raises InputError for what is no change, with line and column."""
     with document.at(*place):
         read_change(entry, "", document.folder, document.name)
@@ -223,7 +180,7 @@ def _change(document: FileDocument, entry: Any, place: Place) -> ChangeSource:
     return ChangeSource(apply=entry["apply"])
 
 
-def _plugin_values(document: FileDocument) -> Iterator[Value]:
+def _plugin_values(document: OwnDocument) -> Iterator[Value]:
     for index, entry in enumerate(document.data.get(PLUGINS, ())):
         texts = [entry] if isinstance(entry, str) else entry
         plugins = tuple(code_from(text, document.from_here) for text in texts)
@@ -231,7 +188,7 @@ def _plugin_values(document: FileDocument) -> Iterator[Value]:
         yield Value(", ".join(texts) or _NONE, {PLUGINS: plugins}, shown, (PLUGINS, index))
 
 
-def _listed(document: FileDocument, key: str) -> Iterator[tuple[Any, Place]]:
+def _listed(document: OwnDocument, key: str) -> Iterator[tuple[Any, Place]]:
     """The value of a field, or those of its list, with their places."""
     value = document.data.get(key, [])
     if isinstance(value, list):
@@ -240,13 +197,13 @@ def _listed(document: FileDocument, key: str) -> Iterator[tuple[Any, Place]]:
         yield value, (key,)
 
 
-def _version_values(document: FileDocument) -> Iterator[Value]:
+def _version_values(document: OwnDocument) -> Iterator[Value]:
     for key in (VERSIONS, "kubernetesVersion"):
         for minor, place in _listed(document, key):
             yield Value(minor, {"kubernetes_version": minor}, place=place)
 
 
-def _setting_axis(document: FileDocument, key: str) -> Axis:
+def _setting_axis(document: OwnDocument, key: str) -> Axis:
     attribute, convert = SETTINGS[key]
     values = []
     for value, place in _listed(document, key):
@@ -256,13 +213,13 @@ def _setting_axis(document: FileDocument, key: str) -> Axis:
     return Axis(key, tuple(values))
 
 
-def path_of(document: FileDocument, text: str, *place: str | int) -> str:
+def path_of(document: OwnDocument, text: str, *place: str | int) -> str:
     """A path in a configuration. Raises InputError."""
     with document.at(*place):
         return parse_path(text).text
 
 
-def _patch_axes(document: FileDocument) -> Iterator[Axis]:
+def _patch_axes(document: OwnDocument) -> Iterator[Axis]:
     """Raises InputError for a path that is none, and for a name that two of them have."""
     names: set[str] = set()
     for index, entry in enumerate(document.data.get(PATCHES, ())):
@@ -294,7 +251,7 @@ def seed_values(seeds: int | Sequence[int] | None, *place: str) -> Iterator[Valu
             yield Value(seed, {"tie_break": "random", "seed": seed}, place=place)
 
 
-def unique(document: FileDocument, values: Iterable[Value]) -> tuple[Value, ...]:
+def unique(document: OwnDocument, values: Iterable[Value]) -> tuple[Value, ...]:
     """The values. Raises InputError for a name that two of them have."""
     listed: dict[Any, Value] = {}
     for value in values:

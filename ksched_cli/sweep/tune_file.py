@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ksched_cli.run.run import Patch, Run
+from ksched_cli.scenario.own_document import OwnDocument
 from ksched_cli.sweep.plan import (
     PATCHES,
     SEEDS,
@@ -18,7 +19,6 @@ from ksched_cli.sweep.plan import (
     Value,
 )
 from ksched_cli.sweep.sweep_file import (
-    FileDocument,
     path_of,
     path_values,
     plan_of,
@@ -98,7 +98,7 @@ class TuneFile:
     sampler_seed: makes the search repeatable
     """
 
-    document: FileDocument
+    document: OwnDocument
     plan: Plan
     held_out: Plan
     dimensions: tuple[Dimension, ...]
@@ -140,7 +140,7 @@ def read_tune(path: str, base: Run) -> TuneFile:
     )
 
 
-def _held_out(document: FileDocument, plan: Plan) -> Plan:
+def _held_out(document: OwnDocument, plan: Plan) -> Plan:
     """The same runs with other states, timelines or seeds: as many seeds that no trial has, where
     the file names none. Raises InputError where nothing would be held out."""
     entries = document.data.get("heldOut", {})
@@ -170,7 +170,7 @@ def _held_out(document: FileDocument, plan: Plan) -> Plan:
 
 
 def _dimensions(
-    document: FileDocument, entries: Sequence[Mapping[str, Any]]
+    document: OwnDocument, entries: Sequence[Mapping[str, Any]]
 ) -> tuple[Dimension, ...]:
     dimensions: list[Dimension] = []
     for index, entry in enumerate(entries):

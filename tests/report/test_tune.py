@@ -7,11 +7,11 @@ from ksched_cli.report.table import Limit
 from ksched_cli.report.tune import configuration_text, headline, table
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.run import Run
+from ksched_cli.scenario.own_document import OwnDocument
 from ksched_cli.sweep.answers import TuneResult
 from ksched_cli.sweep.plan import Axis, Plan, Value
 from ksched_cli.sweep.preparation import Shared
 from ksched_cli.sweep.summary import summarize
-from ksched_cli.sweep.sweep_file import FileDocument
 from ksched_cli.sweep.tune import BASELINE, TUNED, Tuning
 from ksched_cli.sweep.tune_file import Constraint, Dimension, Objective, TuneFile
 from ksched_cli.sweep.tuning import Problem, TrialResult
@@ -20,7 +20,7 @@ from tests.sweep import test_summary
 
 PLAN = Plan(Run(), (Axis("seeds", (Value(1), Value(2))),))
 FILE = TuneFile(
-    FileDocument("tune.yaml", "", Path(), {}),
+    OwnDocument("tune.yaml", "", Path(), {}),
     PLAN,
     PLAN,
     (Dimension("weight", "a.weight", low=1, high=9),),
