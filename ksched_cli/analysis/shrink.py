@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 from typing import Annotated, ClassVar, Literal
@@ -23,16 +23,16 @@ from msgspec import UNSET, UnsetType
 from ksched_cli.analysis.cluster_map import ClusterMap, grouping_labels
 from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Hold
 from ksched_cli.analysis.pending import PendingGroup
-from ksched_cli.analysis.repack import Repack, repack
 from ksched_cli.analysis.usage import CONTROL_PLANE, node_usages, quantity
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.objects import Node
-from ksched_cli.cluster.resources import node_allocatable
+from ksched_cli.cluster.resources import PODS, node_allocatable
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.scenario.drainability import PodRules, goes_with_node, node_stays
 from ksched_cli.scenario.pod_passes import select_on_nodes
+from ksched_cli.scenario.pods import unbound
 from ksched_cli.scenario.prices import NO_PRICES, Prices
 from ksched_cli.scenario.removal_order import time_of
 
@@ -454,3 +454,63 @@ def _overhead(base: DrainedCluster, nodes: Collection[str]) -> Counter[str]:
 
 def _quantities(amounts: Mapping[str, int]) -> dict[str, str]:
     return {name: quantity(name, amount) for name, amount in sorted(amounts.items()) if amount}
+
+
+class Repack(Part, frozen=True):
+    """How few nodes would do if every pod were placed afresh, whatever keeps it where it is.
+
+    nodes: on how many a run places as many pods as on all
+    at_least: no placement of all pods needs fewer, by what they request alone
+    unplaced: how many pods a run that places them afresh leaves pending, on all nodes too
+    """
+
+    nodes: Count
+    at_least: Count
+    unplaced: Count
+
+
+def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
+    """free: the nodes that may be left empty, those to be left first in front"""
+    all_nodes, unplaced = len(base.state.nodes), _unplaced_without(base, ())
+    fits, misfits = 0, len(free) + 1
+    while misfits - fits > 1:
+        middle = (fits + misfits) // 2
+        if _unplaced_without(base, free[:middle]) <= unplaced:
+            fits = middle
+        else:
+            misfits = middle
+    nodes = all_nodes - fits
+    least = max(_least_nodes(base), all_nodes - len(free))
+    return Repack(nodes, min(least, nodes), unplaced)
+
+
+def _unplaced_without(base: DrainedCluster, nodes: Sequence[str]) -> int:
+    """How many pods a run leaves pending that places all afresh on the other nodes."""
+    cluster = base.cordoned(nodes)
+    pods = cluster.pods_leaving([node.name for node in cluster.state.nodes])
+    return replace(cluster, state=unbound(cluster.state, pods)).unplaced()
+
+
+def _least_nodes(base: DrainedCluster) -> int:
+    """The largest nodes that have, together, what pods request of each resource."""
+    snapshot = base.simulation.snapshot
+    least = 0
+    catalog = base.simulation.catalog
+    fixed = [
+        (pod.pod, row)
+        for row, pods in enumerate(snapshot.pods)
+        for pod in pods
+        if goes_with_node(pod.pod)
+    ]
+    for resource, allocatable in snapshot.node_columns.allocatable.items():
+        is_count = resource == PODS
+        requests = snapshot.pod_count if is_count else snapshot.requested(resource)
+        free, total = allocatable.copy(), int(requests.sum())
+        for pod, row in fixed:
+            amount = 1 if is_count else catalog.info(pod).resources.requests.get(resource, 0)
+            free[row] -= amount
+            total -= amount
+        if total > 0:
+            sums = np.cumsum(np.sort(np.maximum(free, 0))[::-1])
+            least = max(least, int(np.searchsorted(sums, total)) + 1)
+    return least

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.redaction_check import redaction_differences
 from ksched_cli.cluster.loading.sources import Source
-from ksched_cli.cluster.redaction.key import key_text, read_key
+from ksched_cli.cluster.redaction.codebook import key_text, read_key
 from ksched_cli.cluster.redaction.redact import (
     Plain,
     is_read,

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from ksched_cli.analysis.drained_cluster import DrainedCluster
 from ksched_cli.analysis.named_objects import label_selector_of
-from ksched_cli.analysis.repack import Repack, repack
 from ksched_cli.analysis.shrink import (
     NOT_AT_ONCE,
     NodeToDrain,
+    Repack,
     ShrinkLimits,
     ShrinkResult,
+    repack,
     rules_of,
     shrink,
 )

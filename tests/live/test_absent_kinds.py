@@ -3,7 +3,7 @@
 import pytest
 
 from ksched_cli.cluster.loading.kinds import KINDS
-from ksched_cli.live.absent_kinds import (
+from ksched_cli.live.snapshot import (
     forbidden_warning,
     namespace_warning,
     unserved_warnings,

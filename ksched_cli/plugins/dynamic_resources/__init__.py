@@ -15,7 +15,7 @@ def _variant(entry: PluginEntry, release: Release) -> PluginEntry:
         return entry
     if "podGroupPostFilter" not in release.rules.absent_points:
         entry = replace(entry, points=entry.points | {"podGroupPostFilter"})
-    target = f"{__name__}.scoring:ScoringDynamicResources"
+    target = f"{__name__}.extended:ScoringDynamicResources"
     if release.enabled("DRAExtendedResource"):
         target = f"{__name__}.extended:ExtendedDynamicResources"
     return replace(entry, target=target, points=entry.points | {"score"}, default_weight=2)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.cluster.redaction.codebook import Codebook
-from ksched_cli.cluster.redaction.key import key_text, read_key
+from ksched_cli.cluster.redaction.codebook import Codebook, key_text, read_key
 from ksched_cli.errors import InputError
 
 
