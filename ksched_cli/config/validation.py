@@ -27,6 +27,7 @@ from ksched_cli.config.types import (
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.field_errors import (
     FieldError,
+    as_qualified_names,
     duplicate,
     invalid,
     is_extended_resource_name,
@@ -50,7 +51,8 @@ ArgsByPlugin = Mapping[str, InTreeArgs[Any]]
 
 def validate(configuration: SchedulerConfiguration, registry: KnownPlugins) -> list[FieldError]:
     """Every error, in upstream's order. configuration: with defaults."""
-    return list(_errors(configuration, in_tree_args(registry)))
+    errors = list(_errors(configuration, in_tree_args(registry)))
+    return errors if registry.release.rules.names_label_keys else as_qualified_names(errors)
 
 
 def text(errors: Iterable[FieldError]) -> str:

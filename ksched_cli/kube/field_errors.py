@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -35,6 +35,8 @@ _SUBDOMAIN_ERROR = (
     " and must start and end with an alphanumeric character (e.g. 'example.com',"
     f" regex used for validation is '{_SUBDOMAIN}')"
 )
+# How a name with too many slashes is described, since 1.35 and before.
+_LABEL_KEY, _QUALIFIED_NAME = "a valid label key", "a qualified name"
 _QUOTA_PREFIX = "requests."
 _NATIVE_DOMAIN = "kubernetes.io/"
 
@@ -61,6 +63,13 @@ class FieldError:
     def text(self) -> str:
         """As upstream prints it: "PATH: TYPE: VALUE: DETAIL"."""
         return ": ".join(part for part in (self.path, self.type, self.value, self.detail) if part)
+
+
+def as_qualified_names(errors: Iterable[FieldError]) -> list[FieldError]:
+    """The errors in the words of minors without the rule `names_label_keys`."""
+    return [
+        replace(error, detail=error.detail.replace(_LABEL_KEY, _QUALIFIED_NAME)) for error in errors
+    ]
 
 
 def bad_value_text(value: Any) -> str:
@@ -112,7 +121,7 @@ def qualified_name_problems(value: str) -> list[str]:
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
         return [
-            f"a qualified name {_NAME_ERROR} with an optional DNS subdomain prefix and '/'"
+            f"{_LABEL_KEY} {_NAME_ERROR} with an optional DNS subdomain prefix and '/'"
             " (e.g. 'example.com/MyName')"
         ]
     problems = []

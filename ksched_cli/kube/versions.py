@@ -44,6 +44,7 @@ class Rules:
     checks_gate_dependencies: a gate that is on needs those it depends on
     has_compatibility_version: kube-scheduler has --min-compatibility-version
     names_taint:    TaintToleration's message has the taint
+    names_label_keys: a label key with too many slashes is called one; else a qualified name
     names_owner_kind: the message about a claim of another owner has the kind Pod, in capitals
     filter_timeout_is_error: of DynamicResources; else the node is rejected
     scores_devices: DynamicResources extends Score
@@ -121,6 +122,7 @@ class Rules:
     checks_gate_dependencies: bool = True
     has_compatibility_version: bool = True
     names_taint: bool = False
+    names_label_keys: bool = True
     names_owner_kind: bool = True
     filter_timeout_is_error: bool = True
     scores_devices: bool = True
@@ -233,6 +235,7 @@ _RULES_1_34 = replace(
     has_compatibility_version=False,
     binding_frees_nomination=True,
     names_taint=True,
+    names_label_keys=False,
     skips_unusable_pools=False,
     shows_sharing=True,
     refuses_capacity_requests=True,

@@ -5,6 +5,8 @@ import pytest
 from ksched_cli.config.review import judge
 from ksched_cli.config.validation import text
 from ksched_cli.kube.field_errors import FieldError
+from ksched_cli.kube.versions import release_of
+from ksched_cli.plugins import registry_of
 from tests.config.registries import REGISTRY, configured
 
 
@@ -59,3 +61,17 @@ def test_upstream_leaves_the_args_of_node_resources_fit_to_the_plugin() -> None:
     assert (
         errors(f"profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {args}}}]}}]\n") == ()
     )
+
+
+@pytest.mark.parametrize(
+    ("minor", "name"),
+    [("1.34", "a qualified name"), ("1.35", "a valid label key"), ("1.37", "a valid label key")],
+)
+def test_a_label_key_with_two_slashes_is_called_as_the_minor_calls_it(
+    minor: str, name: str
+) -> None:
+    args = "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
+    args += "[{matchExpressions: [{key: a/b/c, operator: Exists}]}]}}}"
+    body = f"profiles: [{{pluginConfig: [{{name: NodeAffinity, args: {args}}}]}}]\n"
+    (error,) = judge(configured(body), registry_of(release_of(minor))).field_errors
+    assert error.detail.startswith(f"{name} must consist of alphanumeric characters")

@@ -74,7 +74,7 @@ def test_qualified_names_are_accepted(name: str) -> None:
         ("/a", ["prefix part must be non-empty"]),
         ("A/a", ["prefix part a lowercase RFC 1123 subdomain"]),
         ("x" * 254 + "/a", ["prefix part must be no more than 253 characters"]),
-        ("a/b/c", ["a qualified name must consist"]),
+        ("a/b/c", ["a valid label key must consist"]),
     ],
 )
 def test_each_problem_of_a_qualified_name_is_listed(name: str, beginnings: list[str]) -> None:
