@@ -15,6 +15,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
+// decoders are of kinds that the scheduler reads in another version than others of their group.
+var decoders map[string]runtime.Decoder
+
 // replayedLater are kinds that timelines may change in later minors only.
 var replayedLater []runtime.Object
 

@@ -29,11 +29,18 @@ const queuesGroups = false
 // groupKinds are fed to the scheduler by hand.
 var groupKinds []apiruntime.Object
 
-func groupInfo(first *v1.Pod) *framework.QueuedPodGroupInfo {
+func groupInfo(_ *cluster, first *v1.Pod) *framework.QueuedPodGroupInfo {
 	return &framework.QueuedPodGroupInfo{PodGroupInfo: &framework.PodGroupInfo{
 		Namespace: first.Namespace, Name: *first.Spec.SchedulingGroup.PodGroupName,
 	}}
 }
+
+// rootOf names what the pod is tried with.
+func rootOf(_ *cluster, pod *v1.Pod) string { return groupOf(pod) }
+
+func isTree(*framework.QueuedPodGroupInfo) bool { return false }
+
+func membersOf(*framework.QueuedPodGroupInfo) []string { return nil }
 
 func addMember(info *framework.QueuedPodGroupInfo, pod *framework.QueuedPodInfo) {
 	info.QueuedPodInfos = append(info.QueuedPodInfos, pod)

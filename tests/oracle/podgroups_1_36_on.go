@@ -59,6 +59,8 @@ type groupCycle struct {
 	r        *run
 	members  []string
 	runs     []map[string]*attempt
+	isTree   bool // of groups, each of which may be tried several times
+	misfits  map[*attempt]*framework.FitError
 	current  *attempt
 	failures map[string]failure
 	bound    map[string]boundPod
@@ -106,17 +108,23 @@ func (r *run) attemptGroup(names []string, second bool) (bool, error) {
 	first := r.pod(names[0])
 	real := r.sched.Profiles[first.Spec.SchedulerName]
 	g := &groupCycle{
-		recorder: record(r.sched, real), r: r, members: names,
+		recorder: record(r.sched, real), r: r, misfits: map[*attempt]*framework.FitError{},
 		failures: map[string]failure{}, bound: map[string]boundPod{},
 	}
-	info := groupInfo(first)
-	attempts := make([]*attempt, len(names))
-	for i, name := range names {
+	info := groupInfo(r.cluster, first)
+	for _, name := range names {
 		pod := r.pod(name)
 		queued, _ := queued(r.sched.SchedulingQueue, pod)
 		queued.PodInfo, _ = framework.NewPodInfo(pod)
 		addMember(info, queued)
-		attempts[i] = &attempt{Pod: name, Profile: pod.Spec.SchedulerName}
+	}
+	if g.isTree = isTree(info); g.isTree {
+		names = membersOf(info)
+	}
+	g.members = names
+	attempts := make([]*attempt, len(names))
+	for i, name := range names {
+		attempts[i] = &attempt{Pod: name, Profile: r.pod(name).Spec.SchedulerName}
 	}
 	// Each pod that is popped counts as a cycle, or the group, where the queue has groups.
 	r.out.Attempts = append(r.out.Attempts, attempts...)
@@ -152,7 +160,7 @@ type schedulePodFunc = func(context.Context, framework.Framework, fwk.CycleState
 func (g *groupCycle) schedule(upstream schedulePodFunc) schedulePodFunc {
 	return func(ctx context.Context, fw framework.Framework, state fwk.CycleState, info *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
 		name := key(info.Pod)
-		if name == g.members[0] {
+		if len(g.runs) == 0 || !g.isTree && name == g.members[0] || g.runs[len(g.runs)-1][name] != nil {
 			g.runs = append(g.runs, map[string]*attempt{})
 		}
 		a := &attempt{Pod: name, Profile: g.ProfileName()}
@@ -168,6 +176,7 @@ func (g *groupCycle) schedule(upstream schedulePodFunc) schedulePodFunc {
 		switch {
 		case errors.As(err, &misfit):
 			a.misfit(g.recorder, misfit)
+			g.misfits[a] = misfit
 		case err != nil:
 			a.Error = err.Error()
 			a.EvaluatedNodes = len(a.Filter) + len(a.Feasible)
@@ -210,7 +219,10 @@ func (g *groupCycle) attemptOf(state fwk.CycleState, pod *v1.Pod) *attempt {
 	if state.IsPodGroupSchedulingCycle() {
 		return g.current
 	}
-	return g.chosenRun()[key(pod)]
+	if a := g.recordOf(key(pod)); a != nil {
+		return a
+	}
+	return &attempt{}
 }
 
 // These keep the binding cycle, which runs in a goroutine of its own, from doing anything: the rules
@@ -249,12 +261,35 @@ func (g *groupCycle) chosenRun() map[string]*attempt {
 	return g.runs[0]
 }
 
+// recordOf is the attempt of a pod that counts; nothing where a tree was tried and the pod has neither a node nor
+// a reason of its own.
+func (g *groupCycle) recordOf(name string) *attempt {
+	if !g.isTree {
+		return g.chosenRun()[name]
+	}
+	var own *framework.FitError
+	if failed, ok := g.failures[name]; ok {
+		errors.As(failed.status.AsError(), &own)
+	}
+	for _, attempts := range g.runs {
+		a := attempts[name]
+		if a == nil {
+			continue
+		}
+		bound, ok := g.bound[name]
+		if ok && a.Node == bound.pod.Spec.NodeName || own != nil && g.misfits[a] == own {
+			return a
+		}
+	}
+	return nil
+}
+
 // conclude brings what the cycle did back to the scheduler: first the evictions, then nominations,
 // then the binding of each pod.
 func (g *groupCycle) conclude(real framework.Framework, attempts []*attempt, second bool) (bool, error) {
-	chosen, victims := g.chosenRun(), []string{}
+	victims := []string{}
 	for i, name := range g.members {
-		if a := chosen[name]; a != nil {
+		if a := g.recordOf(name); a != nil {
 			*attempts[i] = *a
 			if a.PostFilter != nil {
 				victims = append(victims, a.PostFilter.Victims...)

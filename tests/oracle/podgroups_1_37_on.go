@@ -10,12 +10,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/features"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -30,23 +32,93 @@ const queuesGroups = true
 var groupVersions = []schema.GroupVersion{schedulingapi.SchemeGroupVersion}
 
 // groupKinds are fed to the scheduler by hand.
-var groupKinds = []apiruntime.Object{&schedulingapi.PodGroup{}}
+var groupKinds = []apiruntime.Object{&schedulingapi.PodGroup{}, &schedulingv1alpha3.CompositePodGroup{}}
 
-func groupInfo(first *v1.Pod) *framework.QueuedPodGroupInfo {
-	return &framework.QueuedPodGroupInfo{
-		PodGroupInfo: &framework.PodGroupInfo{
-			Namespace: first.Namespace, Name: *first.Spec.SchedulingGroup.PodGroupName,
-			Type: fwk.PodGroupKeyType, PodGroup: &schedulingapi.PodGroup{},
-		},
-		QueuedPodInfos: map[fwk.EntityKey][]*framework.QueuedPodInfo{},
+// decoders are of kinds that the scheduler reads in another version than others of their group.
+var decoders = map[string]apiruntime.Decoder{
+	"CompositePodGroup": legacyscheme.Codecs.UniversalDecoder(schedulingv1alpha3.SchemeGroupVersion),
+}
+
+// rootOf names what the pod is tried with: its group, or the composite one around it.
+func rootOf(c *cluster, pod *v1.Pod) string {
+	group := groupOf(pod)
+	if group == "" {
+		return ""
 	}
+	if root, ok := rootKey(c, pod); ok && root.Type == fwk.CompositePodGroupKeyType {
+		return root.String()
+	}
+	return group
+}
+
+func rootKey(c *cluster, pod *v1.Pod) (fwk.EntityKey, bool) {
+	root, ok, err := c.sched.Cache.GetRootKeyForGroup(fwk.PodGroupKey(pod.Namespace, *pod.Spec.SchedulingGroup.PodGroupName))
+	return root, ok && err == nil
+}
+
+// groupInfo is the group that the pod is tried with, without its pods.
+func groupInfo(c *cluster, first *v1.Pod) *framework.QueuedPodGroupInfo {
+	info := &framework.QueuedPodGroupInfo{QueuedPodInfos: map[fwk.EntityKey][]*framework.QueuedPodInfo{}}
+	if entity, ok := entityOf(c, first); ok {
+		if queued := entity.(*framework.QueuedPodGroupInfo); queued.GetType() == fwk.CompositePodGroupKeyType {
+			info.PodGroupInfo = emptied(queued.PodGroupInfo)
+			return info
+		}
+	}
+	info.PodGroupInfo = &framework.PodGroupInfo{
+		Namespace: first.Namespace, Name: *first.Spec.SchedulingGroup.PodGroupName,
+		Type: fwk.PodGroupKeyType, PodGroup: &schedulingapi.PodGroup{},
+	}
+	return info
+}
+
+// emptied is a copy of a tree of groups, without pods.
+func emptied(info *framework.PodGroupInfo) *framework.PodGroupInfo {
+	copied := *info
+	copied.UnscheduledPods, copied.Children = nil, nil
+	for _, child := range info.Children {
+		copied.Children = append(copied.Children, emptied(child))
+	}
+	return &copied
+}
+
+// leavesOf are the groups of pods in a tree, in the order in which they are tried.
+func leavesOf(info *framework.PodGroupInfo) []*framework.PodGroupInfo {
+	if info.Type == fwk.PodGroupKeyType {
+		return []*framework.PodGroupInfo{info}
+	}
+	var leaves []*framework.PodGroupInfo
+	for _, child := range info.GetChildGroups() {
+		leaves = append(leaves, leavesOf(child)...)
+	}
+	return leaves
 }
 
 // addMember adds pods in the order of the calls.
 func addMember(info *framework.QueuedPodGroupInfo, pod *framework.QueuedPodInfo) {
-	key := fwk.PodGroupKey(info.Namespace, info.Name)
-	info.QueuedPodInfos[key] = append(info.QueuedPodInfos[key], pod)
-	info.UnscheduledPods = append(info.UnscheduledPods, pod.Pod)
+	for _, leaf := range leavesOf(info.PodGroupInfo) {
+		if leaf.Name != *pod.Pod.Spec.SchedulingGroup.PodGroupName {
+			continue
+		}
+		key := fwk.PodGroupKey(leaf.Namespace, leaf.Name)
+		info.QueuedPodInfos[key] = append(info.QueuedPodInfos[key], pod)
+		leaf.UnscheduledPods = append(leaf.UnscheduledPods, pod.Pod)
+	}
+}
+
+// membersOf are the pods of a group, in the order in which they are tried.
+func membersOf(info *framework.QueuedPodGroupInfo) []string {
+	var names []string
+	for _, leaf := range leavesOf(info.PodGroupInfo) {
+		for _, pod := range info.QueuedPodInfos[fwk.PodGroupKey(leaf.Namespace, leaf.Name)] {
+			names = append(names, key(pod.Pod))
+		}
+	}
+	return names
+}
+
+func isTree(info *framework.QueuedPodGroupInfo) bool {
+	return info.GetType() == fwk.CompositePodGroupKeyType
 }
 
 // admitGroups does the priority admission plugin's work on pod groups.
@@ -55,28 +127,36 @@ func (s *state) admitGroups(classes map[string]*schedulingv1.PriorityClass, byDe
 		return nil
 	}
 	for _, obj := range s.others {
-		group, ok := obj.(*schedulingapi.PodGroup)
-		if !ok {
-			continue
+		var err error
+		switch group := obj.(type) {
+		case *schedulingapi.PodGroup:
+			err = admitGroup(group.Name, group.Spec.PriorityClassName, &group.Spec.Priority, &group.Spec.PreemptionPolicy, classes, byDefault)
+		case *schedulingv1alpha3.CompositePodGroup:
+			err = admitGroup(group.Name, group.Spec.PriorityClassName, &group.Spec.Priority, &group.Spec.PreemptionPolicy, classes, byDefault)
 		}
-		class := byDefault
-		if name := group.Spec.PriorityClassName; name != "" {
-			if class = classes[name]; class == nil {
-				return fmt.Errorf("pod group %s: no PriorityClass with name %s was found", group.Name, name)
-			}
+		if err != nil {
+			return err
 		}
-		if group.Spec.PreemptionPolicy == nil && class != nil && class.PreemptionPolicy != nil && (group.Spec.Priority == nil || group.Spec.PriorityClassName != "") {
-			policy := schedulingapi.PreemptionPolicy(*class.PreemptionPolicy)
-			group.Spec.PreemptionPolicy = &policy
+	}
+	return nil
+}
+
+func admitGroup[P ~string](name, className string, priority **int32, policy **P, classes map[string]*schedulingv1.PriorityClass, class *schedulingv1.PriorityClass) error {
+	if className != "" {
+		if class = classes[className]; class == nil {
+			return fmt.Errorf("pod group %s: no PriorityClass with name %s was found", name, className)
 		}
-		if group.Spec.Priority != nil {
-			continue
-		}
+	}
+	if *policy == nil && class != nil && class.PreemptionPolicy != nil && (*priority == nil || className != "") {
+		value := P(*class.PreemptionPolicy)
+		*policy = &value
+	}
+	if *priority == nil {
 		value := int32(0)
 		if class != nil {
 			value = class.Value
 		}
-		group.Spec.Priority = &value
+		*priority = &value
 	}
 	return nil
 }
@@ -88,8 +168,18 @@ func arrive(c *cluster, pod *v1.Pod) {
 	c.sched.SchedulingQueue.MoveAllToActiveOrBackoffQueue(klog.FromContext(c.ctx), framework.EventUnscheduledPodAdd, nil, pod, nil)
 }
 
-// orderGroups does nothing: the queue itself orders the pods of a group.
-func orderGroups(*replay) {}
+// orderGroups notes the order of the pods of a tree: upstream takes its groups from a map in the end.
+func orderGroups(r *replay) {
+	next := r.sched.NextEntity
+	r.sched.NextEntity = func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
+		entity, err := next(logger)
+		r.inTree = nil
+		if group, ok := entity.(*framework.QueuedPodGroupInfo); ok && isTree(group) {
+			r.inTree = membersOf(group)
+		}
+		return entity, err
+	}
+}
 
 type queuedEntity = framework.QueuedEntityInfo
 
@@ -98,7 +188,11 @@ func entityOf(c *cluster, pod *v1.Pod) (queuedEntity, bool) {
 	if groupOf(pod) == "" {
 		return queued(c.sched.SchedulingQueue, pod)
 	}
-	return c.sched.SchedulingQueue.GetPodGroup(*pod.Spec.SchedulingGroup.PodGroupName, pod.Namespace, fwk.PodGroupKeyType)
+	root, ok := rootKey(c, pod)
+	if !ok {
+		return nil, false
+	}
+	return c.sched.SchedulingQueue.GetPodGroup(root.Name, root.Namespace, root.Type)
 }
 
 // inOrderOfArrival puts pods in the order of creation, so that a group is as old as its first pod.

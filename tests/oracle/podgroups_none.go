@@ -21,6 +21,8 @@ var groupVersions []schema.GroupVersion
 
 func groupOf(*v1.Pod) string { return "" }
 
+func rootOf(*cluster, *v1.Pod) string { return "" }
+
 func (s *state) admitGroups(map[string]*schedulingv1.PriorityClass, *schedulingv1.PriorityClass) error {
 	return nil
 }

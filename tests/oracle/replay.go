@@ -38,7 +38,8 @@ type replay struct {
 	bound    int   // pods bound so far
 	planned  int   // ends planned so far
 	lives    map[string]*life
-	trial    *trial // the attempt under way
+	trial    *trial   // the attempt under way
+	inTree   []string // the pods of the tree that is tried, in order
 	result   *replayOutcome
 }
 

@@ -173,6 +173,11 @@ func (r *replay) drain() error {
 
 // finishBindings has the pods that have a node bound, those first that Permit let through at once.
 func (r *replay) finishBindings() error {
+	if r.inTree != nil {
+		slices.SortStableFunc(r.trial.pods, func(a, b *v1.Pod) int {
+			return slices.Index(r.inTree, key(a)) - slices.Index(r.inTree, key(b))
+		})
+	}
 	var atOnce, waiting []*v1.Pod
 	for _, pod := range r.trial.pods {
 		if r.sched.Profiles[pod.Spec.SchedulerName].GetWaitingPod(pod.UID) != nil {

@@ -109,7 +109,7 @@ func (r *run) passes() error {
 			if _, placed := r.placed[name]; placed || pass > 0 && seen[name] == r.changes {
 				continue
 			}
-			group := groupOf(r.pod(name))
+			group := rootOf(r.cluster, r.pod(name))
 			if group != "" && triedGroups[group] {
 				continue
 			}
@@ -136,7 +136,7 @@ func (r *run) members(name, group string) []string {
 	}
 	var names []string
 	for _, other := range r.queue {
-		if _, placed := r.placed[other]; !placed && groupOf(r.pod(other)) == group {
+		if _, placed := r.placed[other]; !placed && rootOf(r.cluster, r.pod(other)) == group {
 			names = append(names, other)
 		}
 	}
@@ -166,7 +166,7 @@ func (r *run) enters(pod *v1.Pod) bool {
 	if !queuesGroups {
 		return preEnqueued(r.cluster, pod)
 	}
-	for _, name := range r.members(key(pod), groupOf(pod)) {
+	for _, name := range r.members(key(pod), rootOf(r.cluster, pod)) {
 		if !preEnqueued(r.cluster, r.pod(name)) {
 			return false
 		}

@@ -101,6 +101,10 @@ func (s *state) add(raw []byte, inherited metav1.TypeMeta) error {
 		head.TypeMeta = inherited
 	}
 	kind := schema.FromAPIVersionAndKind(head.APIVersion, head.Kind)
+	decoder := decoder
+	if own := decoders[kind.Kind]; own != nil {
+		decoder = own
+	}
 	obj, _, err := decoder.Decode(raw, &kind, nil)
 	if runtime.IsNotRegisteredError(err) {
 		return nil // nothing the scheduler knows

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from generate import (
     batching,
     claims,
+    composites,
     configs,
     declared_features,
     device_pools,
@@ -58,16 +59,18 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "gates": gates.generate,
     "podgroups": podgroups.generate,
     "workloads": workloads.generate,
+    "composites": composites.generate,
     "replay": replay.generate,
     "replay_groups": replay.generate_groups,
     "replay_workloads": replay.generate_workloads,
+    "replay_composites": replay.generate_composites,
     "replay_extenders": extenders.generate_replay,
 }
 # Families whose cases call tests/conformance/extender.py.
 WITH_EXTENDERS = frozenset(("extenders", "replay_extenders"))
 DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXTENDERS)
 # Those that earlier minors than this one refuse.
-SINCE = {"workloads": "1.37", "replay_workloads": "1.37"}
+SINCE = dict.fromkeys(("workloads", "composites", "replay_workloads", "replay_composites"), "1.37")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
-from generate import podgroups, workloads
+from generate import composites, podgroups, workloads
 from generate.claims import add_devices, claiming
 from generate.device_events import DEVICE_EVENTS
 from generate.inter_pod import label_selector
@@ -165,20 +165,24 @@ def node_deletion(story: Story) -> None:
     story.tell(delete={"kind": "Node", "name": name})
 
 
+GROUPS = ("PodGroup", "CompositePodGroup")
+
+
 def group_change(story: Story) -> None:
-    """The object of a group is gone, is there again, or wants another number of pods."""
-    groups, draw = stored(story, "PodGroup"), story.draw
+    """The object of a group is gone, is there again, or wants another number of pods or groups."""
+    groups, draw = stored(story, *GROUPS), story.draw
     if not groups:
         return
     group = draw.pick(groups)
     name, policy = group["metadata"]["name"], group["spec"].get("schedulingPolicy", {})
     if name not in story.absent and draw.maybe(0.3):
         story.absent.add(name)
-        reference = {"kind": "PodGroup", "namespace": "default", "name": name}
+        reference = {"kind": group["kind"], "namespace": "default", "name": name}
         story.tell(delete=reference)
         return
     if "gang" in policy and draw.maybe(0.7):
-        policy["gang"]["minCount"] = draw.pick((1, 2, 3, 4))
+        (least,) = policy["gang"]
+        policy["gang"][least] = draw.pick((1, 2, 3, 4))
     story.absent.discard(name)
     put(story, group)
 
@@ -268,6 +272,15 @@ def generate_workloads(draw: Draw) -> Draft:
     return draft
 
 
+def generate_composites(draw: Draw) -> Draft:
+    """With pods of groups that are parts of composite groups."""
+    world = _with_groups(draw, composites.add_groups)
+    features = (amounts, *draw.some(FEATURES, 0, 5), sometimes(0.8, composites.member))
+    draft = _of_groups(world, features, (*EVENTS, *[group_change] * 3))
+    draft.gates = composites.GATES
+    return draft
+
+
 def _with_groups(draw: Draw, add_groups: Callable[[World], None]) -> World:
     world = World(draw)
     world.add_nodes(1, 4)
@@ -289,7 +302,7 @@ def _of_groups(
     nodes = {node["metadata"]["name"]: copy.deepcopy(node) for node in world.nodes}
     story = Story(world, features, nodes)
     if group_change in events:
-        names = [group["metadata"]["name"] for group in stored(story, "PodGroup")]
+        names = [group["metadata"]["name"] for group in stored(story, *GROUPS)]
         story.absent.update(name for name in names if draw.maybe(0.2))
     objects = copy.deepcopy(
         [each for each in world.others if each["metadata"]["name"] not in story.absent]

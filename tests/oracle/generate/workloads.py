@@ -51,13 +51,13 @@ def generate(draw: Draw) -> Draft:
     features.append(sometimes(0.7, member))
     world.add_pods(draw.randint(0, 8), draw.randint(2, 12), *features)
     podgroups.begin_apart(world)
-    draft = world.draft(_config(draw))
+    draft = world.draft(drawn_config(draw))
     draft.gates = GATES
     draft.gates += "".join(f",{gate}" for gate in (PLACEMENT, POLICY) if draw.maybe(0.4))
     return draft
 
 
-def _config(draw: Draw) -> Object | None:
+def drawn_config(draw: Draw) -> Object | None:
     if draw.maybe(0.7):
         return None
     profile: Object = {"schedulerName": "default-scheduler"}
