@@ -348,8 +348,10 @@ def _join_group(
         groups.join(copy.pod)
     # A gang that was short of pods may be complete now.
     scheduler.renew()
-    mates = [entry for entry in scheduler.members(key) if entry.pod.uid != pod.uid]
-    return max(1, lacking - len(mates)), mates, chain(first, copies)
+    members = scheduler.members(groups.entity_of(pod.pod))
+    mates = [entry for entry in members if entry.pod.uid != pod.uid]
+    own = sum(group_key(entry.pod.pod) == key for entry in mates)
+    return max(1, lacking - own), mates, chain(first, copies)
 
 
 def _try_copies(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.engine.simulation import Simulation
-    from ksched_cli.framework.pod_groups import PodGroup
+    from ksched_cli.framework.pod_groups import GroupKey, PodGroup
     from ksched_cli.kube.selectors import Selector
 
 
@@ -77,6 +77,7 @@ class GroupName(NamedTuple):
     pods:     their keys, in the order of the state
     plugin:   that holds them together where the engine does not; else ""
     workload: the name of the Workload that the group was made for, or ""
+    kind:     PodGroup or CompositePodGroup
     """
 
     namespace: str
@@ -84,16 +85,28 @@ class GroupName(NamedTuple):
     pods: tuple[str, ...]
     plugin: str = ""
     workload: str = ""
+    kind: str = "PodGroup"
 
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def group_key(self) -> GroupKey:
+        """As PodGroups has it."""
+        from ksched_cli.framework.pod_groups import composite_key
+
+        is_group = self.kind == "PodGroup"
+        return (self.namespace, self.name) if is_group else composite_key(self.namespace, self.name)
 
 
 _GROUP_KINDS = {
     "podgroup": "PodGroup",
     "podgroups": "PodGroup",
     "pg": "PodGroup",
+    "compositepodgroup": "CompositePodGroup",
+    "compositepodgroups": "CompositePodGroup",
+    "cpg": "CompositePodGroup",
     "workload": "Workload",
     "workloads": "Workload",
 }
@@ -109,8 +122,9 @@ def find_group(simulation: Simulation, name: str, namespace: str = "") -> GroupN
 
 
 def find_groups(simulation: Simulation, name: str, namespace: str = "") -> list[GroupName]:
-    """The group of podgroup/NAME, or those of workload/NAME; also that of NAME or NAMESPACE/NAME,
-    where no pod and no controller has that name: none where no group has it either. namespace: of
+    """The group of podgroup/NAME or compositepodgroup/NAME, or those of workload/NAME; also that of
+    NAME or NAMESPACE/NAME, where no pod and no controller has that name, a PodGroup before a
+    CompositePodGroup: none where no group has it either. namespace: of
     -n. Raises UsageError where no group is of the kind, or those of several namespaces are."""
     word, _, own = name.rpartition("/")
     kind = _GROUP_KINDS.get(word.partition(".")[0].lower(), "")
@@ -118,8 +132,13 @@ def find_groups(simulation: Simulation, name: str, namespace: str = "") -> list[
         return []
     space = namespace if kind else pod_name(name, namespace).rpartition("/")[0]
     there = [group for group in _groups(simulation) if space in ("", group.namespace)]
+    composites = [group for group in there if group.kind == "CompositePodGroup"]
+    is_composite = kind == "CompositePodGroup"
+    there = composites if is_composite else [group for group in there if group not in composites]
     names = [group.workload if kind == "Workload" else group.name for group in there]
     groups = [group for group, each in zip(there, names, strict=True) if each == own]
+    if not groups and not kind:
+        groups = [group for group in composites if group.name == own]
     spaces = dict.fromkeys(group.namespace for group in groups)
     if len(spaces) > 1:
         what = f'{kind or "PodGroup"} "{own}"'
@@ -130,7 +149,8 @@ def find_groups(simulation: Simulation, name: str, namespace: str = "") -> list[
     if kind and not groups:
         listed = ", ".join(sorted(set(filter(None, names)))) or "none"
         missing = "was made for Workload" if kind == "Workload" else "has the name"
-        raise UsageError(f'no PodGroup of the state {missing} "{own}" ({kind}s: {listed})')
+        what = "CompositePodGroup" if is_composite else "PodGroup"
+        raise UsageError(f'no {what} of the state {missing} "{own}" ({kind}s: {listed})')
     return groups
 
 
@@ -162,6 +182,9 @@ def _groups(simulation: Simulation) -> list[GroupName]:
         key = group_key(pod)
         if key is not None and engine_groups is not None:
             pods.setdefault((*key, ""), []).append(pod.key)
+            around = objects[key].parent_key if key in objects else None
+            for each in engine_groups.ancestors(objects[around]) if around in objects else ():
+                pods[(*each.key, "")].append(pod.key)
         for plugin in framework.plugins:
             if isinstance(plugin, GroupsPods):
                 group = simulation.caller.group_of(plugin, simulation.catalog.info(pod))
@@ -169,13 +192,17 @@ def _groups(simulation: Simulation) -> list[GroupName]:
                 if own:
                     pods.setdefault((space, own, plugin.name), []).append(pod.key)
     return [
-        GroupName(space, own, tuple(keys), plugin, _workload_of(objects.get((space, own))))
+        _group_name((space, own), tuple(keys), plugin, objects.get((space, own)))
         for (space, own, plugin), keys in pods.items()
     ]
 
 
-def _workload_of(group: PodGroup | None) -> str:
-    return "" if group is None else group.workload
+def _group_name(
+    key: GroupKey, pods: tuple[str, ...], plugin: str, group: PodGroup | None
+) -> GroupName:
+    if group is None or plugin:
+        return GroupName(key[0], key[1], pods, plugin)
+    return GroupName(group.namespace, group.name, pods, "", group.workload, group.kind)
 
 
 def _workload_kind(name: str) -> str:

@@ -59,8 +59,8 @@ def explain(
     1 when it does not or the scheduler never looks at it, 3 when a plugin's failure leaves it
     undecided.
 
-    For podgroup/NAME, it shows the member or the topology domain that blocks the group. Exit code 0
-    when all of its pods get a node.
+    For podgroup/NAME or compositepodgroup/NAME, it shows the member, the topology domain or the
+    part that blocks the group. Exit code 0 when all of its pods get a node.
 
     With --autoscaler, it shows which node group would grow for a pod without a node, or why none
     would.

@@ -16,13 +16,7 @@ from ksched_cli.commands import progress
 from ksched_cli.commands.output import limit, print_text, show, warn
 from ksched_cli.errors import UsageError
 from ksched_cli.live.kubeconfig import ClusterOptions, connect
-from ksched_cli.live.snapshot import (
-    ClusterReader,
-    ClusterSnapshot,
-    ListedKind,
-    SnapshotResult,
-    whole_object,
-)
+from ksched_cli.live.snapshot import ClusterReader, ClusterSnapshot, ListedKind, SnapshotResult
 from ksched_cli.live.snapshot_file import snapshot_text, written_aside
 from ksched_cli.report import snapshot as renderer
 from ksched_cli.report.forms import Form, Report, safe_in_job
@@ -75,7 +69,7 @@ class Origin:
                 server,
                 reads=reads,
                 namespace=self.namespace,
-                convert=whole_object if self.full else None,
+                whole=self.full,
                 events=self.events,
                 on_progress=on_progress,
             )

@@ -15,7 +15,7 @@ from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.queue import NEVER, Backlog, ClusterVersion, Entry
 from ksched_cli.engine.records import Attempt, Eviction
 from ksched_cli.engine.scheduler import Scheduler
-from ksched_cli.framework.pod_groups import GroupKey, group_key
+from ksched_cli.framework.pod_groups import GroupKey
 
 
 class PassScheduler(Scheduler[Entry]):
@@ -73,7 +73,7 @@ class PassScheduler(Scheduler[Entry]):
                 continue
             tried = True
             if self.is_grouped(entry.pod):
-                self._try_group(group_key(entry.pod.pod))
+                self._try_group(self._entity_of(entry))
             else:
                 entry.activated = False
                 self.schedule(entry)
@@ -97,10 +97,14 @@ class PassScheduler(Scheduler[Entry]):
         self.schedule_group(members)
         self._look_back(members)
 
+    def _entity_of(self, entry: Entry) -> GroupKey | None:
+        groups = self.engine.pod_groups
+        return groups.entity_of(entry.pod.pod) if groups is not None else None
+
     def members(self, group: GroupKey | None) -> list[Entry]:
-        """The pods of a group that are to be tried together, in order."""
+        """The pods that are to be tried together, in order. group: see PodGroups.entity_of"""
         entries = [
-            entry for entry in self.backlog if not entry.waits and group_key(entry.pod.pod) == group
+            entry for entry in self.backlog if not entry.waits and self._entity_of(entry) == group
         ]
         return sorted(entries, key=lambda entry: -entry.pod.priority)
 

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
@@ -33,6 +33,7 @@ from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.scheduling_cycle import SchedulingCycle
 from ksched_cli.framework.pod_group_plugins import PodGroupPlugins
 from ksched_cli.framework.pod_groups import (
+    GroupKey,
     PlacedPod,
     Placement,
     PodGroups,
@@ -60,11 +61,15 @@ TWO_SCHEDULERS = (
 class TriedPlacement(Struct, frozen=True, eq=False):
     """What came of trying a group on the nodes of a placement.
 
-    trials:  of the first pods, in their order; the others were not tried
+    group:   its key
+    pods:    of the group, in the order in which they are tried
+    trials:  of the first of them; the others were not tried
     message: why the group does not fit there; "" where it does
     """
 
     placement: Placement
+    group: GroupKey | None
+    pods: Sequence[PodInfo]
     trials: Sequence[Trial]
     message: str
 
@@ -73,6 +78,7 @@ class GroupResult(Struct, frozen=True):
     """outcomes: by pod, in their order; waits: for victims to leave, so that it is tried again;
     victims: of the whole group, most important first; afterwards: what plugins want done besides
     status: of the attempt, where groups are entities of the queue
+    parts: by key, why the groups of a tree do not fit; "" where they do
     tried: in order, without the trials in which somebody looked for victims"""
 
     outcomes: tuple[tuple[PodInfo, Outcome], ...]
@@ -80,6 +86,7 @@ class GroupResult(Struct, frozen=True):
     victims: tuple[PlacedPod, ...] = ()
     afterwards: tuple[Callable[[], None], ...] = ()
     status: Status | None = None
+    parts: Mapping[GroupKey, str] = field(default_factory=dict)
     tried: tuple[TriedPlacement, ...] = ()
 
 
@@ -129,12 +136,13 @@ class PodGroupCycle(ABC):
     @contextmanager
     def _within(self, placement: Placement) -> Iterator[None]:
         """The nodes of a placement are the only ones that pods are tried on."""
+        before = self._pipeline.placement
         if len(placement.rows) < len(self._binding.snapshot):
             self._pipeline.placement = placement.rows
         try:
             yield
         finally:
-            self._pipeline.placement = None
+            self._pipeline.placement = before
 
     def _bind(self, framework: Framework, pod: PodInfo, trial: Trial, row: int) -> Outcome:
         """The pod goes to the node of its trial."""
@@ -290,7 +298,8 @@ class PermittedGroupCycle(PodGroupCycle):
         if not is_dry_run:
             verdict = _verdict(trials)
             message = "" if verdict.waits else verdict.message
-            self._tried.append(TriedPlacement(placement, trials, message))
+            key = group_key(pods[0].pod)
+            self._tried.append(TriedPlacement(placement, key, pods, trials, message))
         return trials
 
     def _try(self, framework: Framework, pod: PodInfo) -> Trial:

@@ -3,12 +3,17 @@
 In a trial a plugin says after each pod whether enough of the group have a node, or may yet have.
 Where the group does not fit, the plugins of podGroupPostFilter make room for it as a whole.
 
+A group may be a tree of groups. Each of them is tried within the nodes that the group around it is
+tried on, one child after the other, and the next one sees those before it. A group that does not
+fit is taken back with all in it; the plugin says after each child whether enough of them fit.
+
 Upstream: pkg/scheduler/schedule_one_podgroup.go (1.37: podGroupCycle).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -24,13 +29,13 @@ from ksched_cli.engine.pod_group_cycle import (
     TriedPlacement,
     errored,
     left,
-    placed_pods,
 )
 from ksched_cli.engine.pod_group_trial import Trial, blank_attempt
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.pod_group_plugins import PodGroupPlugins
 from ksched_cli.framework.pod_groups import (
     Assignment,
+    GroupKey,
     GroupRoom,
     Placement,
     PodGroup,
@@ -38,10 +43,15 @@ from ksched_cli.framework.pod_groups import (
     group_key,
 )
 from ksched_cli.framework.runtime import Framework
-from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
+from ksched_cli.framework.status import Code, PluginError, Status
+
+# By key of a group, what came of trying it.
+Trials: TypeAlias = "dict[GroupKey, GroupTrial]"
 
 NO_PLACEMENT = "0/{} placements are available, first placement status: {}"
 NO_OBJECT = "pod group object not found for pod group {}/{}"
+NOT_ASSUMED = "failed to assume the subtree: {}"
+CHILD_FAILED = "composite pod group evaluation failed due to child error: {}"
 NOT_EVALUATED = "failed to evaluate placement feasibility: {}"
 TWO_PRIORITIES = (
     "all pods in a single pod group should have the same priority as the pod group's priority,"
@@ -63,10 +73,12 @@ class GroupTrial(Struct, frozen=True, eq=False):
     trials: of the first pods, in their order; the others were not tried
     status: success where enough have a node; else its first reason is UNSCHEDULABLE wherever
             upstream's error is
+    placed: whether the group fits, and any of its pods has got a node
     """
 
     status: Status
     trials: Sequence[Trial] = ()
+    placed: bool = False
 
     @property
     def error(self) -> str:
@@ -74,20 +86,22 @@ class GroupTrial(Struct, frozen=True, eq=False):
         reasons = self.status.reasons
         return UNSCHEDULABLE if reasons[:1] == (UNSCHEDULABLE,) else self.status.message
 
-    @property
-    def placed(self) -> bool:
-        """Whether any pod has a node."""
-        return self.status.is_success and any(trial.row is not None for trial in self.trials)
-
 
 class _Attempt(Struct, eq=False):
-    """The attempt under way. states: by uid, those of pods that were tried, their last ones"""
+    """The attempt under way.
+
+    root:   the group that is tried
+    pods:   of the PodGroups in it, in the order in which they are tried
+    states: by uid, those of pods that were tried, their last ones
+    is_dry_run: nobody looks at it
+    """
 
     framework: Framework
     plugins: PodGroupPlugins
-    group: PodGroup
-    pods: Sequence[PodInfo]
+    root: PodGroup
+    pods: dict[GroupKey, list[PodInfo]]
     states: dict[str, CycleState] = field(default_factory=dict)
+    is_dry_run: bool = False
 
 
 class PodGroupEntityCycle(PodGroupCycle):
@@ -97,205 +111,337 @@ class PodGroupEntityCycle(PodGroupCycle):
         if self._pipeline.batching is not None:
             self._pipeline.batching.begin()
             self._pipeline.batching.shares_attempts = True
-        group = self._groups.get(pods[0])
-        if group is None:
+        key = group_key(pods[0].pod)
+        root = self._groups.root_of(key) if key is not None else None
+        if root is None:
             # It is in no queue, but may be asked about.
-            return self._broken(pods, Status.error(NO_OBJECT.format(*group_key(pods[0].pod) or ())))
-        error = self._invalid(group, pods)
+            return self._broken(pods, Status.error(NO_OBJECT.format(*key or ())))
+        pods_of: dict[GroupKey, list[PodInfo]] = {
+            leaf.key: [pod for pod in pods if group_key(pod.pod) == leaf.key]
+            for leaf in self._groups.leaves(root)
+        }
+        pods = [pod for own in pods_of.values() for pod in own]
+        error = self._invalid(root, pods)
         if error:
             return self._broken(pods, Status.error(error))
         framework = self._frameworks[pods[0].spec.scheduler_name]
         plugins = self._plugins[framework.profile.scheduler_name]
-        this = _Attempt(framework, plugins, group, pods)
-        trial = self._try_group(this)
-        if trial.status.is_success:
-            return self._bound(this, trial)
-        if trial.status.code != Code.UNSCHEDULABLE:
-            return self._left_out(this, trial, trial.status)
-        return self._make_room(this, trial)
+        this = _Attempt(framework, plugins, root, pods_of)
+        trials = self._try_root(this)
+        status = trials[root.key].status
+        self._complete(root, trials)
+        if status.code == Code.UNSCHEDULABLE:
+            return self._make_room(this, trials)
+        return self._concluded(this, trials)
 
     # -- validity ---------------------------------------------------------------------------------
 
-    def _invalid(self, group: PodGroup, pods: Sequence[PodInfo]) -> str:
+    def _invalid(self, root: PodGroup, pods: Sequence[PodInfo]) -> str:
         """What is wrong with the group, or "". Upstream: validatePodGroup."""
         specs = [pod.spec for pod in pods]
         name, policy = specs[0].scheduler_name, _policy(specs[0].preemption_policy)
         other_policy = TWO_POLICIES
         if self._groups.have_policies:
-            policy, other_policy = _policy(group.preemption_policy), OTHER_POLICY
-        for spec in (*specs, *self._groups.scheduled_specs(group.key)):
+            policy, other_policy = _policy(root.preemption_policy), OTHER_POLICY
+        for spec in (*specs, *self._groups.scheduled_specs(root.key)):
             priority, own = spec.priority or 0, _policy(spec.preemption_policy)
             if spec.scheduler_name != name:
                 return TWO_SCHEDULERS.format(spec.scheduler_name, name)
-            if priority != group.priority:
-                return TWO_PRIORITIES.format(priority, group.priority)
+            if priority != root.priority:
+                return TWO_PRIORITIES.format(priority, root.priority)
             if own != policy:
                 return other_policy.format(own, policy)
         return ""
 
     # -- trials -----------------------------------------------------------------------------------
 
-    def _try_group(self, this: _Attempt, *, is_dry_run: bool = False) -> GroupTrial:
-        """Upstream: runRootSchedulingAlgorithm."""
-        trial = self._try_placements(this, is_dry_run=is_dry_run)
+    def _try_root(self, this: _Attempt) -> Trials:
+        """The trials of all groups that were tried. Upstream: runRootSchedulingAlgorithm."""
+        trials: Trials = {}
+        self._trial_cycle.preempts, self._trial_binding.asks_permit = False, False
+        try:
+            every_node = Placement("", self._binding.snapshot.order)
+            trial = self._try_group(this, this.root, every_node, trials, again=False)
+        finally:
+            self._trial_binding.take_back()
         if trial.status.is_success and not trial.placed:
-            return replace(trial, status=NOT_IN_GROUP)
-        return trial
+            trials[this.root.key] = replace(trial, status=NOT_IN_GROUP)
+        return trials
 
-    def _try_placements(self, this: _Attempt, *, is_dry_run: bool) -> GroupTrial:
-        """On each of several sets of nodes; the best that the group fits on. Upstream:
-        podGroupSchedulingPlacementAlgorithm, findBestPlacement."""
-        every_node = Placement("", self._binding.snapshot.order)
+    def _try_group(
+        self, this: _Attempt, group: PodGroup, around: Placement, trials: Trials, *, again: bool
+    ) -> GroupTrial:
+        """On each of several sets of nodes; the best that the group fits on, where its pods are
+        assumed afterwards. around: the nodes that the group around it is tried on; again: as
+        `look_at` has it. Upstream: podGroupSchedulingPlacementAlgorithm,
+        compositePodGroupSchedulingPlacementAlgorithm, findBestPlacement."""
         if not self._groups.places:
-            return self._try_on(this, every_node, is_dry_run=is_dry_run)
-        key = this.group.key
-        placements, status = this.plugins.generate(key, every_node)
+            return self._try_on(this, group, around, trials, again=again)
+        placements, status = this.plugins.generate(group.key, around)
         if not status.is_success:
-            return GroupTrial(status)
-        fitting: list[tuple[Placement, GroupTrial]] = []
-        first: GroupTrial | None = None
+            trials[group.key] = GroupTrial(status)
+            return trials[group.key]
+        mark = len(self._trial_binding.assumed)
+        fitting: list[tuple[Placement, Trials]] = []
+        first: Trials = {}
         for placement in placements:
-            trial = self._try_on(this, placement, is_dry_run=is_dry_run, again=first is not None)
+            own: Trials = {}
+            trial = self._try_on(this, group, placement, own, again=again or bool(first))
+            self._trial_binding.take_back(mark)
             if trial.status.code == Code.ERROR:
+                trials[group.key] = trial
                 return trial
-            first = first or trial
+            first = first or own
             if trial.status.is_success:
-                fitting.append((placement, trial))
+                fitting.append((placement, own))
         if not fitting:
-            assert first is not None, "there are placements"
-            message = NO_PLACEMENT.format(len(placements), first.error)
-            return replace(first, status=Status.unschedulable(UNSCHEDULABLE, message))
+            message = NO_PLACEMENT.format(len(placements), first[group.key].error)
+            status = Status.unschedulable(UNSCHEDULABLE, message)
+            trials |= first | {group.key: replace(first[group.key], status=status)}
+            return trials[group.key]
+        try:
+            chosen = self._best(this, group, fitting)
+            if self._groups.compose:
+                self._assume_again(this, group, chosen)
+            trials |= chosen
+        except PluginError as error:
+            self._trial_binding.take_back(mark)
+            trials[group.key] = GroupTrial(Status.error(str(error)))
+        return trials[group.key]
+
+    def _best(
+        self, this: _Attempt, group: PodGroup, fitting: Sequence[tuple[Placement, Trials]]
+    ) -> Trials:
+        """Those of the best placement. Raises PluginError."""
         if len(fitting) == 1:
             return fitting[0][1]
-        candidates = [(place, placed_pods(this.pods, trial.trials)) for place, trial in fitting]
-        try:
-            return fitting[this.plugins.best(key, candidates)][1]
-        except PluginError as error:
-            return GroupTrial(Status.error(str(error)))
+        candidates = [
+            (placement, [pod for pod, _ in self._placed(this, group, own)])
+            for placement, own in fitting
+        ]
+        return fitting[this.plugins.best(group.key, candidates)][1]
+
+    def _placed(
+        self, this: _Attempt, group: PodGroup, trials: Trials
+    ) -> Iterator[tuple[PodInfo, Trial]]:
+        """The pods that have a node, of groups that fit within groups that fit. Upstream:
+        successfulLeafResults."""
+        trial = trials.get(group.key)
+        if trial is not None and trial.status.is_success:
+            for child in self._groups.children(group):
+                yield from self._placed(this, child, trials)
+            for pod, each in zip(this.pods.get(group.key, ()), trial.trials, strict=False):
+                if each.row is not None:
+                    yield pod, each
+
+    def _assume_again(self, this: _Attempt, group: PodGroup, trials: Trials) -> None:
+        """What is tried next sees the pods where they were. Raises PluginError where they cannot be
+        there again. Upstream: assumeSubtreeWithRevert."""
+        for pod, each in self._placed(this, group, trials):
+            assert each.row is not None, "it is placed"
+            attempt = each.outcome.attempt
+            assumed = self._trial_binding.assume(this.framework, each.state, pod, each.row, attempt)
+            if assumed.row is None:
+                raise PluginError(NOT_ASSUMED.format(assumed.attempt.why_not))
 
     def _try_on(
-        self, this: _Attempt, placement: Placement, *, is_dry_run: bool, again: bool = False
+        self, this: _Attempt, group: PodGroup, placement: Placement, trials: Trials, *, again: bool
     ) -> GroupTrial:
-        """On one set of nodes. is_dry_run: nobody looks at it; again: as `look_at` has it"""
+        """On one set of nodes; a group that does not fit is taken back."""
+        mark = len(self._trial_binding.assumed)
         with self._within(placement):
-            if is_dry_run:
-                return self._try_all(this)
-            trial = self._try_all(this, placement.name, again=again)
-        message = trial.status.message or ("" if trial.placed else UNSCHEDULABLE)
-        self._tried.append(TriedPlacement(placement, trial.trials, message))
+            if group.is_composite:
+                trial = self._try_children(this, group, placement, trials, again=again)
+            else:
+                name = None if this.is_dry_run else placement.name
+                trial = self._try_pods(this, group, name, again=again)
+        if not trial.status.is_success:
+            self._trial_binding.take_back(mark)
+            trial = replace(trial, placed=False)
+        trials[group.key] = trial
+        if not this.is_dry_run:
+            pods = [pod for leaf in self._groups.leaves(group) for pod in this.pods[leaf.key]]
+            leaves = (trials.get(leaf.key) for leaf in self._groups.leaves(group))
+            tried = [each for leaf in leaves if leaf is not None for each in leaf.trials]
+            is_empty = group is this.root and not trial.placed
+            message = trial.status.message or (UNSCHEDULABLE if is_empty else "")
+            self._tried.append(TriedPlacement(placement, group.key, pods, tried, message))
         return trial
 
-    def _try_all(
-        self, this: _Attempt, name: str | None = None, *, again: bool = False
+    def _try_children(
+        self, this: _Attempt, group: PodGroup, placement: Placement, trials: Trials, *, again: bool
+    ) -> GroupTrial:
+        """Until enough groups cannot fit any more. Upstream:
+        compositePodGroupSchedulingDefaultAlgorithm."""
+        children, placed, scheduled = self._groups.children(group), False, 0
+        status = this.plugins.feasible(group, 0, len(children))
+        if status.code in _FINAL:
+            return GroupTrial(status)
+        for remaining, child in zip(reversed(range(len(children))), children, strict=True):
+            trial = self._try_group(this, child, placement, trials, again=again)
+            if trial.status.code == Code.ERROR:
+                return GroupTrial(Status.error(CHILD_FAILED.format(trial.status.message)))
+            placed = placed or trial.placed
+            scheduled += trial.status.is_success
+            status = this.plugins.feasible(group, scheduled, remaining)
+            if status.code in _FINAL:
+                break
+        return GroupTrial(_without_waiting(status), (), placed)
+
+    def _try_pods(
+        self, this: _Attempt, group: PodGroup, name: str | None, *, again: bool
     ) -> GroupTrial:
         """Until enough pods cannot have a node any more. name: of the placement, where somebody may
         look; again: as `look_at` has it. Upstream: podGroupSchedulingDefaultAlgorithm."""
-        scheduled, remaining = self._groups.scheduled_count(this.group.key), len(this.pods)
-        status = this.plugins.feasible(this.group, scheduled, remaining)
+        pods, trials = this.pods[group.key], list[Trial]()
+        scheduled, remaining = self._groups.scheduled_count(group.key), len(pods)
+        status = this.plugins.feasible(group, scheduled, remaining)
         if status.code == Code.ERROR:
             return GroupTrial(Status.error(NOT_EVALUATED.format(status.message)))
         if status.code == Code.UNSCHEDULABLE:
             return GroupTrial(Status.unschedulable(UNSCHEDULABLE, *status.reasons))
-        trials: list[Trial] = []
-        self._trial_cycle.preempts, self._trial_binding.asks_permit = False, False
-        try:
-            for pod in this.pods:
-                if name is not None:
-                    self._look_at(pod, again)
-                outcome = self._trial_cycle.attempt(this.framework, pod)
-                trials.append(Trial(outcome, self._trial_cycle.state, outcome.row))
-                this.states[pod.uid] = self._trial_cycle.state
-                if trials[-1].error:
-                    return GroupTrial(Status.error(OTHER_FAILED.format(trials[-1].error)), trials)
-                if outcome.row is None and name is not None:
-                    self._look_at_rejected(pod, name)
-                remaining -= 1
-                scheduled += outcome.row is not None
-                status = this.plugins.feasible(this.group, scheduled, remaining)
-                if status.code == Code.ERROR:
-                    message = NOT_EVALUATED.format(status.message)
-                    return GroupTrial(Status.error(message), trials)
-                if status.code == Code.UNSCHEDULABLE:
-                    return GroupTrial(status, trials)
-        finally:
-            self._trial_binding.take_back()
-        return GroupTrial(SUCCESS, trials)
+        for pod in pods:
+            if name is not None:
+                self._look_at(pod, again)
+            outcome = self._trial_cycle.attempt(this.framework, pod)
+            trials.append(Trial(outcome, self._trial_cycle.state, outcome.row))
+            this.states[pod.uid] = self._trial_cycle.state
+            if trials[-1].error:
+                return GroupTrial(Status.error(OTHER_FAILED.format(trials[-1].error)), trials)
+            if outcome.row is None and name is not None:
+                self._look_at_rejected(pod, name)
+            remaining -= 1
+            scheduled += outcome.row is not None
+            status = this.plugins.feasible(group, scheduled, remaining)
+            if status.code == Code.ERROR:
+                return GroupTrial(Status.error(NOT_EVALUATED.format(status.message)), trials)
+            if status.code == Code.UNSCHEDULABLE:
+                return GroupTrial(status, trials)
+        placed = any(trial.row is not None for trial in trials)
+        return GroupTrial(_without_waiting(status), trials, placed)
 
     # -- what follows -----------------------------------------------------------------------------
 
-    def _make_room(self, this: _Attempt, trial: GroupTrial) -> GroupResult:
-        """The plugins' reasons are added to the group's. Upstream:
+    def _complete(self, group: PodGroup, trials: Trials, around: GroupTrial | None = None) -> None:
+        """A group that was not tried, or fits in one that does not, shares its verdict. Upstream:
+        completeCompositePodGroupAlgorithmResultMap."""
+        trial = trials.get(group.key)
+        if around is not None and (
+            trial is None or (trial.status.is_success and not around.status.is_success)
+        ):
+            trial = trials[group.key] = GroupTrial(around.status)
+        for child in self._groups.children(group):
+            self._complete(child, trials, trial)
+
+    def _make_room(self, this: _Attempt, trials: Trials) -> GroupResult:
+        """The plugins' reasons are added to the groups'. Upstream:
         applyPodGroupPostFilterResult."""
+        pods = [pod for own in this.pods.values() for pod in own]
 
         def try_group() -> tuple[Status, Sequence[Assignment]]:
-            again = self._try_group(this, is_dry_run=True)
-            pairs = zip(this.pods, again.trials, strict=False)
-            return again.status, [
+            this.is_dry_run = True
+            again = self._try_root(this)
+            return again[this.root.key].status, [
                 Assignment(pod, each.row, each.state)
-                for pod, each in pairs
-                if each.row is not None and again.status.is_success
+                for key, own in this.pods.items()
+                if (trial := again.get(key)) is not None
+                for pod, each in zip(own, trial.trials, strict=False)
+                if each.row is not None
             ]
 
-        rejected = RejectedGroup(this.group, this.pods, dict(this.states), try_group)
+        rejected = RejectedGroup(this.root, pods, dict(this.states), try_group)
         status, room = this.plugins.post_filter(rejected)
-        if status.code == Code.ERROR:
-            result = self._left_out(this, trial, status)
-            return replace(result, afterwards=room.afterwards, status=trial.status)
-        reasons = (*trial.status.reasons, status.message)
-        verdict = Status(trial.status.code, reasons)
-        return self._left_out(this, trial, verdict, room, waits=status.is_success)
+        return self._concluded(this, trials, status, room)
 
-    def _bound(self, this: _Attempt, trial: GroupTrial) -> GroupResult:
-        outcomes = []
-        for pod, each in zip(this.pods, trial.trials, strict=True):
+    def _concluded(
+        self,
+        this: _Attempt,
+        trials: Trials,
+        room_status: Status | None = None,
+        room: GroupRoom | None = None,
+    ) -> GroupResult:
+        """room_status: whether plugins did, where they were asked. Upstream:
+        submitPodGroupAlgorithmResult."""
+        room = room or GroupRoom()
+        waits = room_status is not None and room_status.is_success
+        outcomes: list[tuple[PodInfo, Outcome]] = []
+        for key, pods in this.pods.items():
+            trial = trials[key]
+            if trial.status.is_success:
+                outcomes += self._bound(this, pods, trial)
+                continue
+            status = trial.status
+            if room_status is not None and room_status.code == Code.ERROR:
+                status = room_status
+            elif room_status is not None:
+                status = Status(status.code, (*status.reasons, room_status.message))
+            outcomes += self._left_out(this, pods, trial, status, room if waits else None)
+        parts = {
+            group.key: trials[group.key].status.message for group in self._groups.tree(this.root)
+        }
+        return GroupResult(
+            tuple(outcomes),
+            waits,
+            room.victims if waits else (),
+            room.afterwards,
+            trials[this.root.key].status,
+            parts,
+        )
+
+    def _bound(
+        self, this: _Attempt, pods: Sequence[PodInfo], trial: GroupTrial
+    ) -> Iterator[tuple[PodInfo, Outcome]]:
+        for pod, each in zip(pods, trial.trials, strict=True):
             if each.row is None:
-                outcomes.append((pod, each.outcome))
+                yield pod, each.outcome
             else:
-                outcomes.append((pod, self._bind(this.framework, pod, each, each.row)))
-        return GroupResult(tuple(outcomes), status=SUCCESS)
+                yield pod, self._bind(this.framework, pod, each, each.row)
 
     def _left_out(
         self,
         this: _Attempt,
+        pods: Sequence[PodInfo],
         trial: GroupTrial,
         status: Status,
-        room: GroupRoom | None = None,
-        *,
-        waits: bool = False,
-    ) -> GroupResult:
-        """No pod is bound. status: what the pods that have a node hear. Upstream:
-        submitPodGroupAlgorithmResult."""
-        room = room or GroupRoom()
-        nominations = room.nominations if waits else {}
-        outcomes: list[tuple[PodInfo, Outcome]] = []
-        for index, pod in enumerate(this.pods):
+        room: GroupRoom | None,
+    ) -> Iterator[tuple[PodInfo, Outcome]]:
+        """No pod is bound. status: what the pods that have a node hear; room: what the group waits
+        for"""
+        nominations = room.nominations if room is not None else {}
+        for index, pod in enumerate(pods):
             each = trial.trials[index] if index < len(trial.trials) else None
+            record = blank_attempt(pod)
+            if each is not None and not this.root.is_composite:
+                # In a tree, the trials of pods without a reason of their own say nothing.
+                record = each.outcome.attempt
             nomination = nominations.get(pod.uid)
             if status.code == Code.ERROR:
-                record = blank_attempt(pod) if each is None else each.outcome.attempt
                 error = (each.error if each is not None else "") or status.message
-                outcome = errored(record, error)
+                yield pod, errored(record, error)
             elif each is None:
-                record = left(blank_attempt(pod), trial.status.message)
-                outcome = Outcome(record, nomination=nomination)
+                yield pod, Outcome(left(record, trial.status.message), nomination=nomination)
             elif each.row is None:
                 own = each.outcome.nomination
-                outcome = replace(
-                    each.outcome, nomination=own if nomination is None else nomination
-                )
-            elif waits:
-                record = left(each.outcome.attempt, status.message)
-                outcome = Outcome(record, nomination=nomination)
+                nomination = own if nomination is None else nomination
+                yield pod, replace(each.outcome, nomination=nomination)
+            elif room is not None:
+                yield pod, Outcome(left(record, status.message), nomination=nomination)
             else:
-                record = left(each.outcome.attempt, f"{UNSCHEDULABLE}, {status.message}")
-                outcome = Outcome(record, nomination="")
-            outcomes.append((pod, outcome))
-        victims = room.victims if waits else ()
-        return GroupResult(tuple(outcomes), waits, victims, room.afterwards, trial.status)
+                message = f"{UNSCHEDULABLE}, {status.message}"
+                yield pod, Outcome(left(record, message), nomination="")
 
     def _broken(self, pods: Sequence[PodInfo], status: Status) -> GroupResult:
         outcomes = tuple((pod, errored(blank_attempt(pod), status.message)) for pod in pods)
         return GroupResult(outcomes, status=status)
+
+
+# Codes of a plugin that ends a trial.
+_FINAL = frozenset({Code.ERROR, Code.UNSCHEDULABLE})
+
+
+def _without_waiting(status: Status) -> Status:
+    """A plugin that would have waited for the rest, of which there is none."""
+    return Status.unschedulable(UNSCHEDULABLE, *status.reasons) if status.is_wait else status
 
 
 def _policy(policy: str) -> str:

@@ -81,9 +81,9 @@ class TrialBinding(BindingCycle):
         self._take_back_last()
         return refused(record, self.permit)
 
-    def take_back(self) -> None:
-        """All pods, the last one first."""
-        while self.assumed:
+    def take_back(self, mark: int = 0) -> None:
+        """All pods but the first `mark` of them, the last one first."""
+        while len(self.assumed) > mark:
             self._take_back_last()
 
     def _take_back_last(self) -> None:

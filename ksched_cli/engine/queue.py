@@ -15,7 +15,7 @@ from msgspec import Struct
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.interface import QueuedPod
-from ksched_cli.framework.pod_groups import GroupKey, PodGroups, group_key
+from ksched_cli.framework.pod_groups import GroupKey, PodGroups
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.kube.time import unix_seconds
@@ -29,6 +29,7 @@ Less = Callable[[QueuedPod, QueuedPod], bool]
 
 # The first text is of kube-scheduler's plugin. Upstream has no text for a group that is held back.
 NO_OBJECT = 'waiting for pods\'s pod group "{}" to appear in scheduling queue'
+NO_PARENT = 'waiting for composite pod group "{}", or one around it, to appear'
 HELD_WITH_GROUP = "pod {} of the pod group is held back: {}"
 
 
@@ -73,8 +74,8 @@ def fill(
         pods = sorted(pods, key=_created)
     since: dict[GroupKey, float] = {}
     for sequence, pod in enumerate(pods):
-        created, key = _created(pod), group_key(pod.pod)
-        if groups is not None and key is not None:
+        created = _created(pod)
+        if groups is not None and (key := groups.entity_of(pod.pod)) is not None:
             # The group is as old as its first pod.
             created = since.setdefault(key, created)
         # 2. PreEnqueue lets the pod into the queue, or holds it back.
@@ -107,18 +108,22 @@ def held_with_group(
     groups: PodGroups,
 ) -> dict[str, Status]:
     """The pods that no plugin holds back, but whose group is not in the queue, by key: the group
-    has no object, or one of its pods is held back.
+    has no object, or one around it has none, or one of its pods is held back.
 
     Upstream: addPodGroupMember, runPreEnqueuePlugins.
     """
-    holders = {key: each.pod.key for each in held if (key := group_key(each.pod.pod)) is not None}
+    holders = {
+        key: each.pod.key for each in held if (key := groups.entity_of(each.pod.pod)) is not None
+    }
     with_group: dict[str, Status] = {}
     for pod in pods:
-        key = group_key(pod.pod)
+        key = groups.entity_of(pod.pod)
         if key is None:
             continue
-        if key not in groups.groups:
-            with_group[pod.key] = Status.unresolvable(NO_OBJECT.format(key[1]))
+        if groups.root_of(key) is None:
+            group = groups.get(pod)
+            text = NO_OBJECT.format(key[1]) if group is None else NO_PARENT.format(group.parent)
+            with_group[pod.key] = Status.unresolvable(text)
         elif key in holders:
             status = gated[holders[key]]
             message = HELD_WITH_GROUP.format(holders[key], status.message)

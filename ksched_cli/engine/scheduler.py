@@ -88,6 +88,9 @@ class Scheduler(ABC, Generic[Queued]):
             self._begin(queued)
         result = engine.group_cycle.attempt([queued.pod for queued in members])
         engine.look_at_group(result)
+        # In the order in which they were tried, the groups of a tree one after the other.
+        by_uid = {queued.pod.uid: queued for queued in members}
+        members = [by_uid[pod.uid] for pod, _ in result.outcomes]
         outcomes = [outcome for _, outcome in result.outcomes]
         if carries_out:
             for action in result.afterwards:

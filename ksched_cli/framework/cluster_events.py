@@ -15,6 +15,7 @@ from msgspec import Struct
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.objects import KubeObject, Node
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.kube.gates import POD_GROUP
 
 
 class Action(IntFlag):
@@ -52,7 +53,6 @@ STORAGE_CLASS = "storage.k8s.io/StorageClass"
 RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
 RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
 DEVICE_CLASS = "resource.k8s.io/DeviceClass"
-POD_GROUP = "PodGroup.scheduling.k8s.io"
 WILDCARD = "*"
 ASSIGNED_POD = "AssignedPod"
 UNSCHEDULED_POD = "UnscheduledPod"

@@ -1,7 +1,10 @@
 """Groups of pods that are scheduled together: the PodGroups of a state, and their pods in a run.
 
-Upstream: k8s.io/api/scheduling/v1alpha2 and v1beta1 (PodGroup),
-pkg/scheduler/backend/cache/podgroupstate.go.
+A CompositePodGroup is a group of groups: its children are PodGroups and CompositePodGroups that
+name it as their parent, and the whole tree is scheduled together.
+
+Upstream: k8s.io/api/scheduling/v1alpha2, v1alpha3 (CompositePodGroup) and v1beta1 (PodGroup),
+pkg/scheduler/backend/cache/podgroupstate.go, backend/queue/workload_forest.go.
 """
 
 from __future__ import annotations
@@ -20,19 +23,29 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.status import PluginError, Status
+from ksched_cli.kube.gates import COMPOSITE_GATE, COMPOSITE_POD_GROUP, POD_GROUP
+from ksched_cli.kube.time import unix_seconds
 from ksched_cli.kube.versions import Release
 
-KIND = "PodGroup.scheduling.k8s.io"
 # Those that a scheduler whose queue has groups reads, and those of the one before it.
 API_VERSIONS = ("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3")
 FORMER_API_VERSIONS = ("scheduling.k8s.io/v1alpha2",)
+COMPOSITE_API_VERSIONS = ("scheduling.k8s.io/v1alpha3",)
+# How many levels a tree has at most. Upstream: WorkloadMaxTreeDepth.
+MAX_DEPTH = 4
 
 GroupKey: TypeAlias = tuple[str, str]
-"""Namespace and name."""
+"""Namespace and name; see composite_key."""
+
+
+def composite_key(namespace: str, name: str) -> GroupKey:
+    """The key of a CompositePodGroup, which no PodGroup has."""
+    return namespace, f"compositepodgroup/{name}"
 
 
 class _Gang(msgspec.Struct, frozen=True, rename="camel"):
     min_count: int = 0
+    min_group_count: int = 0
 
 
 class _Policy(msgspec.Struct, frozen=True):
@@ -60,8 +73,10 @@ class _TemplateReference(msgspec.Struct, frozen=True):
 
 
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
-    """disruption_mode: a word in the former API, whose template pod_group_template_ref names"""
+    """The spec of a group of either kind. disruption_mode: a word in the former API, whose template
+    pod_group_template_ref names"""
 
+    parent_composite_pod_group_name: str | None = None
     workload_ref: _WorkloadReference | None = None
     pod_group_template_ref: _TemplateReference | None = None
     scheduling_policy: _Policy = _Policy()
@@ -73,14 +88,17 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PodGroup(msgspec.Struct, frozen=True):
-    """A PodGroup as the scheduler reads it.
+    """A PodGroup or CompositePodGroup as the scheduler reads it.
 
-    min_count: how many pods of a gang have to be placed at once; None where any number may be
+    min_count: how many pods, or groups, of a gang have to be placed at once; None where any number
+        may be
     priority:  of all its pods together, when they are victims or preempt
     is_indivisible: its pods are evicted together, or not at all
     is_constrained: it has scheduling constraints; topology_key: of the first, or ""
     preemption_policy: whether it may evict others; "" where it says nothing of that
     workload: the name of the Workload that it was made for, or ""
+    is_composite: it is a CompositePodGroup; parent: the name of the one that it is in, or ""
+    created: seconds since 1970
     """
 
     namespace: str
@@ -92,10 +110,24 @@ class PodGroup(msgspec.Struct, frozen=True):
     topology_key: str = ""
     preemption_policy: str = ""
     workload: str = ""
+    is_composite: bool = False
+    parent: str = ""
+    created: float = 0.0
 
     @property
     def key(self) -> GroupKey:
+        if self.is_composite:
+            return composite_key(self.namespace, self.name)
         return self.namespace, self.name
+
+    @property
+    def parent_key(self) -> GroupKey | None:
+        """The key of the group that it is in."""
+        return composite_key(self.namespace, self.parent) if self.parent else None
+
+    @property
+    def kind(self) -> str:
+        return "CompositePodGroup" if self.is_composite else "PodGroup"
 
 
 # A pod, and the row of the node that it is on.
@@ -206,12 +238,13 @@ def group_key(pod: Pod) -> GroupKey | None:
 class PodGroups:
     """The groups of a state, and their pods; which of these have a node follows the snapshot.
 
-    groups: the PodGroup objects
+    groups: the objects, those of CompositePodGroups too where their gate is on
     trial:  of the trial under way, or None
     preempts: a group may evict others to fit
     places:   a group may be limited to nodes of one topology domain
     are_entities: see Rules.queues_groups
     have_policies: a group says whether it may evict others; else its pods do
+    compose: groups may be parts of CompositePodGroups
     api_version: of the objects
     warnings: what of the objects is not followed
     """
@@ -229,12 +262,14 @@ class PodGroups:
         self.places = release.enabled("TopologyAwareWorkloadScheduling")
         self.are_entities = release.rules.queues_groups
         self.have_policies = release.enabled("PodGroupPreemptionPolicy")
+        self.compose = release.enabled(COMPOSITE_GATE)
         self.api_version = (API_VERSIONS if self.are_entities else FORMER_API_VERSIONS)[0]
-        self._objects = state.others.get(KIND, ())
+        self._objects = state.others.get(POD_GROUP, ())
         self._snapshot = snapshot
         self._scheduler_names = scheduler_names
         self.groups = _read_groups(state, release, self.preempts)
-        self.warnings = tuple(_warnings(self._objects, release))
+        self._children = _children_of(self.groups.values())
+        self.warnings = tuple(_warnings(state, release))
         self.trial: TrialListing | None = None
         self.list_members(state.pods)
         snapshot.subscribe(self)
@@ -244,6 +279,83 @@ class PodGroups:
         key = group_key(pod.pod)
         return None if key is None else self.groups.get(key)
 
+    # -- trees ----------------------------------------------------------------------------------
+
+    def ancestors(self, group: PodGroup) -> Iterator[PodGroup]:
+        """The group, and those that it is in, from the inside, as far as they have objects and
+        trees may be deep. Upstream: TraverseHierarchyUp."""
+        current: PodGroup | None = group
+        for _ in range(MAX_DEPTH):
+            if current is None:
+                return
+            yield current
+            key = current.parent_key
+            current = self.groups.get(key) if key is not None else None
+
+    def root_of(self, key: GroupKey) -> PodGroup | None:
+        """The group around all others that the group is in; None where an object is missing, or
+        groups are in each other. Upstream: GetRootKeyForGroup."""
+        seen: set[GroupKey] = set()
+        while (group := self.groups.get(key)) is not None and key not in seen:
+            seen.add(key)
+            parent = group.parent_key
+            if parent is None:
+                return group
+            key = parent
+        return None
+
+    def entity_of(self, pod: Pod) -> GroupKey | None:
+        """What the pod is tried with: the key of its group's root, or of its group where there is
+        no root; None where it is of no group."""
+        key = group_key(pod)
+        root = None if key is None else self.root_of(key)
+        return key if root is None else root.key
+
+    def are_related(self, first: GroupKey, second: GroupKey) -> bool:
+        """Whether two groups are in one tree. Upstream: areSameHierarchy."""
+        if not self.compose:
+            return first == second
+        root = self.root_of(first)
+        return root is not None and root is self.root_of(second)
+
+    def children(self, group: PodGroup) -> Sequence[PodGroup]:
+        """Those that name it as their parent, the oldest first. Upstream: GetChildGroups."""
+        return self._children[group.key]
+
+    def leaves(self, group: PodGroup) -> Iterator[PodGroup]:
+        """The PodGroups of its tree, in the order in which they are tried."""
+        return (each for each in self.tree(group) if not each.is_composite)
+
+    def tree(self, group: PodGroup, around: tuple[PodGroup, ...] = ()) -> Iterator[PodGroup]:
+        """The group and those in it, from the outside. around: that it is in, which may be in
+        each other"""
+        if group not in around:
+            yield group
+            for child in self.children(group):
+                yield from self.tree(child, (*around, group))
+
+    def _leaf_keys(self, key: GroupKey) -> list[GroupKey]:
+        group = self.groups.get(key)
+        return [key] if group is None else [leaf.key for leaf in self.leaves(group)]
+
+    def is_ready(self, group: PodGroup, count: Callable[[GroupKey], int]) -> bool:
+        """Whether enough of its pods or groups count, at each level. count: pods of a PodGroup.
+        Upstream: isCPGTreeReady."""
+        least = 1 if group.min_count is None else group.min_count
+        if not group.is_composite:
+            return count(group.key) >= least
+        return sum(self.is_ready(child, count) for child in self.children(group)) >= least
+
+    def evicted_with(self, pod: PodInfo) -> PodGroup | None:
+        """The largest group around the pod that is evicted together. Upstream:
+        getHighestAllAncestor."""
+        group = self.get(pod)
+        around = self.ancestors(group) if group is not None else ()
+        indivisible = [each for each in around if each.is_indivisible]
+        return indivisible[-1] if indivisible else None
+
+    # -- pods -----------------------------------------------------------------------------------
+
     def spec_of(self, key: GroupKey) -> dict[str, Any]:
         """The spec of the group's object, as it was read; {} where there is none."""
         for plain in self._objects:
@@ -252,9 +364,10 @@ class PodGroups:
         return {}
 
     def priority_of(self, pod: PodInfo) -> int:
-        """A victim's priority: its group's, where it has one. Upstream: GetPodPriority."""
+        """A victim's priority: that of the outermost of its groups, where it has one. Upstream:
+        GetPodPriority."""
         group = self.get(pod)
-        return pod.priority if group is None else group.priority
+        return pod.priority if group is None else [*self.ancestors(group)][-1].priority
 
     @property
     def have_victims(self) -> bool:
@@ -286,22 +399,25 @@ class PodGroups:
 
     def members(self, key: GroupKey) -> tuple[str, ...]:
         """The keys of the group's pods, with a node or without."""
-        return tuple(self._members[key].values())
+        return tuple(pod for leaf in self._leaf_keys(key) for pod in self._members[leaf].values())
 
     def pod_count(self, key: GroupKey) -> int:
         """The group's pods, with a node or without."""
-        return len(self._members[key])
+        return len(self.members(key))
 
     def scheduled_count(self, key: GroupKey) -> int:
         """The group's pods that are on a node, bound or assumed."""
-        return self._scheduled[key] + len(self._elsewhere[key])
+        return sum(
+            self._scheduled[leaf] + len(self._elsewhere[leaf]) for leaf in self._leaf_keys(key)
+        )
 
     def scheduled_specs(self, key: GroupKey) -> list[PodSpec]:
         """The specs of the group's pods that are on a node."""
         if not self.scheduled_count(key):
             return []
-        specs = [pod.spec for pod in self._elsewhere[key].values()]
-        members = self._members[key]
+        leaves = self._leaf_keys(key)
+        specs = [pod.spec for leaf in leaves for pod in self._elsewhere[leaf].values()]
+        members = {uid for leaf in leaves for uid in self._members[leaf]}
         return specs + [
             pod.spec for pods in self._snapshot.pods for pod in pods if pod.uid in members
         ]
@@ -309,7 +425,8 @@ class PodGroups:
     def placed_pods(self, key: GroupKey) -> list[PlacedPod]:
         """The group's pods that are on a node. Raises PluginError where one is on a node that is
         not there."""
-        for missing in self._elsewhere[key].values():
+        leaves = self._leaf_keys(key)
+        for missing in (pod for leaf in leaves for pod in self._elsewhere[leaf].values()):
             name = missing.node_name
             cause = f'nodeinfo not found for node name "{name}"'
             raise PluginError(f"getting node for pod {missing.key}: {cause}")
@@ -317,7 +434,7 @@ class PodGroups:
             (pod, row)
             for row, pods in enumerate(self._snapshot.pods)
             for pod in pods
-            if group_key(pod.pod) == key
+            if group_key(pod.pod) in leaves
         ]
 
     def forget(self, pod: PodInfo) -> None:
@@ -343,29 +460,47 @@ class PodGroups:
 def _read_groups(state: ClusterState, release: Release, admits: bool) -> dict[GroupKey, PodGroup]:
     """admits: priorities are set as the API server sets them, by class"""
     admission = PriorityAdmission(state.priority_classes) if admits else None
-    versions = API_VERSIONS if release.rules.queues_groups else FORMER_API_VERSIONS
     groups = (
-        _read(plain, admission, has_policy=release.enabled("PodGroupPreemptionPolicy"))
-        for plain in state.others.get(KIND, ())
+        _read(kind, plain, admission, release)
+        for kind, versions in _versions_read(release).items()
+        for plain in state.others.get(kind, ())
         if plain.get("apiVersion") in versions
     )
     return {group.key: group for group in groups}
 
 
-def _warnings(objects: Sequence[Mapping[str, Any]], release: Release) -> Iterator[str]:
-    """A line about objects of versions that the minor does not read, and one about parts of
-    composite groups."""
+def _versions_read(release: Release) -> dict[str, Sequence[str]]:
+    """Kind → the versions of its objects that the scheduler reads."""
     versions = API_VERSIONS if release.rules.queues_groups else FORMER_API_VERSIONS
-    others = [plain for plain in objects if plain.get("apiVersion") not in versions]
-    if others:
-        reads = f"Kubernetes {release.minor} reads {' and '.join(versions)}"
-        yield f"not read: {_listed(others)} of {others[0].get('apiVersion')}; {reads}"
-    parts = [plain for plain in objects if plain not in others and _is_part(plain)]
-    if parts:
-        yield (
-            f"scheduled without regard to its CompositePodGroup: {_listed(parts)}; ksched does not"
-            " follow the gate CompositePodGroup"
-        )
+    if not release.enabled(COMPOSITE_GATE):
+        return {POD_GROUP: versions}
+    return {POD_GROUP: versions, COMPOSITE_POD_GROUP: COMPOSITE_API_VERSIONS}
+
+
+def _children_of(groups: Iterable[PodGroup]) -> defaultdict[GroupKey, list[PodGroup]]:
+    """By key of the parent."""
+    children: defaultdict[GroupKey, list[PodGroup]] = defaultdict(list)
+    for group in sorted(groups, key=lambda group: (group.created, group.name)):
+        if group.parent_key is not None:
+            children[group.parent_key].append(group)
+    return children
+
+
+def _warnings(state: ClusterState, release: Release) -> Iterator[str]:
+    """A line about objects of versions that the minor does not read, and one about parts of
+    composite groups where their gate is off."""
+    for kind, versions in _versions_read(release).items():
+        objects = state.others.get(kind, ())
+        others = [plain for plain in objects if plain.get("apiVersion") not in versions]
+        if others:
+            reads = f"Kubernetes {release.minor} reads {' and '.join(versions)}"
+            yield f"not read: {_listed(others)} of {others[0].get('apiVersion')}; {reads}"
+        parts = [plain for plain in objects if plain not in others and _is_part(plain)]
+        if parts and not release.enabled(COMPOSITE_GATE):
+            yield (
+                f"scheduled without regard to its CompositePodGroup: {_listed(parts)}; the feature"
+                f" gate {COMPOSITE_GATE} is off"
+            )
 
 
 def _is_part(plain: Mapping[str, Any]) -> bool:
@@ -374,30 +509,35 @@ def _is_part(plain: Mapping[str, Any]) -> bool:
 
 def _listed(groups: Sequence[Mapping[str, Any]]) -> str:
     more = f" and {len(groups) - 1:,} more" if len(groups) > 1 else ""
-    return f"PodGroup {'/'.join(key_of(groups[0]))}{more}"
+    return f"{groups[0].get('kind')} {'/'.join(key_of(groups[0]))}{more}"
 
 
 def key_of(group: Mapping[str, Any]) -> GroupKey:
-    """The key of an object."""
+    """The namespace and name of an object."""
     meta = group.get("metadata") or {}
     return meta.get("namespace") or "default", meta.get("name", "")
 
 
 def min_count_of(group: Mapping[str, Any]) -> int | None:
-    """How many pods of a gang an object wants at once, which is of the right shape; None where it
+    """How many pods of a gang a PodGroup wants at once, which is of the right shape; None where it
     is no gang."""
     gang = msgspec.convert(group.get("spec") or {}, _Spec).scheduling_policy.gang
     return None if gang is None else gang.min_count
 
 
 def _read(
-    plain: Mapping[str, Any], admission: PriorityAdmission | None, *, has_policy: bool
+    kind: str, plain: Mapping[str, Any], admission: PriorityAdmission | None, release: Release
 ) -> PodGroup:
     namespace, name = key_of(plain)
+    is_composite, has_policy = (
+        kind == COMPOSITE_POD_GROUP,
+        release.enabled("PodGroupPreemptionPolicy"),
+    )
+    what = f"{kind.partition('.')[0]} {namespace}/{name}"
     try:
         spec = msgspec.convert(plain.get("spec") or {}, _Spec)
     except msgspec.ValidationError as error:
-        raise UsageError(f"PodGroup {namespace}/{name}: spec: {error}") from None
+        raise UsageError(f"{what}: spec: {error}") from None
     gang, constraints = spec.scheduling_policy.gang, spec.scheduling_constraints
     own = PodSpec(
         priority=spec.priority,
@@ -408,17 +548,23 @@ def _read(
         try:
             own = admission.admit(own)
         except UnknownPriorityClassError as error:
-            raise UsageError(f"PodGroup {namespace}/{name}: {error}") from None
+            raise UsageError(f"{what}: {error}") from None
     mode, former = spec.disruption_mode, spec.pod_group_template_ref
     reference = spec.workload_ref or (former.workload if former is not None else None)
+    least = None if gang is None else gang.min_group_count if is_composite else gang.min_count
+    created = (plain.get("metadata") or {}).get("creationTimestamp")
+    composes = release.enabled(COMPOSITE_GATE)
     return PodGroup(
         namespace,
         name,
-        None if gang is None else gang.min_count,
+        least,
         own.priority or 0,
         mode == "PodGroup" or (isinstance(mode, _DisruptionMode) and mode.all is not None),
         constraints is not None,
         constraints.topology[0].key if constraints is not None and constraints.topology else "",
         own.preemption_policy if has_policy else "",
         reference.workload_name if reference is not None else "",
+        is_composite,
+        (spec.parent_composite_pod_group_name or "") if composes else "",
+        unix_seconds(created) if created else 0.0,
     )

@@ -98,6 +98,4 @@ class WaitingPods:
     @property
     def next_deadline(self) -> float | None:
         """When the next pod's time is up."""
-        if not self._pods:
-            return None
-        return min(waiting.deadline for waiting in self._pods.values())
+        return min((waiting.deadline for waiting in self._pods.values()), default=None)

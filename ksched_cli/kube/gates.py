@@ -57,6 +57,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
     ),
     "1.37": frozenset(
         {
+            "CompositePodGroup",
             "DRAFractionalCapacityRange",
             "GenericWorkload",
             "PodGroupPreemptionPolicy",
@@ -65,6 +66,9 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
     ),
 }
 
-# Pods are scheduled in groups, of which these objects tell.
+# Pods are scheduled in groups, and groups in groups, of which these objects tell.
 POD_GROUP_GATE = "GenericWorkload"
-POD_GROUP_KINDS: frozenset[str] = frozenset({"PodGroup.scheduling.k8s.io"})
+COMPOSITE_GATE = "CompositePodGroup"
+POD_GROUP = "PodGroup.scheduling.k8s.io"
+COMPOSITE_POD_GROUP = "CompositePodGroup.scheduling.k8s.io"
+POD_GROUP_KINDS: frozenset[str] = frozenset({POD_GROUP, COMPOSITE_POD_GROUP})

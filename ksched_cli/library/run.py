@@ -173,7 +173,7 @@ class Run:
 
     def explain_group(self, group: str) -> GroupExplanation:
         """Why the pods of a group get nodes together, or which of them, or which topology domain,
-        blocks. group: NAME, NAMESPACE/NAME or podgroup/NAME"""
+        blocks. group: NAME, NAMESPACE/NAME, podgroup/NAME or compositepodgroup/NAME"""
         from ksched_cli.analysis import explain_group as analysis
         from ksched_cli.analysis.named_objects import find_group
         from ksched_cli.errors import UsageError

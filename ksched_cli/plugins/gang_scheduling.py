@@ -1,4 +1,5 @@
 """Holds the pods of a gang back until all that it needs are there, and again until all have a node.
+A CompositePodGroup may be a gang of groups; the pods of the whole tree are held back together.
 
 Pods of a group are tried together (engine/pod_group_cycle.py); Permit tells there whether enough of
 them fit, or PlacementFeasible, where groups are entities of the queue. Without the feature gates of
@@ -10,14 +11,13 @@ Upstream: plugins/gangscheduling/gangscheduling.go.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cluster_events import (
     POD,
-    POD_GROUP,
     Action,
     ClusterEvent,
     Registration,
@@ -33,14 +33,27 @@ from ksched_cli.framework.interface import (
     ReservePlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.framework.pod_groups import GroupKey, PodGroup, group_key, key_of, min_count_of
+from ksched_cli.framework.pod_groups import (
+    GroupKey,
+    PodGroup,
+    composite_key,
+    group_key,
+    key_of,
+    min_count_of,
+)
 from ksched_cli.framework.status import SUCCESS, Code, Status
+from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP
 
 PERMIT_SECONDS = 300.0
 NO_GROUP = 'waiting for pods\'s pod group "{}" to appear in scheduling queue'
 PODS_MISSING = Status.unresolvable(
     "waiting for minCount pods from a gang to appear in scheduling queue"
 )
+TREE_MISSING = (
+    "failed to build hierarchy snapshot: composite pod group object not found in state for"
+    " compositepodgroup/{}/{}"
+)
+TREE_NOT_READY = 'waiting for composite pod group "{}" tree to meet quorum'
 NOT_YET = "minCount ({}) is not yet satisfied: {} scheduled, {} remaining"
 NEVER = "minCount ({}) cannot be satisfied: {} scheduled, {} remaining"
 NODES_MISSING = Status(Code.WAIT, ("waiting for minCount pods from a gang to be scheduled",))
@@ -57,10 +70,12 @@ class GangScheduling(
 
     def events_to_register(self) -> Iterable[Registration]:
         """A new pod may complete a gang, and so may its object, or a lower minCount."""
-        yield ClusterEvent(POD, Action.ADD), is_of_same_group
-        yield ClusterEvent(POD_GROUP, Action.ADD), is_its_group
+        yield ClusterEvent(POD, Action.ADD), self._is_of_same_tree
+        yield ClusterEvent(POD_GROUP, Action.ADD), self._is_in_its_tree
         if self._groups is not None and self._groups.are_entities:
-            yield ClusterEvent(POD_GROUP, Action.UPDATE), needs_fewer_pods
+            yield ClusterEvent(POD_GROUP, Action.UPDATE), self._needs_fewer_pods
+        if self._groups is not None and self._groups.compose:
+            yield ClusterEvent(COMPOSITE_POD_GROUP, Action.ADD), self._is_in_its_tree
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         key = group_key(pod.pod)
@@ -69,8 +84,23 @@ class GangScheduling(
         group = self._groups.get(pod)
         if group is None:
             return Status.unresolvable(NO_GROUP.format(key[1]))
+        if group.parent_key is not None:
+            return self._tree_status(group, Status.unresolvable, self._groups.pod_count)
         if group.min_count is not None and self._groups.pod_count(key) < group.min_count:
             return PODS_MISSING
+        return SUCCESS
+
+    def _tree_status(
+        self, group: PodGroup, refuse: Callable[[str], Status], count: Callable[[GroupKey], int]
+    ) -> Status:
+        """Whether enough pods count in the tree that the group is in. refuse: where objects of it
+        are missing, or it is too deep. Upstream: checkCPGHierarchyReadiness."""
+        assert self._groups is not None
+        *_, outermost = self._groups.ancestors(group)
+        if outermost.parent_key is not None:
+            return refuse(TREE_MISSING.format(outermost.namespace, outermost.parent))
+        if not self._groups.is_ready(outermost, count):
+            return Status.unresolvable(TREE_NOT_READY.format(outermost.name))
         return SUCCESS
 
     def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
@@ -124,28 +154,42 @@ class GangScheduling(
             missing = f'podgroup.scheduling.k8s.io "{name}" not found'
             message = f"failed to get podGroup {namespace}/{name}: {missing}"
             return Status.error(message), 0.0
-        if group.min_count is None:
+        if group.parent_key is not None:
+            status = self._tree_status(group, Status.error, self._groups.scheduled_count)
+            if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return Status(Code.WAIT, status.reasons), PERMIT_SECONDS
+            if not status.is_success:
+                return status, 0.0
+        elif group.min_count is None:
             return SUCCESS, 0.0
-        if self._groups.scheduled_count(key) < group.min_count:
+        elif self._groups.scheduled_count(key) < group.min_count:
             return NODES_MISSING, PERMIT_SECONDS
         for waiting in self._waiting:
-            if group_key(waiting.pod.pod) == key:
+            other = group_key(waiting.pod.pod)
+            if other is not None and self._groups.are_related(key, other):
                 waiting.allow(self.name)
         return SUCCESS, 0.0
 
+    # -- hints ----------------------------------------------------------------------------------
 
-def is_of_same_group(pod: PodInfo, old: PodInfo | None, new: PodInfo) -> bool:
-    """Upstream: isSchedulableAfterPodAdded."""
-    return group_key(new.pod) == group_key(pod.pod)
+    def _is_related(self, pod: PodInfo, other: GroupKey | None) -> bool:
+        key = group_key(pod.pod)
+        if self._groups is None or key is None or other is None:
+            return False
+        return self._groups.are_related(key, other)
 
+    def _is_of_same_tree(self, pod: PodInfo, old: PodInfo | None, new: PodInfo) -> bool:
+        """Upstream: isSchedulableAfterPodAdded."""
+        return self._is_related(pod, group_key(new.pod))
 
-def is_its_group(pod: PodInfo, old: Plain | None, new: Plain) -> bool:
-    """Upstream: isSchedulableAfterPodGroupAdded."""
-    return group_key(pod.pod) == key_of(new)
+    def _is_in_its_tree(self, pod: PodInfo, old: Plain | None, new: Plain) -> bool:
+        """Upstream: isSchedulableAfterPodGroupAdded, isSchedulableAfterCompositePodGroupAdded."""
+        is_composite = new.get("kind") == "CompositePodGroup"
+        key = composite_key(*key_of(new)) if is_composite else key_of(new)
+        return self._is_related(pod, key)
 
-
-def needs_fewer_pods(pod: PodInfo, old: Plain, new: Plain) -> bool:
-    """Upstream: isSchedulableAfterPodGroupUpdated."""
-    before, after = min_count_of(old), min_count_of(new)
-    is_less = before is not None and after is not None and after < before
-    return is_less and is_its_group(pod, old, new)
+    def _needs_fewer_pods(self, pod: PodInfo, old: Plain, new: Plain) -> bool:
+        """Upstream: isSchedulableAfterPodGroupUpdated."""
+        before, after = min_count_of(old), min_count_of(new)
+        is_less = before is not None and after is not None and after < before
+        return is_less and self._is_related(pod, key_of(new))

@@ -34,6 +34,7 @@ def table(explanation: GroupExplanation, limit: Limit) -> str:
     parts = (
         headline(explanation, limit),
         _domains(explanation, limit),
+        _parts(explanation, limit),
         _members(explanation, limit),
         _next_step(explanation, limit),
     )
@@ -43,8 +44,9 @@ def table(explanation: GroupExplanation, limit: Limit) -> str:
 def headline(explanation: GroupExplanation, limit: Limit) -> str:
     """The group, then the verdict and what is behind it."""
     pods = counted(len(explanation.members), "pod")
-    gang = "" if explanation.min_count is None else f", {explanation.min_count:,} at once"
-    lines = [paragraph(f"{explanation.group} (pod group of {pods}{gang})", limit)]
+    kind, unit = ("composite pod group", " groups") if explanation.composite else ("pod group", "")
+    gang = "" if explanation.min_count is None else f", {explanation.min_count:,}{unit} at once"
+    lines = [paragraph(f"{explanation.group} ({kind} of {pods}{gang})", limit)]
     if not explanation.pending:
         chosen = (domain.domain for domain in explanation.domains if domain.chosen)
         where = "".join(f", in {explanation.topology_key}={name}" for name in chosen)
@@ -78,10 +80,13 @@ def _unplaced(explanation: GroupExplanation, limit: Limit) -> list[str]:
 def _cause(explanation: GroupExplanation, blocker: Blocker) -> str:
     """The pod that blocks, where, and why."""
     cause = blocker.diagnosis.cause if blocker.diagnosis is not None else ""
+    part = next((each for each in explanation.parts if each.group == blocker.group), None)
+    is_other = blocker.group != explanation.group and part is not None
     if not blocker.pod:
-        return cause or blocker.message
-    where = f" in {explanation.topology_key}={blocker.domain}" if blocker.domain else ""
-    text = f"{blocker.pod} blocks it{where}"
+        return cause or (f"{blocker.group} does not fit" if is_other else blocker.message)
+    key = explanation.topology_key if part is None else part.topology_key
+    where = f" in {key}={blocker.domain}" if blocker.domain and key else ""
+    text = f"{blocker.pod}{f' of {blocker.group}' if is_other else ''} blocks it{where}"
     return f"{text}: {cause}" if cause else text
 
 
@@ -104,6 +109,22 @@ def _domain_row(domain: Domain, chosen: str) -> tuple[object, ...]:
         domain.blocked_by,
         domain.message,
     )
+
+
+def _parts(explanation: GroupExplanation, limit: Limit) -> str:
+    """The tree, from the outside."""
+    rows = [
+        (
+            f"{'  ' * part.depth}{part.group.partition('/')[2]}",
+            "-" if part.min_count is None else f"{part.min_count:,}",
+            part.topology_key or "-",
+            f"{part.placed:,} of {part.pods:,}",
+            part.message,
+        )
+        for part in explanation.parts
+    ]
+    headers = ("GROUP", "AT ONCE", "WITHIN", "PLACED", "WHY")
+    return cut_columns(headers, rows, limit) if rows else ""
 
 
 def _members(explanation: GroupExplanation, limit: Limit) -> str:

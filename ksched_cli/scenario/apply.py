@@ -18,8 +18,8 @@ from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.objects import CronJob, KubeObject, Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
-from ksched_cli.framework.pod_groups import KIND as POD_GROUP
 from ksched_cli.kube.documents import decode_text, load_documents, read_file
+from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
@@ -107,7 +107,8 @@ class Apply(Change):
                 effects += more
                 continue
             custom = kind_with_group(version, name)
-            if custom in state.pod_makers or custom in state.others or custom == POD_GROUP:
+            is_group = custom in (POD_GROUP, COMPOSITE_POD_GROUP)
+            if custom in state.pod_makers or custom in state.others or is_group:
                 state, more = _with_custom(state, custom, group, self.namespace)
                 effects += more
                 continue

@@ -255,3 +255,60 @@ def test_a_member_of_a_group_that_is_not_valid_is_explained() -> None:
     state = cluster(node("a", cpu="9"), group("1.37", 2, priority=5), *pods)
     run = simulation(state, kubernetes_version="1.37", feature_gates=GATES["1.37"])
     assert "should have the same priority" in explain(run, find(run, "p")).error
+
+
+TREE = PLACES + ",CompositePodGroup=true"
+
+
+def tree(*objects: Manifest, name: str) -> GroupExplanation:
+    """A job of a leader and of workers, who are a gang of two in one rack."""
+    job = group("1.37", 0, "job")
+    job |= {"apiVersion": "scheduling.k8s.io/v1alpha3", "kind": "CompositePodGroup"}
+    job["spec"] = {"schedulingPolicy": {"gang": {"minGroupCount": 2}}}
+    parent: Any = {"parentCompositePodGroupName": "job"}
+    rack: Any = {"schedulingConstraints": {"topology": [{"key": "rack"}]}}
+    groups = group("1.37", 1, "leader", **parent), group("1.37", 2, **parent, **rack)
+    leads = {"schedulingGroup": {"podGroupName": "leader"}}
+    leader = pod("leader", cpu="1", spec=leads)
+    nodes = node("a", cpu="2", labels={"rack": "a"}), node("b", cpu="2", labels={"rack": "b"})
+    return explained("1.37", *nodes, job, *groups, leader, *objects, name=name, gates=TREE)
+
+
+@pytest.mark.parametrize("name", ["compositepodgroup/job", "cpg/job", "job", "podgroup/leader"])
+def test_the_part_of_a_tree_that_does_not_fit_blocks_it(name: str) -> None:
+    answer = tree(member("p"), member("q"), name=name)
+    reason = blocker(answer)
+    assert (reason.group, reason.pod, reason.domain) == ("default/red", "default/q", "b")
+    assert [(each.group, each.depth, each.placed, bool(each.message)) for each in answer.parts] == [
+        ("default/job", 0, 0, True),
+        ("default/leader", 1, 0, False),
+        ("default/red", 1, 0, True),
+    ]
+    assert "default/q of default/red blocks it in rack=b" in renderer.table(answer, TERMINAL)
+
+
+def test_a_tree_that_fits_has_a_node_for_each_member() -> None:
+    answer = tree(member("p", cpu="1"), member("q", cpu="1"), name="compositepodgroup/job")
+    assert (answer.composite, answer.min_count, answer.placed) == (True, 2, 3)
+    assert "default/job (composite pod group of 3 pods, 2 groups at once)" in renderer.table(
+        answer, TERMINAL
+    )
+
+
+def test_a_part_with_too_few_pods_holds_its_tree_back() -> None:
+    reason = blocker(tree(member("p"), name="podgroup/leader"))
+    assert reason.group == "default/red"
+    assert present(reason.diagnosis).cause == (
+        "1 of the 2 pods that PodGroup default/red needs are there"
+    )
+
+
+def test_a_tree_without_its_root_waits_for_it() -> None:
+    red = group("1.37", 1, parentCompositePodGroupName="job")
+    answer = explained("1.37", node("a"), red, member("p"), gates=TREE)
+    assert present(blocker(answer).diagnosis).cause == "there is no CompositePodGroup default/job"
+
+
+def test_a_composite_group_that_is_not_there_is_named() -> None:
+    with pytest.raises(UsageError, match='no CompositePodGroup of the state has the name "x"'):
+        tree(member("p"), name="compositepodgroup/x")

@@ -40,7 +40,7 @@ from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.replay.saved_objects import PodTable, SavedObjects
 from ksched_cli.engine.scheduling_cycle import DrawState, RandomChoice
 from ksched_cli.errors import InputError, UsageError
-from ksched_cli.framework.pod_groups import GroupKey, group_key
+from ksched_cli.framework.pod_groups import GroupKey
 
 _VERSION = 1
 _NO_CHECKPOINT = "this is no checkpoint"
@@ -311,14 +311,15 @@ def _resume_cluster(replay: Replay, checkpoint: Checkpoint, state: Any, pods: li
 def _resume_queue(replay: Replay, checkpoint: Checkpoint, pods: list[Pod]) -> None:
     """With the nominations of its pods."""
     cluster, queue = replay.cluster, replay.queue
-    queue.use(cluster.engine.frameworks, cluster.engine.queued_groups)
+    groups = cluster.engine.queued_groups
+    queue.use(cluster.engine.frameworks, groups)
     for index, values in checkpoint.queued:
         info = cluster.info(pods[index])
         cluster.expect(info)
         queue.restore(QueuedPodInfo(info, **values.fields()), values.place)
     members: defaultdict[GroupKey | None, list[QueuedPodInfo]] = defaultdict(list)
     for queued in queue:
-        members[group_key(queued.pod.pod)].append(queued)
+        members[groups.entity_of(queued.pod.pod) if groups is not None else None].append(queued)
     for key, values in checkpoint.groups:
         queue.restore_group(key, members[key], values.place, **values.fields())
     queue.restore_incomplete(checkpoint.incomplete)

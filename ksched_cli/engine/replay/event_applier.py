@@ -37,8 +37,8 @@ from ksched_cli.framework.cluster_events import (
     pod_events,
 )
 from ksched_cli.framework.device_taint_rules import GATE, with_taint_rules
-from ksched_cli.framework.pod_groups import key_of
-from ksched_cli.kube.gates import POD_GROUP_GATE
+from ksched_cli.framework.pod_groups import composite_key, key_of
+from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP, POD_GROUP_GATE
 from ksched_cli.scenario.change import Change, apply_changes
 from ksched_cli.scenario.objects import (
     custom_objects_of,
@@ -142,8 +142,7 @@ class EventApplier:
         return {uid: key for uid, key in self.keys.items() if self._is_there(key)}
 
     def _is_there(self, key: str) -> bool:
-        cluster = self.cluster
-        return key in self.log.live or key in cluster.bound or key in cluster.strays
+        return any(key in pods for pods in (self.log.live, self.cluster.bound, self.cluster.strays))
 
     def enqueue(self, pod: PodInfo) -> None:
         """A pod without a node is there from now on. Raises UsageError."""
@@ -365,10 +364,13 @@ class EventApplier:
             self._renew(replace(after, pods=before.pods))
         follows_rules = self.cluster.configuration.release.enabled(GATE)
         for event, old, new in object_events(before, after, follows_taint_rules=follows_rules):
-            if event.resource == events.POD_GROUP:
+            if event.resource in (POD_GROUP, COMPOSITE_POD_GROUP):
                 group = new if isinstance(new, Mapping) else old
                 assert isinstance(group, Mapping), "it came, or is gone"
-                self.queue.follow_group(key_of(group))
+                is_composite = event.resource == COMPOSITE_POD_GROUP
+                self.queue.follow_group(
+                    composite_key(*key_of(group)) if is_composite else key_of(group)
+                )
             self.queue.move(event, old, new)
         for key, pod in bound.items():
             if key not in self.cluster.bound:  # its node is gone

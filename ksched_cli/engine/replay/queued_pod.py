@@ -41,6 +41,7 @@ class QueuedPodInfo:
     flushed:   when it was last asked about because it had been there for long
     tries:     attempts that failed at its timestamp, all at that one instant
     entry:     counts its moves; what a heap has of an earlier one is void
+    group:     the QueuedPodGroupInfo that it is in
     """
 
     pod: PodInfo
@@ -62,6 +63,7 @@ class QueuedPodInfo:
     tries: int = 0
     place: Place = Place.NOWHERE
     entry: int = 0
+    group: QueuedPodInfo | None = None
 
     @property
     def size(self) -> int:

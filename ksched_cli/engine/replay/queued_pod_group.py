@@ -23,14 +23,15 @@ class QueuedPodGroupInfo(QueuedPodInfo):
     @classmethod
     def of(cls, key: GroupKey, first: QueuedPodInfo) -> QueuedPodGroupInfo:
         """A new group with its first pod, as old as that."""
-        return cls(
+        group = cls(
             first.pod,
             first.timestamp,
             first.sequence,
             first_active=first.first_active,
             key=key,
-            members=[first],
         )
+        group.add(first)
+        return group
 
     @property
     def size(self) -> int:
@@ -39,10 +40,12 @@ class QueuedPodGroupInfo(QueuedPodInfo):
     def add(self, member: QueuedPodInfo) -> None:
         """Upstream: PodGroupMemberPodsOrderingFunc."""
         insort(self.members, member, key=_member_order)
+        member.group = self
         self.pod = self.members[0].pod
 
     def remove(self, member: QueuedPodInfo) -> None:
         self.members.remove(member)
+        member.group = None
         if self.members:
             self.pod = self.members[0].pod
 

@@ -70,7 +70,7 @@ class ReplayClock:
 
 @lru_cache(maxsize=16)
 def _time_text(at: int) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat()[:19] + "Z"
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class ReplayScheduler(Scheduler[QueuedPodInfo]):
@@ -202,7 +202,8 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
     def _hold(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
         """Upstream: the Permit of GangScheduling activates the other pods of the gang."""
         self._trace(outcome, "waiting")
-        groups, key = self.engine.pod_groups, group_key(queued.pod.pod)
+        groups = self.engine.pod_groups
+        key = groups.entity_of(queued.pod.pod) if groups is not None else None
         if groups is not None and key is not None:
             self.queue.activate(groups.members(key))
 

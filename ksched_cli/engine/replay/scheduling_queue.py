@@ -188,6 +188,8 @@ class SchedulingQueue:
         self._incomplete: dict[str, QueuedPodInfo] = {}
         self._waiting_for_group: list[QueuedPodInfo] = []
         self._group_under_way: GroupKey | None = None
+        # Those before the last change of objects.
+        self._former_groups: PodGroups | None = None
         first = next(iter(frameworks.values()))
         self._places = SubQueues(first, backoff, clock, on_rejections)
         self.use(frameworks, groups)
@@ -206,6 +208,7 @@ class SchedulingQueue:
         groups: PodGroups | None,
     ) -> None:
         """As `use`, where the pods have other PodInfos too."""
+        self._former_groups = self._groups
         self.use(frameworks, groups)
         everything = [*self._entities.values(), *(q for q in self if self.group_of(q) is None)]
         places = [(queued, queued.place) for queued in everything]
@@ -257,7 +260,7 @@ class SchedulingQueue:
         after all pods."""
         self._restore_gating(queued)
         self._pods[queued.pod.key] = queued
-        if self._entity_key(queued) is None:
+        if not self._is_member(queued):
             self._places.put(queued, place)
 
     def restore_group(
@@ -276,7 +279,7 @@ class SchedulingQueue:
         any other pod of a group is with none."""
         self._incomplete = {key: self._pods[key] for key in keys}
         for key, queued in self._pods.items():
-            is_alone = self._entity_key(queued) is not None and self.group_of(queued) is None
+            is_alone = self._is_member(queued) and queued.group is None
             if is_alone != (key in self._incomplete):
                 raise LookupError(f"pod {key} is in no group, or in one that has no object")
 
@@ -319,6 +322,7 @@ class SchedulingQueue:
     def _begin(self, queued: QueuedPodInfo) -> QueuedPodInfo:
         """An attempt begins."""
         del self._pods[queued.pod.key]
+        queued.group = None
         self._in_flight.begin(queued.pod.uid)
         queued.forget_rejection()
         return queued
@@ -353,7 +357,7 @@ class SchedulingQueue:
         queued.backoff_expiration = None
         self._pods[queued.pod.key] = queued
         # 2. A pod of a group waits with its group.
-        if self._entity_key(queued) is not None:
+        if self._is_member(queued):
             self.done(queued.pod.uid)
             self._join(queued)
             return
@@ -364,14 +368,15 @@ class SchedulingQueue:
 
     # -- groups that are entities ---------------------------------------------------------------
 
-    def _entity_key(self, queued: QueuedPodInfo) -> GroupKey | None:
-        """The group that the pod is queued with."""
-        return None if self._groups is None else _key_of(queued)
+    def _is_member(self, queued: QueuedPodInfo) -> bool:
+        """Whether the pod is queued with its group."""
+        return self._groups is not None and queued.pod.spec.scheduling_group is not None
 
     def group_of(self, queued: QueuedPodInfo) -> QueuedPodGroupInfo | None:
         """The group in the queue that the pod is in."""
-        key = self._entity_key(queued)
-        return None if key is None else self._entities.get(key)
+        group = queued.group
+        assert group is None or isinstance(group, QueuedPodGroupInfo), "no pod is in a pod"
+        return group
 
     def is_held(self, queued: QueuedPodInfo) -> bool:
         """Whether a plugin holds the pod back, or its group."""
@@ -382,7 +387,7 @@ class SchedulingQueue:
 
     @property
     def incomplete(self) -> list[str]:
-        """The keys of the pods whose group has no object."""
+        """The keys of the pods whose group has no object, or one around it has none."""
         return list(self._incomplete)
 
     @property
@@ -393,10 +398,10 @@ class SchedulingQueue:
     def _join(self, queued: QueuedPodInfo) -> None:
         """A pod comes into the queue: to its group, where it has one. Upstream: addPod,
         addPodGroupMember."""
-        key = self._entity_key(queued)
+        key = self._groups.entity_of(queued.pod.pod) if self._groups is not None else None
         if key is None or self._groups is None:
             self._to_active(queued)
-        elif key not in self._groups.groups:
+        elif self._groups.root_of(key) is None:
             queued.place = Place.NOWHERE
             self._incomplete[queued.pod.key] = queued
         elif (group := self._entities.get(key)) is not None:
@@ -408,18 +413,32 @@ class SchedulingQueue:
             self._to_active(self._entities[key])
 
     def follow_group(self, key: GroupKey) -> None:
-        """The object of a group has come, has changed or is gone: its pods come into the queue, or
-        wait for another object. Upstream: AddPodGroup, DeletePodGroup."""
-        if self._groups is None:
+        """The object of a group has come, has changed or is gone: the pods in it come into the
+        queue, or wait for another object. Upstream: AddPodGroup, DeletePodGroup,
+        AddCompositePodGroup, DeleteCompositePodGroup."""
+        groups = self._groups
+        if groups is None or self._former_groups is None:
             return
-        if key in self._groups.groups:
+        if key in groups.groups:
+            root = groups.root_of(key)
             # kube-scheduler takes them from a map; here those that came first go first.
-            for queued in [each for each in self._incomplete.values() if _key_of(each) == key]:
-                del self._incomplete[queued.pod.key]
-                self._join(queued)
-        elif (group := self._entities.pop(key, None)) is not None:
-            self._places.put(group, Place.NOWHERE)
-            self._incomplete |= {member.pod.key: member for member in group.members}
+            for queued in [*self._incomplete.values()] if root is not None else ():
+                if groups.root_of(_key_of(queued)) is root:
+                    del self._incomplete[queued.pod.key]
+                    self._join(queued)
+        elif (root := self._former_groups.root_of(key)) is not None:
+            group = self._entities.get(root.key)
+            if group is not None:
+                self._change(group, lambda: self._take_out_incomplete(group))
+
+    def _take_out_incomplete(self, group: QueuedPodGroupInfo) -> None:
+        """The pods leave whose group has no object any more, or one around it has none."""
+        assert self._groups is not None, "it has groups"
+        for member in [*group.members]:
+            if self._groups.root_of(_key_of(member)) is None:
+                group.remove(member)
+                member.place = Place.NOWHERE
+                self._incomplete[member.pod.key] = member
 
     def _change(self, group: QueuedPodGroupInfo, change: Callable[[], None]) -> None:
         """The group has other pods afterwards, and is where it was if it may be there."""
@@ -526,7 +545,7 @@ class SchedulingQueue:
         if queued is None:
             self.add(new)
             return
-        if self._entity_key(queued) is not None:
+        if self._is_member(queued):
             self._update_member(queued, old, new, events)
             return
         place = self._places.place_of(queued)
@@ -580,7 +599,7 @@ class SchedulingQueue:
         self._incomplete.pop(key, None)
         if group is not None:
             self._change(group, lambda: group.remove(queued))
-        elif self._entity_key(queued) is None:
+        elif not self._is_member(queued):
             self._places.put(queued, Place.NOWHERE)
 
     def activate(self, keys: Iterable[str]) -> None:
@@ -769,8 +788,10 @@ _STRATEGY_OF = {
 }
 
 
-def _key_of(queued: QueuedPodInfo) -> GroupKey | None:
-    return group_key(queued.pod.pod)
+def _key_of(queued: QueuedPodInfo) -> GroupKey:
+    key = group_key(queued.pod.pod)
+    assert key is not None, "it is of a group"
+    return key
 
 
 def _members(queued: QueuedPodInfo) -> Sequence[QueuedPodInfo]:

@@ -45,17 +45,21 @@ SUCCEEDED = "found a placement for podgroup, preempting {} victims"
 
 
 class Entity(Struct, frozen=True, eq=False):
-    """What is evicted together. is_grouped: it is a group, or a pod of one"""
+    """What is evicted together. rank: the higher, the more important; see _RANKS"""
 
     pods: tuple[PlacedPod, ...]
     priority: int
-    is_grouped: bool
+    rank: int
 
     @property
-    def importance(self) -> tuple[int, bool, int, str]:
+    def importance(self) -> tuple[int, int, int, str]:
         """To sort by: the most important first. Upstream: MoreImportantVictim."""
         earliest = min(start_time(pod) for pod, _ in self.pods)
-        return -self.priority, not self.is_grouped, -len(self.pods), earliest
+        return -self.priority, -self.rank, -len(self.pods), earliest
+
+
+# The ranks of a pod, of a group or a pod of one, and of a composite group. Upstream: victimRank.
+_RANKS = 1, 2, 3
 
 
 def entities_on(groups: PodGroups, snapshot: Snapshot, rows: Iterable[int]) -> list[Entity]:
@@ -68,13 +72,14 @@ def entities_on(groups: PodGroups, snapshot: Snapshot, rows: Iterable[int]) -> l
     listed: set[GroupKey] = set()
     for row in rows:
         for pod in snapshot.pods[row]:
-            group, key = groups.get(pod), group_key(pod.pod)
-            if group is None or not group.is_indivisible:
-                entities.append(Entity(((pod, row),), groups.priority_of(pod), key is not None))
+            group, priority = groups.evicted_with(pod), groups.priority_of(pod)
+            if group is None:
+                rank = _RANKS[group_key(pod.pod) is not None]
+                entities.append(Entity(((pod, row),), priority, rank))
             elif group.key not in listed:
                 listed.add(group.key)
                 pods = tuple(groups.placed_pods(group.key))
-                entities.append(Entity(pods, group.priority, True))
+                entities.append(Entity(pods, priority, _RANKS[1 + group.is_composite]))
     return entities
 
 

@@ -246,8 +246,9 @@ class DynamicResources(
 
     def pod_group_post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
         """Every pod gives a claim back that it cannot use."""
-        groups = self._handle.pod_groups
-        if groups is not None and groups.places and rejected.group.is_constrained:
+        groups, group = self._handle.pod_groups, rejected.group
+        is_placed = groups is not None and groups.places and group.is_constrained
+        if group.is_composite or is_placed:
             return SILENT, GroupRoom()
         afterwards: list[Callable[[], None]] = []
         states = ((pod, rejected.states.get(pod.uid)) for pod in rejected.pods)

@@ -27,6 +27,17 @@ def page(answer: GroupExplanation) -> Page:
         )
     if answer.domains:
         sections.append(_domains(answer.domains, answer.topology_key))
+    if answer.parts:
+        parts = answer.parts
+        columns = [
+            column("Group", [f"{'· ' * part.depth}{part.group}" for part in parts]),
+            column("At once", ["" if part.min_count is None else part.min_count for part in parts]),
+            column("Within", [part.topology_key for part in parts]),
+            column("Placed", [part.placed for part in parts]),
+            column("Pods", [part.pods for part in parts]),
+            column("Why not", [part.message for part in parts]),
+        ]
+        sections.append(Grid("The tree of groups", "parts", columns))
     if answer.evicts:
         sections.append(Prose("Evicted for it", answer.evicts))
     if answer.members:
