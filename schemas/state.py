@@ -26,7 +26,7 @@ def state_schema() -> dict[str, Any]:
     """An object, a list of objects of any kind, or an array of them."""
     definitions: dict[str, Any] = {}
     for kind in KINDS.values():
-        _schema_of(inspect.type_info(kind.decoder.type), definitions)
+        _schema_of(inspect.type_info(kind.type), definitions)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Cluster state",

@@ -21,6 +21,7 @@ ALLOWED_NAMES = {
     "EMPTY_WORDS": "these words",
     "KnownPlugin": "of the plugins that a configuration may name, as in known names",
     "KnownPlugins": "the same",
+    "connection_made": "of asyncio.Protocol",
     "_WELL_KNOWN_TYPES": "CEL's and protobuf's term: well-known types",
     "_allocate_one": "upstream's allocateOne",
     "not_found_message": "of the API server's reason NotFound",

@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from ksched_cli.analysis.reasons import independent_verdicts, untolerated
+from ksched_cli.analysis.reasons import alike, independent_verdicts, untolerated
 from ksched_cli.analysis.usage import CONDITIONS, CONTROL_PLANE
 from ksched_cli.answers import HIDDEN, Part
 from ksched_cli.cluster.node_affinity import NodeTerm, required_node_affinity
@@ -222,7 +222,7 @@ class _Nodes:
         if not columns:
             yield np.arange(len(self._snapshot))
             return
-        _, classes = np.unique(np.stack(columns), axis=1, return_inverse=True)
+        classes = alike(columns)
         order = np.argsort(classes, kind="stable")
         yield from np.split(order, np.flatnonzero(np.diff(classes[order])) + 1)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from ksched_cli.analysis.reasons import distances, independent_verdicts, reason_masks
+from ksched_cli.analysis.reasons import alike, distances, independent_verdicts, reason_masks
 from ksched_cli.analysis.remedy_changes import Step, Subject, subject_of
 from ksched_cli.analysis.usage import CONTROL_PLANE
 from ksched_cli.answers import Count, Part
@@ -278,12 +278,11 @@ def _by_node(
     answers = [a for a in independent_verdicts(evaluation) if a.verdicts.ids.any()]
     if not answers:
         return
-    columns = np.stack([answer.verdicts.ids for answer in answers])
-    _, alike = np.unique(columns, axis=1, return_inverse=True)
+    classes = alike([answer.verdicts.ids for answer in answers])
     node_counts: dict[int, int] = {}
     unique: set[tuple[str, ...]] = set()
     for row in order.tolist():
-        kind = int(alike.reshape(-1)[row])
+        kind = classes.item(row)
         rejecting = [answer for answer in answers if answer.verdicts.ids[row]]
         if node_counts.get(kind, 0) >= most or not 0 < len(rejecting) <= together:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Annotated, NamedTuple
 
@@ -17,7 +17,7 @@ from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.tolerations import COMPARISON_GATE, tolerated
 from ksched_cli.engine.evaluation import Evaluation, PluginVerdicts
-from ksched_cli.framework.results import Mask, Scores
+from ksched_cli.framework.results import Ids, Mask, Scores
 from ksched_cli.framework.status import Code, Status
 from ksched_cli.plugins.node_unschedulable import TAINT as CORDON
 from ksched_cli.plugins.taint_toleration import HARD_EFFECTS
@@ -120,6 +120,15 @@ def independent_verdicts(evaluation: Evaluation) -> list[PluginVerdicts]:
         else answer
         for answer in answers
     ]
+
+
+def alike(columns: Sequence[Ids]) -> Rows:
+    """A number per row, the same for rows that have the same in all columns, of numbers from 0 on.
+    They are in the order of the first column, then of the next."""
+    classes = np.zeros(len(columns[0]), dtype=np.intp)
+    for column in columns:
+        _, classes = np.unique(classes * (int(column.max()) + 1) + column, return_inverse=True)
+    return classes
 
 
 def untolerated(evaluation: Evaluation, row: int) -> list[Taint]:

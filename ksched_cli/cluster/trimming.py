@@ -74,7 +74,7 @@ def _unmanaged(obj: Plain) -> Plain:
 
 @cache
 def _trim_of_kind(name: str) -> Trim:
-    kind: type[KubeObject] = KINDS[name].decoder.type
+    kind: type[KubeObject] = KINDS[name].type
     return _trim_of_struct(kind)
 
 

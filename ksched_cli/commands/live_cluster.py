@@ -5,7 +5,7 @@ from __future__ import annotations
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.commands import progress
 from ksched_cli.live.kubeconfig import ClusterOptions, connect
-from ksched_cli.live.snapshot import ClusterReader
+from ksched_cli.live.snapshot import ClusterReader, whole_object
 from ksched_cli.live.state import live_state
 from ksched_cli.run.run import LiveCluster
 
@@ -18,7 +18,7 @@ def read_live_state(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState
             server,
             reads=kinds,
             namespace=cluster.namespace,
-            whole=True,
+            convert=whole_object,
             on_progress=on_progress,
         )
         return live_state(reader, kinds, server.url)

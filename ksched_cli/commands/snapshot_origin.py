@@ -16,7 +16,13 @@ from ksched_cli.commands import progress
 from ksched_cli.commands.output import limit, print_text, show, warn
 from ksched_cli.errors import UsageError
 from ksched_cli.live.kubeconfig import ClusterOptions, connect
-from ksched_cli.live.snapshot import ClusterReader, ClusterSnapshot, ListedKind, SnapshotResult
+from ksched_cli.live.snapshot import (
+    ClusterReader,
+    ClusterSnapshot,
+    ListedKind,
+    SnapshotResult,
+    whole_object,
+)
 from ksched_cli.live.snapshot_file import snapshot_text, written_aside
 from ksched_cli.report import snapshot as renderer
 from ksched_cli.report.forms import Form, Report, safe_in_job
@@ -69,7 +75,7 @@ class Origin:
                 server,
                 reads=reads,
                 namespace=self.namespace,
-                whole=self.full,
+                convert=whole_object if self.full else None,
                 events=self.events,
                 on_progress=on_progress,
             )

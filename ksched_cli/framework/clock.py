@@ -21,7 +21,7 @@ class Clock:
     @property
     def next_alarm(self) -> float | None:
         """The earliest time asked for that is still to come."""
-        return min(self._alarms, default=None)
+        return min(self._alarms) if self._alarms else None
 
     @property
     def alarms(self) -> tuple[float, ...]:
@@ -31,4 +31,5 @@ class Clock:
     def jump(self, to: float) -> None:
         """Time never goes back. Alarms up to then have rung."""
         self.now = max(self.now, to)
-        self._alarms = {at for at in self._alarms if at > self.now}
+        if self._alarms:
+            self._alarms = {at for at in self._alarms if at > self.now}

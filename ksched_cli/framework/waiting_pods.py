@@ -98,4 +98,6 @@ class WaitingPods:
     @property
     def next_deadline(self) -> float | None:
         """When the next pod's time is up."""
-        return min((waiting.deadline for waiting in self._pods.values()), default=None)
+        if not self._pods:
+            return None
+        return min(waiting.deadline for waiting in self._pods.values())

@@ -137,19 +137,19 @@ class ClusterReader:
         *,
         reads: Iterable[str] = (),
         namespace: str = "",
-        whole: bool = False,
+        convert: Callable[[Resource, Raw], bytes] | None = None,
         events: bool = False,
         on_progress: OnProgress | None = None,
     ) -> None:
         """reads: kinds of plugins from outside, as "PodGroup.scheduling.x-k8s.io".
         namespace: to list where those of all namespaces are forbidden, else the context's.
-        whole: objects as the API server has them, not only what is read of them.
+        convert: what is kept of an object; default `trimmed_object`.
         events: those of schedulers too.
         on_progress: called with a kind and how many of its objects have been read."""
         self._server = server
         self._reads = (*reads, *((EVENT,) if events else ()))
         self._namespace = namespace or server.identity.namespace
-        self._convert: Callable[[Resource, Raw], bytes] = _whole if whole else trimmed_object
+        self._convert = convert or trimmed_object
         self._on_progress = on_progress
         self._lists: list[ListedKind] = []
         self._forbidden: list[str] = []
@@ -277,7 +277,17 @@ def trimmed_object(resource: Resource, item: Raw) -> bytes:
     return msgspec.json.encode(trimmed(typed_object(resource, item)))
 
 
-def _whole(resource: Resource, item: Raw) -> bytes:
+def annotated_object(resource: Resource, item: Raw) -> bytes:
+    """The same with all annotations of the object, which plugins from outside may read."""
+    obj = typed_object(resource, item)
+    rest, metadata = trimmed(obj), obj.get("metadata")
+    if isinstance(metadata, dict) and (annotations := metadata.get("annotations")):
+        rest["metadata"] = {**rest["metadata"], "annotations": annotations}
+    return msgspec.json.encode(rest)
+
+
+def whole_object(resource: Resource, item: Raw) -> bytes:
+    """The object as the API server has it. Raises ClusterError."""
     return msgspec.json.encode(typed_object(resource, item))
 
 

@@ -26,7 +26,7 @@ from ksched_cli.live.client import ApiServer
 from ksched_cli.live.errors import ClusterError, StatusError
 from ksched_cli.live.kubeconfig import ClusterOptions, connect
 from ksched_cli.live.lists import ObjectList
-from ksched_cli.live.snapshot import REQUIRED, ClusterReader
+from ksched_cli.live.snapshot import REQUIRED, ClusterReader, annotated_object
 from ksched_cli.live.watch import Notice, WatchEnded
 from ksched_cli.live.watches import Watches
 from ksched_cli.run.open import Opener
@@ -68,7 +68,9 @@ class Cluster:
     def of(cls, at: LiveCluster, kinds: frozenset[str], warn: Callable[[str], None]) -> Cluster:
         """As it is now. kinds: of custom objects that plugins read. Raises KschedError."""
         server = connect(ClusterOptions(at.kubeconfig, at.context))
-        reader = ClusterReader(server, reads=kinds, namespace=at.namespace)
+        reader = ClusterReader(
+            server, reads=kinds, namespace=at.namespace, convert=annotated_object
+        )
         lists = list(reader.lists())
         for line in (*reader.snapshot.absences, *reader.snapshot.warnings):
             warn(line)
@@ -147,7 +149,7 @@ class ExtenderServer:
         if self.cluster is not None:
             watches = Watches(self.cluster.server, self._inbox.put)
             for objects in self.cluster.lists:
-                watches.start(objects)
+                watches.start(objects, convert=annotated_object)
         server.start()
         nodes, pods = self.plugins.counts
         self.note(f"serving {server.url}: {nodes} nodes, {pods} pods on them; Ctrl-C ends it")

@@ -11,10 +11,12 @@ import threading
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+import h11
 import uvicorn
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ksched_cli.errors import UsageError
 from ksched_cli.serve.listening import MAX_CONNECTIONS, Listening
@@ -23,8 +25,10 @@ from ksched_cli.serve.listening import MAX_CONNECTIONS, Listening
 # 60 MB.
 MAX_BODY = 256 << 20
 MAX_BODIES = 512 << 20
-# How long a client may take to send a request.
+# How long a client may take to send a request's body.
 READ_SECONDS = 30.0
+# The same for all of a request, also where nobody reads its body.
+REQUEST_SECONDS = 60.0
 # Longer than Go's client keeps an idle connection, which it then closes itself.
 KEEP_ALIVE_SECONDS = 120
 _STOP_SECONDS = 3
@@ -106,6 +110,39 @@ class Bodies:
         self.read -= size
 
 
+class BoundedProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is not followed
+    """Ends connections without a request, with half of one, and with an answer that is not read,
+    after a while. uvicorn waits forever, except between requests."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._cancel()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel()
+        super().connection_lost(exc)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """At once: to close orderly takes a client that reads what was sent."""
+        self.transport.abort()
+
+    def _cancel(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
 @dataclass(slots=True)
 class HttpServer:
     """Runs an application until it is stopped."""
@@ -121,7 +158,7 @@ class HttpServer:
         at = self.listening
         config = uvicorn.Config(
             self.app,
-            http="h11",
+            http=BoundedProtocol,
             ws="none",
             loop="asyncio",
             log_config=None,

@@ -15,7 +15,7 @@ from ksched_cli.live.change_tracker import digest_of
 from ksched_cli.live.errors import ClusterError
 from ksched_cli.live.lists import ObjectList
 from ksched_cli.live.resources import Resource
-from ksched_cli.live.snapshot import trimmed_object
+from ksched_cli.live.snapshot import annotated_object
 from ksched_cli.live.state import state_of
 from ksched_cli.live.watch import Reconnection, WatchedChange
 
@@ -83,7 +83,7 @@ class WatchedObjects:
     def changes(self, notice: WatchedChange | Reconnection) -> Iterator[PodChange]:
         """Takes in what has happened, and tells what that does to pods. Raises ClusterError."""
         if isinstance(notice, WatchedChange):
-            text = trimmed_object(notice.resource, notice.object)
+            text = annotated_object(notice.resource, notice.object)
             if notice.resource.kind == POD:
                 yield from self._change_pod(text, notice.type == "DELETED")
             else:

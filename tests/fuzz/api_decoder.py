@@ -123,7 +123,7 @@ def _is_unread(text: str, message: str) -> bool:
     match = _GO_FIELD.search(message)
     if match is None:
         return False
-    kind: Any = KINDS[json.loads(text)["kind"]].decoder.type
+    kind: Any = KINDS[json.loads(text)["kind"]].type
     for step in match[1].split("."):
         fields = {field.encode_name: field.type for field in _fields(kind)}
         if step not in fields:

@@ -7,7 +7,7 @@ import pytest
 
 from ksched_cli.live.client import ApiServer as Client
 from ksched_cli.live.errors import ClusterError
-from ksched_cli.live.snapshot import ClusterReader
+from ksched_cli.live.snapshot import ClusterReader, whole_object
 from ksched_cli.testing import node, pod
 from tests.live.fake_api_server import SERVED, ApiServer
 from tests.live.fixtures import Connect, Serve
@@ -44,7 +44,7 @@ def test_objects_have_their_kinds_and_not_their_secrets(
 
 
 def test_objects_are_whole_where_that_is_asked_for(server: ApiServer, connected: Connect) -> None:
-    objects, _ = read(connected(server), whole=True)
+    objects, _ = read(connected(server), convert=whole_object)
     assert "hunter2" in json.dumps(objects)
     assert [list(obj)[:2] for obj in objects] == [["apiVersion", "kind"]] * 3
 

@@ -55,13 +55,14 @@ class TwoPods(FilterPlugin):
         return SUCCESS if len(node.pods) < 2 else FULL
 
 
-class TenPods(FilterPlugin):
-    """The same, with room for more."""
+class Quiet(FilterPlugin):
+    """Looks at the annotations of a node and of its pods."""
 
-    name = "TenPods"
+    name = "Quiet"
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        return SUCCESS if len(node.pods) < 10 else FULL
+        annotated = (node.object, *(other.pod for other in node.pods))
+        return FULL if any("loud" in each.metadata.annotations for each in annotated) else SUCCESS
 
 
 class Broken(FilterPlugin, ScorePlugin):

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,26 @@ def test_pods_that_come_and_go_are_heard_of(start: Start, cluster: ApiServer) ->
     until(lambda: served.passing(pod(), "a-0", "b-0") == ["a-0", "b-0"])
 
 
+def loud_node(name: str) -> Manifest:
+    manifest = node(name)
+    manifest["metadata"]["annotations"] = {"loud": "yes"}
+    return manifest
+
+
+def test_plugins_see_annotations_of_what_is_watched(
+    start: Start, cluster: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ksched_cli.serve.plugins.RENEW_SECONDS", 0.0)
+    cluster.objects.append(loud_node("c-0"))
+    served = start(cluster, "Quiet")
+    assert served.passing(pod(), "a-0", "b-0", "c-0") == ["a-0", "b-0"]
+    loud = {**uid("loud"), "annotations": {"loud": "yes"}}
+    cluster.publish("ADDED", pod("loud", node="a-0", metadata=loud))
+    until(lambda: served.passing(pod(), "a-0", "b-0") == ["b-0"])
+    cluster.publish("MODIFIED", loud_node("b-0"))
+    until(lambda: served.passing(pod(), "a-0", "b-0") == [])
+
+
 def test_nodes_that_come_change_and_go_are_heard_of(
     start: Start, cluster: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -374,6 +395,66 @@ def test_requests_without_end_are_refused(start: Start, monkeypatch: pytest.Monk
     monkeypatch.setattr(http, "MAX_BODIES", 10)
     assert served.post("filter", b"x" * 20)[0] == 503
     monkeypatch.setattr(http, "MAX_BODIES", 1_000_000)
+    assert served.passing(pod(), "node-0") == ["node-0"]
+
+
+HEAD = b"POST /filter HTTP/1.1\r\nHost: a\r\n"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [],
+        [b"POST /fil"],
+        [b"POST /filter HTTP/1.1\r\nHost: a\r\nContent-Le"],
+        [HEAD, *[b"X: y\r\n"] * 100],
+        [b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /hea"],
+        [b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"],
+        [b"POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n", *[b"x"] * 100],
+    ],
+    ids=["nothing", "half a line", "half a head", "a head in drops", "half of a second", "one",
+         "a body in drops that nobody reads"],
+)  # fmt: skip
+def test_a_client_that_does_not_go_on_is_closed_while_others_are_served(
+    start: Start, monkeypatch: pytest.MonkeyPatch, parts: list[bytes]
+) -> None:
+    monkeypatch.setattr(http, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(http, "KEEP_ALIVE_SECONDS", 1)
+    served = start(NODES, "Even")
+    host, _, port = served.url.removeprefix("http://").partition(":")
+    began = time.monotonic()
+    with socket.create_connection((host, int(port)), 5) as slow:
+        slow.settimeout(0.1)
+        is_open, rest = True, iter(parts)
+        while is_open:
+            assert time.monotonic() - began < 4, "it is still open"
+            assert served.passing(pod(), "node-0") == ["node-0"]
+            try:
+                slow.sendall(next(rest, b""))
+                is_open = bool(slow.recv(1000))
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                is_open = False
+    assert time.monotonic() - began > 0.4
+
+
+def test_an_answer_that_nobody_reads_is_dropped(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "KEEP_ALIVE_SECONDS", 1)
+    served = start(NODES, "Even")
+    body = json.dumps({"Pod": pod(), "NodeNames": ["x" * 20_000_000]}).encode()
+    host, _, port = served.url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), 5) as mute:
+        mute.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        time.sleep(3)
+        mute.settimeout(5)
+        received = 0
+        with suppress(ConnectionError):
+            while part := mute.recv(1 << 20):
+                received += len(part)
+        assert received < 20_000_000
     assert served.passing(pod(), "node-0") == ["node-0"]
 
 

@@ -269,12 +269,12 @@ class Collector:
             kind.upgrade(plain)
             content = msgspec.json.encode(plain)
         try:
-            obj: KubeObject = kind.decoder.decode(content)
+            obj: KubeObject = kind.decode(content)
         except msgspec.ValidationError:
             without = _without_nulls(content)
             if without is None:
                 raise
-            obj = kind.decoder.decode(without)
+            obj = kind.decode(without)
         if kind.default is not None:
             obj = kind.default(obj)
         if isinstance(obj, Node):

@@ -9,7 +9,7 @@ Upstream: the informers that pkg/scheduler and its plugins use; pkg/apis/resourc
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import msgspec
@@ -89,6 +89,7 @@ class Kind(Struct, frozen=True, eq=False):
 
     group:     of the API; other groups have kinds of the same name (Knative's Service)
     attribute: the field of ClusterState that holds the objects
+    type:      of the objects
     default:   sets defaults that depend on other fields
     upgrade:   converts plain data of v1beta1 to v1, in place
     """
@@ -96,10 +97,20 @@ class Kind(Struct, frozen=True, eq=False):
     name: str
     group: str
     attribute: str
-    decoder: msgspec.json.Decoder[Any]
+    type: type[KubeObject]
     namespaced: bool
     default: Callable[[Any], KubeObject] | None = None
     upgrade: Callable[[dict[str, Any]], None] | None = None
+
+    def decode(self, content: bytes | msgspec.Raw) -> KubeObject:
+        """Raises msgspec.DecodeError."""
+        return _decoder(self.type).decode(content)
+
+
+@cache
+def _decoder(kind: type[KubeObject]) -> msgspec.json.Decoder[KubeObject]:
+    """Those of all kinds take milliseconds to make."""
+    return msgspec.json.Decoder(kind, dec_hook=decode_hook)
 
 
 def _kind(
@@ -111,8 +122,7 @@ def _kind(
     default: Callable[[Any], KubeObject] | None = None,
     upgrade: Callable[[dict[str, Any]], None] | None = None,
 ) -> Kind:
-    decoder = msgspec.json.Decoder(kind, dec_hook=decode_hook)
-    return Kind(kind.__name__, group, attribute, decoder, namespaced, default, upgrade)
+    return Kind(kind.__name__, group, attribute, kind, namespaced, default, upgrade)
 
 
 _STORAGE = "storage.k8s.io"

@@ -7,6 +7,7 @@ and the random suffix of the name of the service account token's volume.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import msgspec
 from msgspec.structs import replace
@@ -97,7 +98,7 @@ class PodDecoder:
         except msgspec.ValidationError as error:
             raise PartError(part, error) from None
         started = _utc(status.start_time, "status.startTime")
-        if started is not status.start_time:
+        if started != status.start_time:
             status = replace(status, start_time=started)
         return Pod(metadata, spec, status, node_name, raw)
 
@@ -151,6 +152,7 @@ class PodDecoder:
         return spec, decoded
 
 
+@lru_cache(maxsize=1024)
 def _utc(text: str, path: str) -> str:
     """A timestamp in UTC with whole seconds, a form that sorts as text. Raises PartError."""
     if not text:

@@ -85,7 +85,7 @@ def renamed(renamer: Renamer, obj: Plain) -> Plain:
 
 
 def _change_of(obj: Plain) -> Change:
-    kind: type[KubeObject] = KINDS[obj["kind"]].decoder.type
+    kind: type[KubeObject] = KINDS[obj["kind"]].type
     return _of_struct(kind)
 
 
@@ -98,7 +98,7 @@ def _of_struct(struct: type[Struct]) -> Change:
     }
     if struct is PodSpec:
         changes["nodeName"] = _text(Renamer.name)
-    if struct is KINDS[_NAMESPACE].decoder.type:
+    if struct is KINDS[_NAMESPACE].type:
         changes["metadata"] = _metadata_of_namespace
     values = KEYED_TYPES.get(struct, "")
 

@@ -142,7 +142,8 @@ class EventApplier:
         return {uid: key for uid, key in self.keys.items() if self._is_there(key)}
 
     def _is_there(self, key: str) -> bool:
-        return any(key in pods for pods in (self.log.live, self.cluster.bound, self.cluster.strays))
+        cluster = self.cluster
+        return key in self.log.live or key in cluster.bound or key in cluster.strays
 
     def enqueue(self, pod: PodInfo) -> None:
         """A pod without a node is there from now on. Raises UsageError."""

@@ -205,16 +205,19 @@ class Replay:
     def _next_instant(self) -> int | None:
         """The next at which something happens; None where nothing but flushes of pods that did not
         fit, or whose attempts broke, is left."""
-        event = self._next_event
-        wake = self._next_wake()
-        scaling = None if self.autoscaler is None else self.autoscaler.next_instant()
-        outage = self.applier.outages.next_instant()
-        times = [event.at if event is not None else None, self.ends.next, scaling, outage]
-        certain = [time for time in times if time is not None]
+        event, end = self._next_event, self.ends.next
+        certain = [] if event is None else [event.at]
+        if end is not None:
+            certain.append(end)
+        if self.autoscaler is not None and (scaling := self.autoscaler.next_instant()) is not None:
+            certain.append(scaling)
+        if (outage := self.applier.outages.next_instant()) is not None:
+            certain.append(outage)
         is_open = self.options.until is None and not certain
-        if wake is not None:
+        if (wake := self._next_wake()) is not None:
             certain.append(wake)
-        flush = self.queue.next_flush()
+        # Mostly no pod waits.
+        flush = self.queue.next_flush() if len(self.queue) else None
         if is_open and self._is_in_vain():
             return None
         if flush is None:
@@ -233,18 +236,19 @@ class Replay:
     def _next_wake(self) -> int | None:
         """The next Permit timeout, or alarm of a plugin."""
         waiting = self.cluster.engine.waiting
-        times = (waiting.next_deadline, waiting.clock.next_alarm)
-        moments = [time for time in times if time is not None]
-        if not moments:
+        moment, alarm = waiting.next_deadline, waiting.clock.next_alarm
+        if moment is None or (alarm is not None and alarm < moment):
+            moment = alarm
+        if moment is None:
             return None
-        return max(self.clock.now, round((min(moments) - self.clock.start) * SECOND))
+        return max(self.clock.now, round((moment - self.clock.start) * SECOND))
 
     def _run_instant(self, at: int) -> None:
-        clock = self.clock
-        clock.now = at
-        waiting = self.cluster.engine.waiting.clock
-        rings = waiting.next_alarm is not None and waiting.next_alarm <= clock.seconds
-        waiting.jump(clock.seconds)
+        self.clock.now = at
+        now, waiting = self.clock.seconds, self.cluster.engine.waiting.clock
+        alarm = waiting.next_alarm
+        rings = alarm is not None and alarm <= now
+        waiting.jump(now)
         while (end := self.ends.pop(at)) is not None:
             self.scheduler.end(end.key, end.outcome)
         while (event := self._next_event) is not None and event.at <= at:
@@ -260,9 +264,10 @@ class Replay:
             self.queue.flush_unschedulable()
         if not at % SECOND:
             self.queue.flush_backoff()
-        self.scheduler.settle()
-        try_next = self.scheduler.try_next
-        while try_next():
+        if self.scheduler.waiting:
+            self.scheduler.settle()
+        queue, try_next = self.queue, self.scheduler.try_next
+        while len(queue) and try_next():
             pass
         self._note_change(at)
         self._note_usage(at)

@@ -70,7 +70,7 @@ class ReplayClock:
 
 @lru_cache(maxsize=16)
 def _time_text(at: int) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(at, UTC).isoformat()[:19] + "Z"
 
 
 class ReplayScheduler(Scheduler[QueuedPodInfo]):

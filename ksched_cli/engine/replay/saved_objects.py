@@ -25,7 +25,7 @@ from ksched_cli.engine.replay.records import Count
 _WITH_JSON = tuple(
     kind.attribute
     for kind in KINDS.values()
-    if kind.attribute != "pods" and "raw" in kind.decoder.type.__struct_fields__
+    if kind.attribute != "pods" and "raw" in kind.type.__struct_fields__
 )
 
 

@@ -86,9 +86,11 @@ class AnswerCache:
 
     def expect(self, pods: Iterable[PodInfo]) -> None:
         """The pods that will come."""
-        pods = tuple(pods)
-        self._expected.update(pod.shape for pod in pods)
-        self._expected.update(pod.signature for pod in pods if pod.signature != pod.shape)
+        expected = self._expected
+        for pod in pods:
+            expected[pod.shape] += 1
+            if pod.signature != pod.shape:
+                expected[pod.signature] += 1
 
     def is_shared(self, key: SharedKey) -> bool:
         """Whether to keep NODE answers for the key beyond entries: once it comes a second time, for

@@ -5,10 +5,9 @@ Nothing here runs in a cycle, so it may visit every pod.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from msgspec import Struct, field
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
@@ -22,38 +21,34 @@ MOST_NAMED = 3
 MOST_DOMAINS = 8
 
 
-class PodNames(Struct):
-    """The names of the first pods, and the number of all."""
-
-    names: list[str] = field(default_factory=list)
-    count: int = 0
-
-    def add(self, name: str) -> None:
-        self.count += 1
-        if len(self.names) < MOST_NAMED:
-            self.names.append(name)
-
-    def __str__(self) -> str:
-        more = self.count - len(self.names)
-        return ", ".join(self.names) + (f" and {more} more" if more else "")
+PodsByDomain = dict[DomainCounter, dict[int, list[tuple[PodInfo, int]]]]
+"""By a term's counter and a domain's code the pods there, each with its row."""
 
 
-PodNamesByDomain = dict[tuple[object, int], PodNames]
-"""Keys: a term's counter, by identity, and a domain's code."""
-
-
-def pods_on(snapshot: Snapshot) -> Iterator[tuple[PodInfo, int, str]]:
-    """Every pod with its row, and its key and node as text."""
+def add_pods(
+    conflicting: PodsByDomain,
+    snapshot: Snapshot,
+    counters_of: Callable[[PodInfo], Iterable[DomainCounter]],
+) -> None:
+    """Adds every pod to the terms that conflict with it. counters_of: the same for pods of one
+    shape"""
+    by_shape: dict[int, tuple[DomainCounter, ...]] = {}
     for row, pods in enumerate(snapshot.pods):
         for pod in pods:
-            yield pod, row, f"{pod.key} on {snapshot.names[row]}"
+            counters = by_shape.get(pod.shape)
+            if counters is None:
+                counters = by_shape[pod.shape] = tuple(counters_of(pod))
+            for counter in counters:
+                code = counter.domains.codes.item(row)
+                if code != MISSING:
+                    conflicting.setdefault(counter, {}).setdefault(code, []).append((pod, row))
 
 
-def add_pod_name(names: PodNamesByDomain, term: DomainCounter, row: int, name: str) -> None:
-    """Adds the pod on `row` to those of its domain; nothing where the row has no domain."""
-    code = term.domains.codes.item(row)
-    if code != MISSING:
-        names.setdefault((term, code), PodNames()).add(name)
+def pod_names(pods: Sequence[tuple[PodInfo, int]], snapshot: Snapshot) -> str:
+    """The names of the first pods and of their nodes, and how many more there are."""
+    names = ", ".join(f"{pod.key} on {snapshot.names[row]}" for pod, row in pods[:MOST_NAMED])
+    more = len(pods) - MOST_NAMED
+    return names + (f" and {more} more" if more > 0 else "")
 
 
 def domain_of(domains: Domains, node: NodeInfo) -> tuple[int, str]:

@@ -59,7 +59,6 @@ from ksched_cli.plugins.inter_pod_affinity.terms import (
 PRE_FILTER_KEY = "PreFilterInterPodAffinity"
 PRE_SCORE_KEY = "PreScoreInterPodAffinity"
 CONFLICTING_PODS_KEY = "ExplainInterPodAffinity"
-CONFLICTING_INFOS_KEY = "ConflictingPodsInterPodAffinity"
 
 AFFINITY_NOT_MATCH = Status.unresolvable("node(s) didn't match pod affinity rules")
 ANTI_AFFINITY_NOT_MATCH = Status.unschedulable("node(s) didn't match pod anti-affinity rules")
@@ -306,40 +305,46 @@ class InterPodAffinity(
         filter_state = _pre_filter_state(state)
         required = filter_state.incoming.required
         lines = [explained.affinity_line(t.selection, t.counter, node) for t in required]
-        pod_names = self._conflicting_pods(state, pod, filter_state.incoming)
+        conflicting = self._conflicting_pods(state, pod, filter_state.incoming)
         named: set[tuple[str, str]] = set()
         for term in filter_state.incoming.required_anti:
             code, domain = explained.domain_of(term.domains, node)
-            names = pod_names.get((term.counter, code))
-            if names is not None:
-                named.add((domain, str(names)))
+            pods = conflicting.get(term.counter, {}).get(code)
+            if pods is not None:
+                names = explained.pod_names(pods, node.snapshot)
+                named.add((domain, names))
                 lines.append(f"pods with {term.selection} run in {domain}: {names}")
         for counter in self._index.group(pod).terms[TermKind.AVOIDS]:
             code, domain = explained.domain_of(counter.domains, node)
-            names = pod_names.get((counter, code))
+            pods = conflicting.get(counter, {}).get(code)
             # Pods of one workload avoid each other: said once.
-            if names is not None and (domain, str(names)) not in named:
-                selection = counter.selection
-                lines.append(f"pods that accept none with {selection} run in {domain}: {names}")
+            if pods is None or (domain, names := explained.pod_names(pods, node.snapshot)) in named:
+                continue
+            selection = counter.selection
+            lines.append(f"pods that accept none with {selection} run in {domain}: {names}")
         return [line for line in lines if line]
 
     def _conflicting_pods(
         self, state: CycleState, pod: PodInfo, incoming: IncomingTerms
-    ) -> explained.PodNamesByDomain:
-        """The pods that anti-affinity terms conflict with, computed once per attempt."""
-        cached: explained.PodNamesByDomain | None = state.data.get(CONFLICTING_PODS_KEY)
+    ) -> explained.PodsByDomain:
+        """The pods that terms of anti-affinity, of whichever side, keep the pod from; computed once
+        per attempt."""
+        cached: explained.PodsByDomain | None = state.data.get(CONFLICTING_PODS_KEY)
         if cached is not None:
             return cached
-        names_by_domain: explained.PodNamesByDomain = {}
+        conflicting: explained.PodsByDomain = {}
+        own = dict.fromkeys(term.counter for term in incoming.required_anti)
         matching = self._index.group(pod).terms[TermKind.AVOIDS]
-        for other, row, name in explained.pods_on(self._index.snapshot):
+
+        def counters_of(other: PodInfo) -> Iterator[DomainCounter]:
             counted_by = self._index.group(other).counters
-            own = {t.counter for t in incoming.required_anti if t.counter in counted_by}
-            existing = {t for t in self._existing.terms_of(other) if t in matching}
-            for counter in (*own, *existing):
-                explained.add_pod_name(names_by_domain, counter, row, name)
-        state.write(CONFLICTING_PODS_KEY, names_by_domain)
-        return names_by_domain
+            yield from (counter for counter in own if counter in counted_by)
+            terms = dict.fromkeys(self._existing.terms_of(other))
+            yield from (term for term in terms if term in matching)
+
+        explained.add_pods(conflicting, self._index.snapshot, counters_of)
+        state.write(CONFLICTING_PODS_KEY, conflicting)
+        return conflicting
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
         filter_state, here = _pre_filter_state(state), Nodes.of(node)
@@ -351,33 +356,10 @@ class InterPodAffinity(
         }
         is_avoided = bool(filter_state.existing) and bool(_violated(filter_state.existing, here)[0])
         conflicting: dict[str, PodInfo] = {}
-        for counter, by_domain in self._conflicting_infos(state, pod, filter_state).items():
-            code = counter.domains.codes.item(node.row)
-            if code != MISSING:
-                conflicting |= {other.uid: other for other in by_domain.get(code, ())}
+        for counter, by_domain in self._conflicting_pods(state, pod, filter_state.incoming).items():
+            there = by_domain.get(counter.domains.codes.item(node.row), ())
+            conflicting |= {other.uid: other for other, _ in there}
         yield from proposals(pod, node, is_far, avoided, is_avoided, [*conflicting.values()])
-
-    def _conflicting_infos(
-        self, state: CycleState, pod: PodInfo, filter_state: PreFilterState
-    ) -> dict[DomainCounter, dict[int, list[PodInfo]]]:
-        """By term of anti-affinity, of whichever side, and domain the pods that it keeps the pod
-        from; computed once per attempt."""
-        cached: dict[DomainCounter, dict[int, list[PodInfo]]] | None = state.data.get(
-            CONFLICTING_INFOS_KEY
-        )
-        if cached is not None:
-            return cached
-        conflicting: dict[DomainCounter, dict[int, list[PodInfo]]] = {}
-        matching = self._index.group(pod).terms[TermKind.AVOIDS]
-        for other, row, _ in explained.pods_on(self._index.snapshot):
-            counted_by = self._index.group(other).counters
-            own = (term.counter for term in filter_state.incoming.required_anti)
-            existing = (term for term in self._existing.terms_of(other) if term in matching)
-            for counter in (*(c for c in own if c in counted_by), *existing):
-                code = counter.domains.codes.item(row)
-                conflicting.setdefault(counter, {}).setdefault(code, []).append(other)
-        state.write(CONFLICTING_INFOS_KEY, conflicting)
-        return conflicting
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         incoming = self._index.derived(self._incoming_terms, pod)

@@ -68,7 +68,7 @@ def records_in(kind: object) -> bool:
 def test_every_field_that_is_read_is_one_of_kubernetes(kind: Kind) -> None:
     tables = field_tables()
     version = f"{kind.group}/v1" if kind.group else "v1"
-    todo = [*parts(kind.decoder.type, tables.kinds[f"{version}/{kind.name}"])]
+    todo = [*parts(kind.type, tables.kinds[f"{version}/{kind.name}"])]
     checked = set(todo)
     while todo:
         record, published = todo.pop()

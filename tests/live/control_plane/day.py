@@ -1,10 +1,16 @@
 """A cluster that lives for a while: recorded, audited, and replayed.
 
-    python -m tests.live.control_plane.day [--kubernetes-version MINOR] [--minutes N]
+    python -m tests.live.control_plane.day [--kubernetes-version MINOR] [--minutes N] [--every S]
 
-Pods come, end and are deleted, nodes join, change and leave, three or four times a second. No two
-nodes are ever equally good, so that the replay of the recording has to place every pod where the
-real scheduler did. Exit code 1 when a recorded decision differs, or less than all are replayed so.
+Pods come, end and are deleted, nodes join, change and leave, three or four times a second or as
+often as --every says. No two nodes are ever equally good, so that the replay of the recording has
+to place every pod where the real scheduler did.
+
+The recorder and the scheduler notice changes a moment apart. Where the scheduler tried a pod before
+it had noticed what the recorder had, or after, the replay decides on another cluster, and so do all
+later decisions. Where the replay differs, it is repeated with the recorded events in the order in
+which the scheduler's log has them: then not one pod may be elsewhere. Exit code 1 when one is, or
+when the audit finds a decision that differs.
 """
 
 from __future__ import annotations
@@ -14,11 +20,13 @@ import csv
 import io
 import json
 import random
+import re
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +38,23 @@ from tests.live.control_plane.run import node_of, settle
 
 SEED = 17
 NODES, MOST_NODES = 40, 49
-# Between two steps, and between those that change a node.
+# Between two steps by default, and between those that change a node.
 STEP_SECONDS, NODE_SECONDS = 0.25, 15.0
+# The verbosity at which the log tells when an update of a node was noticed.
+VERBOSITY = 4
+# So many seconds the recorder and the scheduler may notice the same at most.
+MOST_APART = 5.0
+_EVENTS = {
+    "Attempting to schedule pod": "attempt",
+    "Delete event for scheduled pod": "departure",
+    "Add event for node": "change",
+    "Update event for node": "change",
+    "Delete event for node": "departure",
+}
+_LOGGED = re.compile(
+    rf'I(?P<time>\d{{4}} [\d:.]+) .*?\] "(?P<event>{"|".join(_EVENTS)})" '
+    '(?:pod|node)="(?P<name>[^"]+)"'
+)
 # How many steps a pod is there.
 LEAST_LIFE, MOST_LIFE = 40, 900
 # Each of the plugins that score by what nodes hold outweighs the preference of a host, which is
@@ -66,11 +89,12 @@ def preferences() -> Manifest:
 
 @dataclass(slots=True)
 class Day:
-    """api: of the cluster; ends: step → names of the pods that end then; here: names of its nodes;
-    created: how many pods came"""
+    """api: of the cluster; every: seconds between two steps; ends: step → names of the pods that
+    end then; here: names of its nodes; created: how many pods came"""
 
     api: Api
     machines: list[Manifest]
+    every: float
     draw: random.Random = field(default_factory=lambda: random.Random(SEED))
     ends: dict[int, list[str]] = field(default_factory=dict)
     here: list[str] = field(default_factory=list)
@@ -88,7 +112,7 @@ class Day:
                 changed = now
             else:
                 self._come(step)
-            remaining = start + step * STEP_SECONDS - time.monotonic()
+            remaining = start + step * self.every - time.monotonic()
             time.sleep(max(remaining, 0.02))
 
     def _come(self, step: int) -> None:
@@ -163,28 +187,29 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kubernetes-version", default="1.34", choices=MINORS)
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--every", type=float, default=STEP_SECONDS, metavar="S")
     parser.add_argument("--keep", type=Path, help="keep the recording and the logs in this folder")
     options = parser.parse_args()
     minor = options.kubernetes_version
     folder = (options.keep or Path(tempfile.mkdtemp(prefix="ksched-live-"))).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    timeline = play(minor, 60 * options.minutes, folder)
+    timeline = play(minor, 60 * options.minutes, options.every, folder)
     rules = ("--config", str(folder / "scheduler.yaml"), "--kubernetes-version", minor)
     differ = audited(timeline, *rules) + replayed(timeline, *rules)
     return 1 if differ else 0
 
 
-def play(minor: str, seconds: float, folder: Path) -> Path:
+def play(minor: str, seconds: float, every: float, folder: Path) -> Path:
     """The recording."""
     with ControlPlane(binaries(minor), folder) as plane:
-        every = machines()
-        plane.api.create([*priority_classes(), *every[:NODES]])
+        manifests = machines()
+        plane.api.create([*priority_classes(), *manifests[:NODES]])
         plane.start_kwok()
         timeline = plane.record()
-        plane.start_scheduler(CONFIG)
+        plane.start_scheduler(CONFIG, VERBOSITY)
         plane.api.create([pod("first", {}, affinity=preferences())])
         wait("the scheduler", lambda: all(map(node_of, plane.api.pods())), 120)
-        day = Day(plane.api, every)
+        day = Day(plane.api, manifests, every)
         day.live(seconds)
         settle(plane)
         plane.stop("kube-scheduler")
@@ -213,16 +238,84 @@ def audited(timeline: Path, *rules: str) -> int:
 
 
 def replayed(timeline: Path, *rules: str) -> int:
-    """How many pods the replay places elsewhere."""
-    state = str(timeline).replace(".jsonl", ".state.json")
+    """How many pods the replay places elsewhere for another reason than that the scheduler noticed
+    changes in another order."""
+    others = _replayed_elsewhere("replayed", timeline, *rules)
+    if not others:
+        return 0
+    noticed, moved = as_noticed(timeline, others[0])
+    print(f"    in another order to the scheduler: {', '.join(moved[:5]) or 'nothing'}")
+    differ = _replayed_elsewhere("replayed in the order of the scheduler's log", noticed, *rules)
+    return len(differ) if moved else len(others)
+
+
+def _replayed_elsewhere(title: str, timeline: Path, *rules: str) -> list[str]:
+    """Keys of pods, in the order of their decisions."""
+    state = str(timeline.with_name("recorded.state.json"))
     text, seconds = ksched("replay", str(timeline), "--state", state, "-o", "csv", *rules)
     nodes_of = {row["pod"]: row["node"] for row in csv.DictReader(io.StringIO(text))}
     real = bound(timeline)
     others = [key for key, node in real.items() if nodes_of.get(key) != node]
-    print(f"replayed in {seconds:.1f} s: {len(real) - len(others):,} of {len(real):,} pods alike")
-    for key in others[:5]:
+    alike = len(real) - len(others)
+    print(f"{title} in {seconds:.1f} s: {alike:,} of {len(real):,} pods alike", flush=True)
+    for key in others[:3]:
         print(f"    {key} was placed on {real[key]}, and in the replay on {nodes_of.get(key)}")
-    return len(others)
+    return others
+
+
+def as_noticed(timeline: Path, pod: str) -> tuple[Path, list[str]]:
+    """The recording with its events when the scheduler's log has them, and those of them that
+    change sides with the attempt to place the pod."""
+    head, *lines = timeline.read_text().splitlines()
+    start = datetime.fromisoformat(json.loads(head)["start"])
+    noticed = _noticed(timeline.with_name("kube-scheduler.log"), start)
+    events = [json.loads(line) for line in lines]
+    later: dict[tuple[str, str], float] = {}  # than recorded, of pods and departures
+    moves = []
+    for event in events:
+        subject, at = _subject(event), event["at"]
+        times = (time for time in noticed.get(subject, ()) if abs(time - at) < MOST_APART)
+        event["at"] = min(times, key=lambda time: abs(time - at), default=at)
+        later[subject] = event["at"] - at
+        if "ranFor" in event:
+            event["ranFor"] += later[subject] - later.get(("attempt", event["end"]), 0.0)
+        moves.append((subject, at, event["at"]))
+    tried = next(move for move in moves if move[0] == ("attempt", pod))
+    moved = [
+        f"{kind} of {name} ({1000 * (now - was):+.1f} ms)"
+        for (kind, name), was, now in moves
+        if kind and (was < tried[1]) != (now < tried[2])
+    ]
+    events.sort(key=lambda event: float(event["at"]))
+    path = timeline.with_name("noticed.jsonl")
+    path.write_text("\n".join((head, *map(json.dumps, events))) + "\n")
+    return path, moved
+
+
+def _subject(event: Manifest) -> tuple[str, str]:
+    """What an event is about, as the log tells of it."""
+    if "pod" in event:
+        return "attempt", f"default/{event['pod']['metadata']['name']}"
+    if "end" in event:
+        return "departure", event["end"]
+    if "delete" in event:
+        target = event["delete"]
+        is_pod = target["kind"] == "Pod"
+        return "departure", f"default/{target['name']}" if is_pod else target["name"]
+    if event.get("put", {}).get("kind") == "Node":
+        return "change", event["put"]["metadata"]["name"]
+    return "", ""
+
+
+def _noticed(log: Path, start: datetime) -> dict[tuple[str, str], list[float]]:
+    """Seconds since the start, of each that the log tells of; a pod counts when it is tried."""
+    times: dict[tuple[str, str], list[float]] = {}
+    for line in log.read_text(errors="replace").splitlines():
+        if match := _LOGGED.match(line):
+            stamp = f"{start.year}{match['time']}+0000"
+            at = (datetime.strptime(stamp, "%Y%m%d %H:%M:%S.%f%z") - start).total_seconds()
+            times.setdefault((_EVENTS[match["event"]], match["name"]), []).append(at)
+    return {key: each[:1] if key[0] == "attempt" else each for key, each in times.items()}
 
 
 if __name__ == "__main__":
