@@ -47,12 +47,12 @@ REFUSED = "refused"
 # Why so many decisions that differ may all expect one node.
 LEAST_GROUPED = 3
 NOT_TAKEN = (
-    "no pod went to {} in between: likely kube-scheduler could not take it, because of a cordon,"
-    " a taint or a failure that is over"
+    "no pod went to {} in between: kube-scheduler probably could not use it then, "
+    "because of a cordon, a taint or a failure that is over"
 )
 HELD_ROOM = (
-    "pods went to {} too: likely something that neither state shows held its room, such as pods"
-    " that came and went"
+    "pods went to {} too: something that neither state shows probably used its capacity, "
+    "such as pods that came and went"
 )
 
 
@@ -457,7 +457,7 @@ class _Auditor:
         evaluation = pipeline.evaluate(framework, pod, Mode.SAMPLED)
         expected = best_nodes(evaluation)
         if expected and not refusal.current:
-            reason = f"it has no node, though {expected[0]} would take it by now: " + (
+            reason = f"it has no node, although it fits on {expected[0]} by now: " + (
                 "its next attempt may not have come yet"
             )
             self.unexplained.append(Unexplained(pod.key, reason))

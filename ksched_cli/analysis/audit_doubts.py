@@ -30,49 +30,50 @@ from ksched_cli.plugins.volumes.pod_claims import claim_uses
 
 # The scheduler writes nominations to pods while it goes on, and goes by what comes back.
 LACKS_NOTICES = (
-    "nominations have changed, and the log does not tell when the scheduler noticed: at -v=4"
-    " it does"
+    "nominations changed, and the log does not show when the scheduler noticed; a log at -v=4 does"
 )
 
 # kube-scheduler counts a claim's volume once the claim is bound, in PreBind, side by side with the
 # cycles of the next pods.
 VOLUME_LIMITS = "NodeVolumeLimits"
 VOLUMES_COME = (
-    "{} has as many volumes as it may, but those of {} may have been in the process of being bound"
+    "{} has reached its volume limit, but the volumes of {} may still have been in the "
+    "process of being bound"
 )
 # How long volumes may be in the process of being bound or made, after a decision.
 VOLUMES_SECONDS = 60.0
 VOLUMES_WAIT = (
-    "pods are bound once their volumes are, so that the order of the decisions is not known of {};"
-    " the scheduler's log, or a recording, has it"
+    "pods are bound after their volumes, so the order of decisions is unknown for {}; "
+    "the scheduler's log or a recording shows it"
 )
 # The devices of a claim that is being allocated, and the capacity of shared ones, count at once
 # and, until it has been written, once more.
 CLAIMS_COME = (
-    "{} would be taken, but the devices of {} may have been in the process of being allocated there"
+    "{} is the expected node, but the devices of {} may still have been in the process "
+    "of being allocated there"
 )
 CLAIMS_NEAR = (
-    "devices were allocated to {} at about the same time, in an order that the scheduler's log"
-    " alone tells"
+    "devices were allocated to {} at about the same time, in an order that only the "
+    "scheduler's log shows"
 )
 BUDGETS_CHANGED = (
-    "the evictions that {} allowed changed between the two states; a recording tells when"
+    "the number of evictions that {} allows changed between the two states; a recording shows when"
 )
 NODES_CAME = (
     "nodes came, changed or left less than {:.0f} seconds before it was bound, and it may have been"
     " decided before that: {}"
 )
 EQUAL_VICTIMS = (
-    "of equally important pods on {} those go first that the scheduler noticed last, which its log"
-    " alone tells"
+    "among equally important pods on {}, the scheduler evicts the one that it noticed "
+    "last; only its log shows which"
 )
 NEAR_PREEMPTIONS = (
-    "room was made there for {} at about the same time, in an order that the scheduler's log alone"
-    " tells"
+    "pods were evicted there for {} at about the same time, in an order that only the "
+    "scheduler's log shows"
 )
 IMAGE_SIZES = (
-    "nodes disagree on how large {} is; the first that the scheduler noticed decides, which its log"
-    " alone tells"
+    "nodes report different sizes of {}; the first report that the scheduler noticed "
+    "counts, and only its log shows which"
 )
 IMAGE_COUNTS = (
     "ImageLocality decides, and counts the nodes that have {} as they were when kube-scheduler last"
@@ -169,8 +170,8 @@ class Doubts:
         if not homes:
             return ""
         return (
-            f"what {_listed(sorted(homes))} held is not known: created, placed and gone between the"
-            f" two states, on {_listed(sorted(set(homes.values())))}"
+            f"the requests of {_listed(sorted(homes))} are unknown: created, placed and "
+            f"gone between the two states, on {_listed(sorted(set(homes.values())))}"
         )
 
     def _budgets(self) -> str:
@@ -210,7 +211,7 @@ class Doubts:
         if departed:
             with self._without(departed) as absent:
                 if absent and self.cluster.judge(placement).grade is not None:
-                    return f"it would be as here once these pods had left: {_listed(absent)}"
+                    return f"ksched decides the same once these pods have left: {_listed(absent)}"
         return ""
 
     @contextmanager
@@ -234,7 +235,7 @@ class Doubts:
 
     def _order(self) -> str:
         if self.decision_log.order is OrderSource.QUEUE:
-            return "the order in which the pods of one second were bound is not known"
+            return "the order in which the pods of one second were bound is unknown"
         return ""
 
     # -- nodes ------------------------------------------------------------------------------------
@@ -251,7 +252,7 @@ class Doubts:
             if name in changed:
                 return f"the node {name} changed in between: {changed[name]}"
         new = [name for name in changed if name not in self._simulation.snapshot.row]
-        return f"nodes came in between: {_listed(new)}" if new else ""
+        return f"nodes joined in between: {_listed(new)}" if new else ""
 
     # -- volumes and devices ----------------------------------------------------------------------
 

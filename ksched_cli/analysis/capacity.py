@@ -411,7 +411,7 @@ def _prices_of(likes: Sequence[str], simulation: Simulation, prices: Prices) -> 
     for like in likes if prices.listed else ():
         price = prices.of_node(nodes[like]) if like in nodes else None
         if price is None and like in nodes:
-            raise UsageError(f"--price gives {like} of --like no price, as in --price {like}=N")
+            raise UsageError(f"--price has no price for {like} of --like; add --price {like}=N")
         listed.append(0 if price is None else price.price.per_hour)
     return listed
 

@@ -113,12 +113,12 @@ def why_swapped(before: ClusterState, after: ClusterState) -> str:
     """Why the first state must be the later one, or "": a pod keeps its node, and an object's
     resourceVersion only rises."""
     if after.taken and before.taken > after.taken:
-        return f"it was taken at {before.taken}, the other at {after.taken}"
+        return f"--before was taken at {before.taken}, --after at {after.taken}"
     pods = {pod.uid: pod for pod in after.pods}
     pairs = [(pod.metadata, pods[pod.uid].metadata) for pod in before.pods if pod.uid in pods]
     for pod in before.pods:
         if pod.uid in pods and pod.node_name and not pods[pod.uid].node_name:
-            return f"{pod.key} has a node in it, and none in the other"
+            return f"{pod.key} has a node in --before and none in --after"
     nodes = {(node.name, node.uid): node for node in after.nodes}
     pairs += [
         (node.metadata, nodes[node.name, node.uid].metadata)
@@ -132,7 +132,7 @@ def why_swapped(before: ClusterState, after: ClusterState) -> str:
         if versions[0] > versions[1] > 0:
             fallen.append(earlier.name)
     if fallen and not risen:
-        return f"the resourceVersion of {fallen[0]} is higher in it than in the other"
+        return f"the resourceVersion of {fallen[0]} is higher in --before than in --after"
     return ""
 
 
@@ -227,7 +227,10 @@ class _Reader:
                 self.departed[pod.key] = event.node
                 yield Placement(pod, event.node, event.time)
             elif not why_ignored(pod, self.scheduler_names):
-                reason = "it waited at first and is gone; no event tells whether it had a node"
+                reason = (
+                    "it waited in the first state and is gone in the second; no event shows "
+                    "whether it got a node"
+                )
                 self.unexplained.append(Unexplained(pod.key, reason))
 
     def _preemptions(self) -> Iterator[PreemptionDecision]:
@@ -282,7 +285,7 @@ class _Reader:
             if line.event is LogEvent.BINDING and line.pod not in seen:
                 self.unseen.setdefault(line.pod, UnseenPod(line.pod, line.node))
         for pod in self.unseen.values():
-            reason = f"it was created, bound to {pod.node}, and is gone again"
+            reason = f"it was created, bound to {pod.node} and deleted between the two states"
             self.unexplained.append(Unexplained(pod.key, reason))
 
     # -- their order ------------------------------------------------------------------------------

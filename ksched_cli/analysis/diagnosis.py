@@ -92,7 +92,7 @@ _OBSTACLES = {
         "its volume, which cannot be used there"
     ),
     ("VolumeBinding", "node(s) didn't find available persistent volumes"): (
-        "a volume, which is neither there nor made there"
+        "a volume, which neither exists nor can be provisioned there"
     ),
     ("VolumeZone", ""): "the zone of its volume",
     ("VolumeRestrictions", ""): "a volume that another pod uses",
@@ -152,10 +152,10 @@ def _of_unbound(claim: PersistentVolumeClaim, state: ClusterState) -> Diagnosis 
     storage_class = state.storage_classes.get(name)
     if storage_class is None:
         classes = ", ".join(sorted(state.storage_classes)) or "none"
-        missing = f'names class "{name}", which is not there' if name else "names no class"
+        missing = f'names class "{name}", which does not exist' if name else "names no class"
         return Diagnosis(
             f"claim {claim.key} ({modes}) is not bound: it {missing} (classes: {classes})",
-            f"create the claim with a class that is there, or create class {name}"
+            f"create the claim with an existing class, or create class {name}"
             if name
             else "bind it to a volume, or create it with a class",
         )
@@ -257,7 +257,7 @@ class _Nodes:
             if resource not in self._pod.resources.requests:
                 yield Obstacle(
                     Difficulty.RESOURCE,
-                    f"{_nodes(len(rows))} it may use have no place for one more pod",
+                    f"{_nodes(len(rows))} it may use: no room for one more pod (pods)",
                 )
                 continue
             yield self._of_resource(resource, rows)

@@ -200,7 +200,7 @@ def _in_turn(
 def _why_ignored(simulation: Simulation, pod: Pod) -> str:
     """In words that follow "it is", or ""."""
     if pod.node_name not in simulation.snapshot.row:
-        return f'on the node "{pod.node_name}", which is not in the state'
+        return f'on node "{pod.node_name}", which is missing from the state'
     return why_ignored(pod, simulation.frameworks)
 
 

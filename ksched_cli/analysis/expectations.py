@@ -201,7 +201,7 @@ class NodesUsed(Expectation):
         used = outcome.nodes_used
         if self.limits.hold(used):
             return None
-        return Failure(f"expected {self.limits.text()} nodes with pods, and {used} have some")
+        return Failure(f"expected {self.limits.text()} nodes with pods, got {used}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ class Utilized(Expectation):
             return None
         expected = self.limits.text("{:.1%}".format)
         what = f"{self.figure} utilization of {self.resource}"
-        return Failure(f"expected {expected} {what}, and it is {share:.1%}")
+        return Failure(f"expected {expected} {what}, got {share:.1%}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,14 +253,14 @@ class Waited(Expectation):
 
     def check(self, outcome: Outcome) -> Failure | None:
         if outcome.waits is None:
-            return Failure("nobody waits in a run without a timeline")
+            return Failure("waiting times require a timeline")
         keys = outcome.matching(self.pods)
         waits = {key: outcome.waits[key] for key in keys if key in outcome.waits}
         if not waits:
             return _no_pod(outcome, self.pods)
         figures = durations(list(waits.values()))
         wrong = [
-            f"{name} {limits.text(_time)}, and it is {_time(value)}"
+            f"{name} {limits.text(_time)}, got {_time(value)}"
             for name, limits in self.figures.items()
             if not limits.hold(value := getattr(figures, name))
         ]
@@ -278,10 +278,10 @@ class NodeHours(Expectation):
     def check(self, outcome: Outcome) -> Failure | None:
         hours = outcome.node_hours
         if hours is None:
-            return Failure("a run without a timeline has no node-hours")
+            return Failure("node-hours require a timeline")
         if self.limits.hold(hours):
             return None
-        return Failure(f"expected {self.limits.text()} node-hours, and it took {hours:g}")
+        return Failure(f"expected {self.limits.text()} node-hours, got {hours:g}")
 
 
 def _time(seconds: float) -> str:
@@ -319,7 +319,7 @@ class Spread(Expectation):
         listed = ", ".join(f"{value}: {count}" for value, count in sorted(counts.items()))
         fullest = max(sorted(counts), key=lambda value: counts[value])
         pod = next(key for key in keys if self._is_on(outcome, key, fullest))
-        message = f"expected a skew of at most {self.at_most} over {self.over}, and it is {skew}"
+        message = f"expected a skew of at most {self.at_most} over {self.over}, got {skew}"
         return Failure(f"{message} ({listed})", pod)
 
     def _is_on(self, outcome: Outcome, key: str, value: str) -> bool:
@@ -442,7 +442,7 @@ def _count_verdict(expected: int, keys: Sequence[str], what: str) -> Failure | N
     more = ", …" if len(keys) > _LISTED else ""
     listed = f": {', '.join(keys[:_LISTED])}{more}" if keys else ""
     return Failure(
-        f"expected {expected} pods {what}, and {len(keys)} are{listed}", keys[0] if keys else ""
+        f"expected {expected} pods {what}, got {len(keys)}{listed}", keys[0] if keys else ""
     )
 
 

@@ -114,7 +114,7 @@ class _Frontier:
             _, _, candidate = heapq.heappop(self._queue)
             if not any(set(kinds) <= set(candidate.kinds) for kinds in helping):
                 return candidate
-            self._left["of kinds of which a cheaper one helps"] += 1
+            self._left["of the same kinds as a cheaper remedy"] += 1
         return None
 
     def is_new(self, lines: tuple[str, ...]) -> bool:
@@ -223,7 +223,7 @@ class Fixer:
                 several = len(pods) > 1
                 frontier.push(candidate.extended(each, of_several=several) for each in more)
         enough = len(by_kinds) >= self.search.most
-        why = "there are remedies enough" if enough else f"{name} stopped at {self._limit}"
+        why = "enough remedies were found" if enough else f"{name} stopped at {self._limit}"
         return sorted(by_kinds.values(), key=lambda each: each.cost.points), frontier.not_tried(why)
 
     def _largest_request(

@@ -145,7 +145,7 @@ def find_groups(simulation: Simulation, name: str, namespace: str = "") -> list[
         raise UsageError(f"several namespaces have a {what}: {', '.join(spaces)}; give -n")
     is_named = kind or any(_names_group(pod, space, own) for pod in simulation.state.pods)
     if not groups and is_named and simulation.pod_groups is None:
-        raise UsageError(f"{name}: pods have groups with --feature-gates GenericWorkload=true only")
+        raise UsageError(f"{name}: pod groups require --feature-gates GenericWorkload=true")
     if kind and not groups:
         listed = ", ".join(sorted(set(filter(None, names)))) or "none"
         missing = "was made for Workload" if kind == "Workload" else "has the name"

@@ -97,4 +97,7 @@ def unpriced_warning(replay: Replay) -> str:
     if cost is None or not cost.unpriced:
         return ""
     nodes = "1 node has" if cost.unpriced == 1 else f"{cost.unpriced:,} nodes have"
-    return f"{nodes} no price: the cost is without them; --price '*=N' gives all others one"
+    return (
+        f"{nodes} no price, and the cost leaves them out; --price '*=N' sets a price for all "
+        "other nodes"
+    )

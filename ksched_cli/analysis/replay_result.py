@@ -100,8 +100,8 @@ def tie_warning(replay: Replay) -> str:
     how = "by one draw each" if is_drawn else "by the nodes' names"
     return (
         f"ties decided {counts.tied:,} of {counts.placed:,} placements "
-        f"({counts.tied / counts.placed:.0%}), {how}: other draws may give other waiting times; "
-        "--seeds 10 says by how much they differ"
+        f"({counts.tied / counts.placed:.0%}), {how}: other draws may give other waiting "
+        "times; --seeds 10 shows how much they differ"
     )
 
 

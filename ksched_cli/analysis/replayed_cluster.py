@@ -219,7 +219,7 @@ class ReplayedCluster:
         victims = preemption.candidates.get(decision.node)
         if decision.node not in expected or victims is None:
             return DecisionVerdict(
-                None, evaluation, expected, "other nodes are better to make room on"
+                None, evaluation, expected, "evictions on other nodes are preferred"
             )
         keys = tuple(sorted(victim.key for victim in victims.pods))
         # The event of a pod that is evicted for two others names the first alone.

@@ -46,8 +46,8 @@ MAX_IN_FRONT = 100
 OnProgress = Callable[[int, int], None]
 
 # Why a node stays whose drain after the others would finish.
-INSTEAD = "it could go only in place of one of those that go"
-NOT_AT_ONCE = "a drain of it and all those that go at once would leave pods without a node"
+INSTEAD = "it could go only instead of another node that goes"
+NOT_AT_ONCE = "draining it together with all nodes that go would leave pods without a node"
 
 
 class NodeToDrain(Part, frozen=True, kw_only=True, omit_defaults=True):

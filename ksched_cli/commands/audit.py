@@ -102,8 +102,8 @@ def audit(
         )
     elif not before or not after:
         raise UsageError(
-            "audit needs two states, --before PATH and --after PATH, or a recording,"
-            " --timeline FILE"
+            "audit requires two states, --before PATH and --after PATH, or a recording, "
+            "--timeline FILE"
         )
     else:
         open_simulation, decision_log = _open(options, before, after, scheduler_log or [])
@@ -157,7 +157,7 @@ def _open(
     state, later = opener.base_state(run), load_state(after, reads=opener.kinds(run))
     reason = why_swapped(state, later)
     if reason:
-        raise UsageError(f"--before is later than --after: {reason}; swap them")
+        raise UsageError(f"--before is later than --after ({reason}): swap them")
     for line in later.warnings:
         if line not in state.warnings:
             warn(line)
@@ -166,7 +166,7 @@ def _open(
     log = _log(logs) if logs else []
     decision_log = read_decision_log(state, later, names, log)
     if log and decision_log.order is not OrderSource.LOG:
-        warn(f"{', '.join(logs)} lacks attempts of pods that were placed; it is not used")
+        warn(f"ignored {', '.join(logs)}: it lacks attempts of pods that were placed")
 
     def open_simulation() -> Simulation:
         simulation = opener.simulation(run, state=decision_log.state)
@@ -190,7 +190,7 @@ def _open_recording(
     state = opener.base_state(run)
     timeline = read_timeline(path, state, reads=opener.kinds(run))
     if timeline.start is None:
-        raise UsageError(f"{path} has no start, as ksched record writes it")
+        raise UsageError(f"{path} has no `start`, which ksched record writes; name a recording")
     names = {profile.scheduler_name for profile in opener.configuration(run).profiles}
     log = _log(logs) if logs else []
     decision_log = read_recording(state, timeline.events(), timeline.start, names, log)
@@ -222,5 +222,8 @@ def _log(paths: list[str]) -> list[LogLine]:
 
     lines = read_logs(map(read_file, paths))
     if not lines:
-        warn(f"{', '.join(paths)} has no attempts to schedule pods: they are written at -v=3")
+        warn(
+            f"{', '.join(paths)} has no attempts to schedule pods; kube-scheduler logs them "
+            "at -v=3 and above"
+        )
     return lines

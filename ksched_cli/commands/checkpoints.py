@@ -46,7 +46,9 @@ class Checkpoints:
         if not os.path.exists(self.path):
             return
         if not os.path.isfile(self.path):
-            raise UsageError(f"--checkpoint {self.path}: a plain file is expected, to resume from")
+            raise UsageError(
+                f"--checkpoint {self.path}: expected a plain file, from which a replay can resume"
+            )
         data, name = read_file(self.path)
         checkpoint = read_checkpoint(data, name, self.fingerprint)
         resume(run, checkpoint, name)
@@ -83,8 +85,8 @@ def check_state(cluster: MutableCluster) -> None:
     if names:
         plugins = ", ".join(names)
         raise UsageError(
-            f"--checkpoint cannot hold what {plugins} assumes of pods that run: it has carry_over, "
-            "and lacks the methods assumed and assume"
+            f"--checkpoint cannot save the state of {plugins}: a plugin with carry_over "
+            "must also have the methods assumed and assume"
         )
 
 
@@ -97,7 +99,7 @@ def fingerprint_of(run: Run, opener: Opener, **others: object) -> str:
 
     if run.record_extenders or run.replay_extenders:
         recording = "--record-extenders" if run.record_extenders else "--replay-extenders"
-        raise UsageError(f"--checkpoint cannot be combined with {recording}, which begins anew")
+        raise UsageError(f"--checkpoint cannot be combined with {recording}, which cannot resume")
 
     # The state may be of standard input, which has been read, or of a live cluster.
     settings = digest_of(replace(run, states=(), live=None), opener.inputs)

@@ -44,11 +44,11 @@ EXIT_CODES: Mapping[int, str] = {
     "every expectation holds",
     1: "done, and the answer is no: invalid; pods stay pending (gated ones do not count); the pod "
     "fits nowhere; something differs; an expectation fails",
-    2: "the question could not be asked: wrong usage, a file that is missing or broken, standard "
-    "output that cannot be written, a cluster that does not answer",
+    2: "could not run: wrong usage, a file that is missing or broken, standard output that "
+    "cannot be written, a cluster that does not answer",
     3: "a defect of ksched or of a plugin, also where it left only some pods undecided",
     130: "interrupted by Ctrl-C; finished work is kept where an option says so",
-    141: "the reader of standard output has gone away, as after `| head`",
+    141: "the reader of standard output closed the pipe, as `| head` does",
 }
 
 
@@ -109,7 +109,7 @@ def _with_page(options: Any) -> Any:
         raise UsageError(f"--open cannot be combined with -o {options.output.value}")
     if options.output is Form.HTML and not options.open_page and sys.stdout.isatty():
         raise UsageError(
-            "-o html prints a page: send it to a file, as `> page.html`, or add --open"
+            "-o html prints a page: redirect it to a file, such as `> page.html`, or add --open"
         )
     return options
 
@@ -120,19 +120,21 @@ def _refuse_idle(values: Mapping[str, Any]) -> None:
     if not isinstance(options, ReplayableOptions):
         return
     if options.everything and options.output not in (Form.TABLE, Form.WIDE, Form.MARKDOWN):
-        raise UsageError(f"--all does nothing with -o {options.output.value}")
+        raise UsageError(f"--all has no effect with -o {options.output.value}")
     if options.live and options.state:
-        raise UsageError("--live and --state exclude each other")
+        raise UsageError("--live cannot be combined with --state")
     for option, value in (("--context", options.context), ("--kubeconfig", options.kubeconfig)):
         if value and not options.live:
-            raise UsageError(f"{option} does nothing without --live")
+            raise UsageError(f"{option} has no effect without --live")
     if options.live:
         return  # where not all namespaces may be listed, it is of the one that is
     names = values.get("pod") or values.get("traced") or options.change or options.scenario
     names = names or getattr(options, "manifest", None)
     names = names or getattr(options, "listen", None)  # changes come over the network
     if options.namespace and not names and not isinstance(options, ShownOptions):
-        raise UsageError("-n does nothing here: it is the namespace of POD and of names in changes")
+        raise UsageError(
+            "-n has no effect here: it sets the namespace of POD and of names in changes"
+        )
 
 
 def _parameters(

@@ -295,7 +295,7 @@ def described(error: Exception) -> KschedError:
     if option and "not take" in message:
         return UsageError(f"{option} takes no value")
     if option:
-        return UsageError(f"{option} takes a value, and none is given")
+        return UsageError(f"{option} requires a value")
     if message.startswith("No such command"):
         return UsageError(message if "?" in message else f"{message} {_help(context)} lists them")
     if message.startswith("Missing argument"):

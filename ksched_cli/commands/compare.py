@@ -40,7 +40,7 @@ class CompareOptions(StateOptions):
     vs: Annotated[
         list[str] | None,
         option(
-            "One more side: the options before the first --vs, and these; repeatable.", "OPTIONS..."
+            "Add a side: the options before the first --vs, plus these; repeatable.", "OPTIONS..."
         ),
     ] = None
 
@@ -51,8 +51,8 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="[CONFIG]...",
-            help="KubeSchedulerConfigurations, as --config takes them, a side each; one alone is "
-            "compared with that of --config, else the default one.",
+            help="KubeSchedulerConfigurations, one side each; a single one is compared with "
+            "that of --config or the default.",
         ),
     ] = None,
 ) -> ExitCode:
@@ -74,7 +74,7 @@ def compare(
 
     described = _runs(options, configs or ())
     if len({bool(run.timeline) for run in described}) > 1:
-        raise UsageError("a timeline on one side only: give it before the first --vs")
+        raise UsageError("only one side has a timeline: move --timeline before the first --vs")
     opener = runs.opener(*described)
     if options.seeds:
         return _compare_draws(options, described, opener)
@@ -193,16 +193,14 @@ def _runs(options: CompareOptions, paths: Sequence[str]) -> list[Run]:
         options = replace(options, tie_break="random", seed=options.seed or 0)
     if options.record_extenders:
         raise UsageError(
-            "--record-extenders cannot be combined with compare: it makes several runs"
+            "compare does not support --record-extenders, because it makes several runs"
         )
     check_standard_input({f"CONFIG {index}": [path] for index, path in enumerate(paths, 1)})
     if options.vs is None:
         sides = _sides_of_paths(options, paths)
     else:
         if paths:
-            raise UsageError(
-                f"beside --vs a configuration is named by --config: --config {paths[0]}"
-            )
+            raise UsageError(f"with --vs, name configurations by --config: --config {paths[0]}")
         parts: Sequence[Any] = options.vs
         sides = [options, *(_with(options, part) for part in parts)]
     # Sides that draw share their draws, unless their seeds differ.
@@ -210,7 +208,10 @@ def _runs(options: CompareOptions, paths: Sequence[str]) -> list[Run]:
         first = run_of(sides[0])
     except UsageError as error:
         if any("state" in part for part in options.vs or ()):
-            hint = "--state after --vs is of that side alone: the first side has none"
+            hint = (
+                "--state after --vs applies to that side only, and the first side has no "
+                "--state: give it one before --vs"
+            )
             raise UsageError(f"{error}\n  {hint}") from None
         raise
     drawn = [replace(side, seed=first.seed) if side.seed is None and side.tie_break == "random"
@@ -223,15 +224,15 @@ def _sides_of_paths(options: CompareOptions, paths: Sequence[str]) -> list[Compa
     A`. Raises UsageError."""
     if not paths:
         raise UsageError(
-            "nothing to compare: give two configurations, one to compare with the default, or "
-            "--vs with what is different, as "
-            f"`{program_name()} compare --vs --change 'drain node-3'`"
+            "nothing to compare: name two configurations, one to compare with the "
+            f"default, or add --vs and its options: `{program_name()} compare --vs "
+            "--change 'drain node-3'`"
         )
     if len(paths) == 1:
         return [options, replace(options, config=paths[0])]
     if options.config and options.config != os.environ.get("KSCHED_CONFIG"):
         raise UsageError(
-            "--config does nothing here: name every configuration to compare, as "
+            "--config has no effect here: name all configurations as arguments: "
             f"`{program_name()} compare {options.config} {' '.join(paths)}`"
         )
     return [replace(options, config=path) for path in paths]
@@ -242,7 +243,7 @@ def _with(options: CompareOptions, given: Mapping[str, Any]) -> CompareOptions:
     UsageError."""
     if "configs" in given:
         raise UsageError(
-            f"after --vs a configuration is named by --config: --config {given['configs'][0]}"
+            f"after --vs, name a configuration by --config: --config {given['configs'][0]}"
         )
     values = dict(given)
     for name in _ADDED:

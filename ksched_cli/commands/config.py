@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from ksched_cli.run.open import Opener
     from ksched_cli.run.run import Run
 
-VERSIONED_HELP = f"{SOURCE_HELP} REV:PATH is a file as git has it."
+VERSIONED_HELP = f"{SOURCE_HELP} REV:PATH reads a file from git."
 
-app = typer.Typer(help="The configuration as it takes effect.", cls=CommandGroup)
+app = typer.Typer(help="Show the configuration that takes effect.", cls=CommandGroup)
 
 
 @app.callback()
 def config() -> None:
-    """The configuration as it takes effect."""
+    """Show the configuration that takes effect."""
 
 
 @app.command(cls=Command)
@@ -78,7 +78,7 @@ def show(
 def diff(
     options: CommonOptions,
     before: Annotated[str, typer.Argument(metavar="A", help=VERSIONED_HELP)],
-    after: Annotated[str, typer.Argument(metavar="B", help="What to compare with it.")],
+    after: Annotated[str, typer.Argument(metavar="B", help="The configuration to compare with.")],
     allow_plugins: AllowPlugins = None,
     from_version: Annotated[
         str,
@@ -198,17 +198,17 @@ def _write(source: ConfigurationText, path: str, migration: Migration) -> ExitCo
     from ksched_cli.live.snapshot_file import written_aside
 
     if path == STDIN:
-        raise UsageError("-w cannot write to standard input: name a file")
+        raise UsageError("-w requires a file; standard input cannot be written")
     if not migration.complete:
-        output.note(f"{path} is not written; without -w, what can be migrated is printed")
+        output.note(f"did not write {path}; without -w, ksched prints the part that it can migrate")
         return ExitCode.NO
     if migration.text == source.text:
-        output.note(f"{path} needs no change")
+        output.note(f"no change is needed in {path}")
         return ExitCode.YES
     content = with_text(source, migration.text, path)
     with written_aside(path) as file:
         file.write(content)
-    output.note(f"{path} is written")
+    output.note(f"wrote {path}")
     return ExitCode.YES
 
 
@@ -219,6 +219,6 @@ def _check_lines(text: str, name: str) -> None:
     for line, safe_line in zip(text.splitlines(), safe.splitlines(), strict=True):
         if line != safe_line:
             raise UsageError(
-                f"{name}: the new configuration has a line that is a command in this job's log: "
-                f"{safe_line.strip()}\n  -o json prints the text escaped"
+                f"{name}: the CI job's log would run this line of the new configuration "
+                f"as a command: {safe_line.strip()}\n  -o json prints the text escaped"
             )

@@ -26,12 +26,12 @@ class FixOptions(StateOptions):
     prefer: Annotated[
         str,
         option(
-            "Prefer these kinds of changes, at a tenth of their cost, as uncordon,label.",
+            "Prefer these kinds of changes (a tenth of their cost), such as uncordon,label.",
             "KIND,...",
         ),
     ] = ""
     never: Annotated[
-        str, option("Leave out these kinds of changes, as evict,node.", "KIND,...")
+        str, option("Leave out these kinds of changes, such as evict,node.", "KIND,...")
     ] = ""
     top: Annotated[int, option("Stop after N remedies.", "N", parser=whole_number("--top", 1))] = 5
     max_runs: Annotated[
@@ -45,7 +45,7 @@ class FixOptions(StateOptions):
     max_seconds: Annotated[
         float,
         option(
-            "Start no run after this time.",
+            "Start no more runs after this time.",
             "SECONDS",
             parser=positive_number("--max-seconds"),
         ),

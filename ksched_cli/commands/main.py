@@ -47,12 +47,12 @@ COMMANDS = tuple(name for names in PANELS.values() for name in names if name not
 
 # The environment variables that decide something, for the reference.
 ENVIRONMENT = {
-    "KSCHED_STATE": "the state where --state is not given",
-    "KSCHED_CONFIG": "the configuration where --config is not given",
-    "KSCHED_KUBERNETES_VERSION": "the minor where --kubernetes-version is not given",
+    "KSCHED_STATE": "the state to read without --state",
+    "KSCHED_CONFIG": "the configuration to use without --config",
+    "KSCHED_KUBERNETES_VERSION": "the minor to use without --kubernetes-version",
     "KUBECONFIG": "the kubeconfig of --live, snapshot, record and serve",
     "COLUMNS": "the width of tables; default that of the terminal, else 100",
-    "NO_COLOR": "no colours, where it is not empty",
+    "NO_COLOR": "no colours if not empty",
     "PAGER": "the program for tables longer than the terminal; default less",
 }
 
@@ -135,7 +135,7 @@ def ksched(
 ) -> None:
     """What kube-scheduler would decide, and why, without a cluster."""
     if verbose:
-        raise UsageError("--verbose requires --version; the option of commands is --debug")
+        raise UsageError("--verbose requires --version; commands have --debug instead")
 
 
 def main() -> NoReturn:
@@ -189,7 +189,7 @@ def _run() -> int | str | None:
         raise
     except RecursionError:
         # Nothing but data has no bound on its depth; plugins' own are reported where they fail.
-        return _report_error(KschedError("what was read is nested too deeply"))
+        return _report_error(KschedError("an input file is nested too deeply"))
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
             return _report_error(OutputError(error))

@@ -35,7 +35,7 @@ from ksched_cli.kube.streams import MAX_SIZE
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.forms import Form
 
-POD_HELP = "name, namespace/name or pod/name; or a workload's, as deployment/web"
+POD_HELP = "name, namespace/name or pod/name; or a workload, such as deployment/web"
 
 State = Annotated[
     list[str] | None,
@@ -67,9 +67,9 @@ MaxStateSize = Annotated[
 ]
 RedactKey = Annotated[
     str,
-    option("Save what was renamed to what to this file; reuse it if it exists.", "FILE"),
+    option("Save old and new names to this file; reuse it if it exists.", "FILE"),
 ]
-SOURCE_HELP = "A file, - for standard input, or FILE#NAME where a file holds several."
+SOURCE_HELP = "A file, - for standard input, or FILE#NAME if a file has several."
 Config = Annotated[
     str | None,
     option(
@@ -90,10 +90,10 @@ ChangeOption = Annotated[
 ]
 ScenarioOption = Annotated[
     list[str] | None,
-    option("Apply a file of changes, before those of --change; repeatable.", "FILE", panel=STATE),
+    option("Apply a file of changes, before --change; repeatable.", "FILE", panel=STATE),
 ]
 NoWorkloads = Annotated[
-    bool, option("Do not create the pods that workloads of the state lack.", panel=STATE)
+    bool, option("Do not create the missing pods of the state's workloads.", panel=STATE)
 ]
 Plugin = Annotated[
     list[str] | None,
@@ -104,12 +104,12 @@ Plugin = Annotated[
     ),
 ]
 NoPlugins = Annotated[
-    bool, option("Refuse plugins that only a file names; installed ones stay.", panel=CONFIGURATION)
+    bool, option("Refuse plugins named only by a file; allow installed ones.", panel=CONFIGURATION)
 ]
 AllowPlugins = Annotated[
     list[str] | None,
     option(
-        "Accept the names of plugins of another build; repeatable.",
+        "Accept plugin names of another kube-scheduler build; repeatable.",
         "NAME[=POINT+POINT],...|FILE",
     ),
 ]
@@ -119,7 +119,7 @@ Debug = Annotated[
 PluginTimeout = Annotated[
     float,
     option(
-        "Fail calls of plugins that take longer; in-tree plugins have no limit.",
+        "Fail plugin calls that take longer; in-tree plugins have no limit.",
         "SECONDS",
         parser=positive_number("--plugin-timeout"),
         show_default=False,
@@ -170,7 +170,7 @@ KubernetesVersion = Annotated[
 FeatureGates = Annotated[
     str,
     option(
-        "Set feature gates, as kube-scheduler's option does.",
+        "Set feature gates, like kube-scheduler's option.",
         "NAME=true|false,...",
         panel=CONFIGURATION,
     ),
@@ -178,7 +178,7 @@ FeatureGates = Annotated[
 MinCompatibilityVersion = Annotated[
     str,
     option(
-        "Use the default gates of this minor, as kube-scheduler's option does.",
+        "Use the default gates of this minor, like kube-scheduler's option.",
         "MINOR",
         panel=CONFIGURATION,
     ),
@@ -219,7 +219,7 @@ Manifest = Annotated[
         name="--filename",
     ),
 ]
-Alone = Annotated[bool, option("Leave the other pending pods out.")]
+Alone = Annotated[bool, option("Ignore the other pending pods.")]
 All = Annotated[
     bool, option("Show whole lists and every node, not groups.", name="--all", panel=OUTPUT)
 ]
@@ -262,7 +262,7 @@ Until = Annotated[
 ]
 EvictAtOnce = Annotated[
     bool,
-    option("Let victims leave at once in a replay, as in schedule.", panel=TIME),
+    option("In a replay, remove victims at once, as schedule does.", panel=TIME),
 ]
 Autoscaler = Annotated[
     str, option("Autoscaler file that defines the node groups of a replay.", "FILE", panel=TIME)
@@ -311,7 +311,7 @@ class ClusterReadingOptions(CommonOptions):
     namespace: Annotated[
         str,
         option(
-            "Read this one if not all namespaces may be listed; default the context's.",
+            "Namespace to read if listing all is forbidden; default the context's.",
             "NAME",
             short="-n",
         ),

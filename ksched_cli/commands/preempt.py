@@ -16,7 +16,7 @@ class PreemptOptions(StateOptions):
     """The options of `preempt`."""
 
     all_candidates: Annotated[
-        bool, option("Look at every node, also where there are candidates enough.")
+        bool, option("Evaluate every node, even after enough candidates are found.")
     ] = False
     manifest: Manifest = None
     alone: Alone = False

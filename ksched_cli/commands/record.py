@@ -26,12 +26,14 @@ class RecordOptions(ClusterReadingOptions):
 
     duration: Annotated[
         str,
-        option("Stop after this time, as 24h; by default with Ctrl-C.", "DURATION", name="--for"),
+        option(
+            "Stop after this time, such as 24h; by default on Ctrl-C.", "DURATION", name="--for"
+        ),
     ] = ""
     part_size: Annotated[
-        str, option("Start another part when a timeline reaches this size, as 100Mi.", "SIZE")
+        str, option("Start a new part when a timeline reaches this size, such as 100Mi.", "SIZE")
     ] = ""
-    redact: Annotated[bool, option("Rename everything that has a name, as snapshot does.")] = False
+    redact: Annotated[bool, option("Rename everything that has a name, like snapshot.")] = False
     redact_key: RedactKey = ""
 
 
@@ -94,7 +96,9 @@ def _limits(options: RecordOptions, interruption: Interruption) -> Limits:
         try:
             seconds = parse_duration(options.duration) / _NANOSECONDS
         except DurationError as error:
-            raise UsageError(f"--for {options.duration}: {error}; expected 24h or 90m") from None
+            raise UsageError(
+                f"--for {options.duration}: {error}; expected a duration such as 24h or 90m"
+            ) from None
         if seconds <= 0:
             raise UsageError(f"--for {options.duration}: expected a duration above 0")
     if options.part_size:
@@ -103,5 +107,5 @@ def _limits(options: RecordOptions, interruption: Interruption) -> Limits:
         except QuantityError:
             part_bytes = 0
         if part_bytes <= 0:
-            raise UsageError(f"--part-size {options.part_size}: expected a size, as 100Mi")
+            raise UsageError(f"--part-size {options.part_size}: expected a size such as 100Mi")
     return Limits(seconds, part_bytes, lambda: bool(interruption.number))

@@ -27,14 +27,10 @@ if TYPE_CHECKING:
     from ksched_cli.run.run import Run
 
 
-Summary = Annotated[bool, option("Leave the single pods out of -o json and -o yaml.")]
-Trace = Annotated[bool, option("With -o json or yaml: every attempt with its time.")]
-SaveState = Annotated[
-    str, option("Write the cluster as it is at the end, for --state.", "FILE.json")
-]
-Usage = Annotated[
-    bool, option("With -o csv: a line per moment at which something happened, not per pod.")
-]
+Summary = Annotated[bool, option("Leave individual pods out of -o json and -o yaml.")]
+Trace = Annotated[bool, option("With -o json or yaml: add every attempt with its time.")]
+SaveState = Annotated[str, option("Write the final cluster state, for --state.", "FILE.json")]
+Usage = Annotated[bool, option("With -o csv: a line per moment with an event, not per pod.")]
 FromNow = Annotated[
     bool,
     option("Predict when pending pods start: p50 and p90 over --seeds draws, default 20."),
@@ -42,12 +38,12 @@ FromNow = Annotated[
 History = Annotated[
     list[str] | None,
     option(
-        "With --from-now: dump or timeline of earlier pods, for run times; repeatable.",
+        "With --from-now: dump or timeline that gives run times; repeatable.",
         "FILE",
     ),
 ]
 CheckpointFile = Annotated[
-    str, option("Write the replay here every minute and when interrupted, to resume later.", "FILE")
+    str, option("Save the replay every minute and on Ctrl-C; resume if the file exists.", "FILE")
 ]
 
 
@@ -180,17 +176,17 @@ def _check(options: ReplayCommandOptions, timeline: str) -> None:
     if not timeline and not options.from_now:
         raise UsageError("replay requires a TIMELINE or --from-now")
     if options.history and not options.from_now:
-        raise UsageError("--history does nothing without --from-now")
+        raise UsageError("--history has no effect without --from-now")
     data_option = "--trace" if options.trace else "--summary" if options.summary else ""
     if data_option and not _is_data(options):
-        raise UsageError(f"{data_option} does nothing without -o json or -o yaml")
+        raise UsageError(f"{data_option} has no effect without -o json or -o yaml")
     if options.save_state:
         from ksched_cli.live.snapshot_file import check_suffix, check_writable
 
         check_suffix(options.save_state)
         check_writable(options.save_state)
     if options.usage and options.output is not Form.CSV:
-        raise UsageError("--usage does nothing without -o csv")
+        raise UsageError("--usage has no effect without -o csv")
     if options.seeds or options.from_now:
         _check_draws(options, "--from-now" if options.from_now else "--seeds")
 
@@ -253,7 +249,7 @@ class _Run:
         for line in replay_warnings(replay):
             warn(line)
         if replay.is_interrupted:
-            warn(f"interrupted at {replay.clock.text}: the result is of the time until then")
+            warn(f"interrupted at {replay.clock.text}: the result covers the time until then")
         _note_speed(replay, pace)
         return replay
 

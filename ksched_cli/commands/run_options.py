@@ -43,12 +43,15 @@ Workers = Annotated[
     ),
 ]
 Scheduler = Annotated[
-    str, option("Use the workers of a Dask cluster, as tcp://host:8786 (ksched[sweep]).", "ADDRESS")
+    str,
+    option(
+        "Use the workers of a Dask cluster, such as tcp://host:8786 (ksched[sweep]).", "ADDRESS"
+    ),
 ]
 Retries = Annotated[
     int,
     option(
-        "Number of times a run is sent again after its worker is gone.",
+        "Number of retries of a run whose worker died.",
         "N",
         parser=whole_number("--retries", 0),
     ),
@@ -82,7 +85,7 @@ def executor_options(options: ManyRunsOptions) -> ExecutorOptions:
     from ksched_cli.sweep.run_process import ExecutorOptions
 
     if options.workers and options.scheduler:
-        raise UsageError("--workers and --scheduler exclude each other")
+        raise UsageError("--workers cannot be combined with --scheduler")
     return ExecutorOptions(
         options.workers or 0, options.scheduler, options.retries, options.run_timeout
     )

@@ -194,7 +194,7 @@ def _patch(text: str) -> Patch:
     try:
         (data,) = load_documents(value, "--patch")
     except (InputError, ValueError):
-        raise UsageError(f'--patch {path}: "{value}" is no value of YAML') from None
+        raise UsageError(f'--patch {path}: "{value}" is not valid YAML') from None
     return Patch(path, data)
 
 
@@ -334,7 +334,10 @@ def chosen_pods(simulation: Simulation, options: ShownOptions) -> frozenset[str]
 
     pods = named_objects.chosen_pods(simulation, options.namespace, options.selector, options.owner)
     if pods is not None:
-        note(f"showing {len(pods):,} of {len(simulation.state.pods):,} pods; all of them count")
+        note(
+            f"showing {len(pods):,} of {len(simulation.state.pods):,} pods; ksched schedules "
+            "all of them"
+        )
     return pods
 
 
@@ -362,7 +365,7 @@ def note_hosts(configurations: Iterable[Configuration]) -> None:
     from ksched_cli.extenders.errors import redacted
 
     named = ", ".join(sorted(map(redacted, urls)))
-    note(f"calling extenders at {named} (--no-extenders leaves them out)")
+    note(f"calling extenders at {named} (--no-extenders disables this)")
 
 
 def warn_of_missing_budgets(state: ClusterState) -> None:

@@ -29,9 +29,9 @@ class ScheduleOptions(ShownOptions):
 
     trace: Trace = False
     extender_bind: ExtenderBind = False
-    nodes: Annotated[bool, option("List every node: requested of allocatable, and its pods.")] = (
-        False
-    )
+    nodes: Annotated[
+        bool, option("List every node with requested of allocatable, and its pods.")
+    ] = False
     by: Annotated[str, option("Show utilization by this label of nodes.", "LABEL")] = ""
 
 
@@ -82,13 +82,13 @@ def _check(options: ScheduleOptions, traced: Sequence[str]) -> None:
     """Raises UsageError for options that require each other."""
     as_data = options.output in (Form.JSON, Form.YAML)
     if traced and not options.trace:
-        raise UsageError(f'schedule takes no argument, and "{traced[0]}" is one')
+        raise UsageError(f'schedule takes no argument "{traced[0]}"')
     if options.trace and not as_data:
-        raise UsageError("--trace does nothing without -o json or -o yaml")
+        raise UsageError("--trace has no effect without -o json or -o yaml")
     if options.by and options.output is Form.NAME:
-        raise UsageError("--by does nothing with -o name")
+        raise UsageError("--by has no effect with -o name")
     if options.nodes and (as_data or options.output in (Form.NAME, Form.HTML)):
-        raise UsageError(f"--nodes does nothing with -o {options.output.value}")
+        raise UsageError(f"--nodes has no effect with -o {options.output.value}")
 
 
 def _report(

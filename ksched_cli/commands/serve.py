@@ -66,15 +66,15 @@ class ExtenderOptions(ListeningOptions):
     config: Annotated[
         str | None,
         option(
-            f"KubeSchedulerConfiguration with the plugins' weights and args. {SOURCE_HELP} Without "
-            "it, --plugin at every point it extends.",
+            "KubeSchedulerConfiguration with the plugins' weights and args. "
+            f"{SOURCE_HELP} Without it, --plugin runs at every point it extends.",
             "PATH",
             envvar="KSCHED_CONFIG",
         ),
     ] = None
     state: Annotated[
         list[str] | None,
-        option("A cluster state that stays as it is, not the kubeconfig's cluster.", "PATH"),
+        option("A fixed cluster state instead of the kubeconfig's cluster.", "PATH"),
     ] = None
     kubeconfig: Annotated[
         str,
@@ -85,12 +85,12 @@ class ExtenderOptions(ListeningOptions):
     context: Annotated[str, option("Use this context of the kubeconfig.", "NAME")] = ""
     namespace: Annotated[
         str,
-        option("Read this one if not all namespaces may be listed.", "NAME", short="-n"),
+        option("Namespace to read if listing all is forbidden.", "NAME", short="-n"),
     ] = ""
     plugin_timeout: Annotated[
         float,
         option(
-            "A call of a plugin that takes longer fails.",
+            "Fail plugin calls that take longer.",
             "SECONDS",
             parser=positive_number("--plugin-timeout"),
         ),
@@ -98,13 +98,13 @@ class ExtenderOptions(ListeningOptions):
     settle: Annotated[
         float,
         option(
-            "Wait for this time at most until the watch tells what became of the pods before.",
+            "Wait at most this long for the watch to report earlier pods.",
             "SECONDS",
             min=0,
         ),
     ] = SETTLE_SECONDS
     print_config: Annotated[
-        bool, option("Print what kube-scheduler's configuration needs, and end.")
+        bool, option("Print the extender entry for kube-scheduler's configuration, and exit.")
     ] = False
     kubernetes_version: KubernetesVersion = ""
     feature_gates: FeatureGates = ""
@@ -138,7 +138,7 @@ def extender(options: ExtenderOptions) -> ExitCode:
     listening = Listening.of(*_listening(options))
     live = LiveCluster(options.kubeconfig, options.context, options.namespace)
     if options.state and live != LiveCluster():
-        raise UsageError("--state excludes --kubeconfig, --context and -n")
+        raise UsageError("--state cannot be combined with --kubeconfig, --context or -n")
     run = Run(
         states=tuple(options.state or ()),
         live=None if options.state or options.print_config else live,
@@ -274,9 +274,11 @@ def mcp(options: McpOptions) -> ExitCode:
     from ksched_cli.serve.mcp import Questions, http_app, serve_stdio
 
     if options.live and options.state:
-        raise UsageError("--live and --state exclude each other")
+        raise UsageError("--live cannot be combined with --state")
     if "-" in (*(options.state or ()), options.config):
-        raise UsageError("standard input cannot be read again for each question: name a file")
+        raise UsageError(
+            "--state - cannot be used: each question reads the state again; name a file"
+        )
     if not options.http and _listening(options) != _listening(McpOptions()):
         raise UsageError("--listen, --tls-certificate, --tls-key and --token-file require --http")
     questions = Questions(_of_state(options), _of_configuration(options), options.timeout)
@@ -288,7 +290,7 @@ def mcp(options: McpOptions) -> ExitCode:
     server, interruption = HttpServer(http_app(questions, listening), listening), Interruption()
     with interruption.awaited():
         server.start()
-        note(f"serving {server.url}/mcp; Ctrl-C ends it")
+        note(f"serving {server.url}/mcp; stop with Ctrl-C")
         while not interruption.number:
             time.sleep(_POLL_SECONDS)
         server.stop()

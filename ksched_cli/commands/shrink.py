@@ -22,26 +22,24 @@ class ShrinkOptions(StateOptions):
     """The options of `shrink`."""
 
     selector: Annotated[
-        str, option("Look at the nodes with these labels only.", "SELECTOR", short="-l")
+        str, option("Consider only the nodes with these labels.", "SELECTOR", short="-l")
     ] = ""
     keep: Annotated[str, option("Keep the nodes with these labels.", "SELECTOR")] = ""
     maximum: Annotated[
         int | None,
-        option("Stop at N nodes.", "N", name="--max", parser=whole_number("--max", 1)),
+        option("Stop after N nodes.", "N", name="--max", parser=whole_number("--max", 1)),
     ] = None
     force: Annotated[
-        bool, option("Move pods without a controller too, as if somebody created them again.")
+        bool, option("Also move pods without a controller, as if somebody recreated them.")
     ] = False
     delete_emptydir: Annotated[
         bool,
-        option("Move pods with emptyDir and hostPath volumes too.", name="--delete-emptydir-data"),
+        option("Also move pods with emptyDir and hostPath volumes.", name="--delete-emptydir-data"),
     ] = False
     repack: Annotated[
-        bool, option("Also say how few nodes would do if every pod were placed afresh.")
+        bool, option("Also count the nodes needed if every pod were placed afresh.")
     ] = False
-    upgrade: Annotated[
-        bool, option("Plan waves in which the nodes of -l are drained and replaced.")
-    ] = False
+    upgrade: Annotated[bool, option("Plan waves that drain and replace the nodes of -l.")] = False
     surge: Annotated[
         int,
         option(

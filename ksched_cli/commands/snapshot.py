@@ -26,7 +26,7 @@ class SnapshotOptions(ClusterReadingOptions):
     """The options of `snapshot`."""
 
     state: Annotated[
-        list[str] | None, option("Not a cluster, but what is in these files; repeatable.", "PATH")
+        list[str] | None, option("Read these files instead of a cluster; repeatable.", "PATH")
     ] = None
     full: Annotated[
         bool,
@@ -38,7 +38,7 @@ class SnapshotOptions(ClusterReadingOptions):
     ] = False
     redact: Annotated[
         bool,
-        option("Rename whatever has a name; check that all decisions stay the same."),
+        option("Rename everything with a name; check that all decisions stay the same."),
     ] = False
     redact_key: RedactKey = ""
 
@@ -49,7 +49,7 @@ def snapshot(
         str,
         typer.Argument(
             metavar="[FILE]",
-            help="*.json or *.json.gz; standard output where it is - or not given.",
+            help="*.json or *.json.gz; - or none is standard output.",
             show_default=False,
         ),
     ] = "",
@@ -82,9 +82,9 @@ def snapshot(
     )
     origin.check()
     if options.full and (options.redact or options.redact_key):
-        raise UsageError("--full and --redact exclude each other")
+        raise UsageError("--full cannot be combined with --redact")
     if options.events and (options.redact or options.redact_key):
-        raise UsageError("--events and --redact exclude each other")
+        raise UsageError("--events cannot be combined with --redact")
     run = runs.configured_run(options)
     registry = runs.opener(run).plugins(run)
     if options.redact or options.redact_key:

@@ -60,7 +60,7 @@ class Origin:
         }
         for option, value in options.items():
             if value and self.state:
-                raise UsageError(f"{option} does nothing with --state")
+                raise UsageError(f"{option} has no effect with --state")
 
     @contextmanager
     def objects(self, reads: Iterable[str]) -> Iterator[Objects]:

@@ -43,9 +43,7 @@ class SweepOptions(ManyRunsOptions):
     rows: Annotated[
         str, option("Save a row of every run to this file; resume if it exists.", "FILE.jsonl")
     ] = ""
-    dry_run: Annotated[bool, option("Show how many runs there are, and how long they take.")] = (
-        False
-    )
+    dry_run: Annotated[bool, option("Show the number of runs and how long they take.")] = False
 
 
 def sweep(
@@ -76,7 +74,7 @@ def sweep(
     options = in_project(options, file)
     if options.dry_run and options.output is Form.CSV:
         raise UsageError(
-            f"--dry-run has no rows and cannot be combined with -o {options.output.value}"
+            f"--dry-run cannot be combined with -o {options.output.value}, which prints rows"
         )
     sweep_file = read_sweep(file, base_run(options))
     policy = import_policy(options, sweep_file)
@@ -138,7 +136,7 @@ def _warn_of_missing_metrics(metrics: Mapping[str, str], report: SweepReport) ->
 
     for name in metrics:
         if name not in report.summary.metrics and report.summary.statuses.get("ok"):
-            warn(f'no run has a metric "{name}"; -o csv shows those that there are')
+            warn(f'no run has the metric "{name}"; -o csv lists the metrics')
 
 
 def _show(report: SweepReport, execution: Execution, options: CommonOptions) -> None:

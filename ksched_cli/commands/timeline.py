@@ -47,9 +47,7 @@ app = typer.Typer(help=_SUMMARY, cls=CommandGroup)
 
 To = Annotated[
     str,
-    option(
-        "Write it there, gzipped where the name ends in .gz; else to standard output.", "FILE.jsonl"
-    ),
+    option("Write to this file (gzipped if *.gz); default standard output.", "FILE.jsonl"),
 ]
 
 
@@ -96,12 +94,12 @@ class GenerateOptions:
     pods: Annotated[
         int | None,
         option(
-            "Number of pods; default 1000, with --like as many a day as in its file.",
+            "Number of pods; default 1000, or with --like the file's daily rate.",
             "N",
             parser=whole_number("--pods", 1, MAX_PODS),
         ),
     ] = None
-    days: Annotated[float, option("Number of days in which they come.", "DAYS")] = 7.0
+    days: Annotated[float, option("Number of days over which pods arrive.", "DAYS")] = 7.0
     arrivals: Annotated[
         str,
         option(
@@ -131,7 +129,7 @@ class GenerateOptions:
     ] = "exponential:3600"
     priority: Annotated[
         list[str] | None,
-        option("Priority of the pods in place of the templates'; repeatable.", "VALUE[=WEIGHT]"),
+        option("Priority of the pods, instead of the templates'; repeatable.", "VALUE[=WEIGHT]"),
     ] = None
     seed: Annotated[int, option("Repeat the random choices of this seed.", "N")] = 1
     to: To = ""
@@ -166,7 +164,7 @@ def generate(
     if not 0 < options.days < 1e5:
         raise UsageError(f"--days takes a number greater than 0; not {options.days:g}")
     if bool(options.like) == bool(templates):
-        raise UsageError("generate requires templates or --like FILE, not both")
+        raise UsageError("generate requires either templates or --like FILE")
     shape, length = _shape(options), options.days * DAY
     if options.like:
         week = read_week(options.like)
@@ -215,7 +213,7 @@ class TraceOptions:
             "NAME|FILE.yaml",
         ),
     ] = ""
-    created: Annotated[str, option("When the pod came.", "COLUMN")] = ""
+    created: Annotated[str, option("Column with the pod's creation time.", "COLUMN")] = ""
     request: Annotated[
         list[str] | None,
         option(
@@ -253,7 +251,7 @@ class TraceOptions:
     evicted: Annotated[
         str,
         option(
-            "What happens to preempted pods: they are gone, restart or resume.",
+            "Fate of preempted pods: gone, restart or resume.",
             "gone|restarts|resumes",
         ),
     ] = "gone"
@@ -271,7 +269,7 @@ class TraceOptions:
     scale_time: Annotated[
         float,
         option(
-            "Multiply times and durations: 0.1 makes an hour six minutes.",
+            "Multiply times and durations; 0.1 turns an hour into six minutes.",
             "F",
             parser=positive_number("--scale-time"),
         ),
@@ -294,7 +292,7 @@ class TraceOptions:
     start: Annotated[
         str,
         option(
-            "Date of the time 0, as 2026-01-31T12:00:00Z; default 1970.",
+            "Date of time 0, such as 2026-01-31T12:00:00Z; default 1970.",
             "TIME",
         ),
     ] = ""
@@ -303,7 +301,7 @@ class TraceOptions:
     node_capacity: Annotated[
         list[str] | None,
         option(
-            "Capacity of a node, as --request; default 110 pods; repeatable.",
+            "Capacity of a node, like --request; default 110 pods; repeatable.",
             "RESOURCE=COLUMN[:UNIT]",
         ),
     ] = None
@@ -374,7 +372,7 @@ def _filled(options: TraceOptions, recipe: Recipe, trace: str) -> TraceOptions:
     defaults = {each.name: each.default for each in fields(TraceOptions)}
     own: dict[str, Any] = {key.replace("-", "_"): each for key, each in recipe.options.items()}
     if unknown := sorted(own.keys() - defaults.keys()):
-        raise UsageError(f"--recipe {options.recipe}: there is no option {', '.join(unknown)}")
+        raise UsageError(f"--recipe {options.recipe}: unknown option {', '.join(unknown)}")
     if "nodes" in own:
         own["nodes"] = str(Path(trace).parent / own["nodes"])
     return replace(
@@ -418,7 +416,8 @@ def _check_nodes(options: TraceOptions, *, has_nodes: bool) -> None:
     for name, of_node in of_nodes:
         if of_node and not options.nodes:
             raise UsageError(
-                f"{name} requires --nodes; labels that a pod's node must have are --node-selector"
+                f"{name} requires --nodes; for labels that a pod's node must have, use "
+                "--node-selector"
             )
     if options.nodes and not options.node_capacity:
         raise UsageError("--nodes requires --node-capacity, the columns with what the nodes have")
@@ -442,7 +441,7 @@ def _rules(options: TraceOptions, columns: TraceColumns) -> TraceRules:
         raise UsageError(f'--time-unit takes {", ".join(TIME_UNITS)}; not "{options.time_unit}"')
     divided = frozenset(options.divide or ())
     for resource in sorted(divided - columns.requests.keys()):
-        raise UsageError(f"--divide {resource}: there is no --request of it")
+        raise UsageError(f"--divide {resource}: no --request has this resource")
     default = options.duration_default
     if default not in ("", FOREVER) and not default.replace(".", "", 1).isdecimal():
         raise UsageError(f'--duration-default takes a number or {FOREVER}; not "{default}"')
@@ -493,7 +492,7 @@ def _note_trace(trace: Trace) -> None:
     pods = f"{counted(trace.pods, 'pod')} over {span}, that request {requests or 'nothing'}"
     note(f"{', '.join(parts)}: {pods}")
     if trace.first_bad:
-        note(f"the first that is wrong: {trace.first_bad}")
+        note(f"first invalid row: {trace.first_bad}")
 
 
 def _amount_text(resource: str, amount: Quantity) -> str:
@@ -534,7 +533,9 @@ def _start(text: str) -> datetime:
     try:
         return parse_time(text)
     except ValueError:
-        raise UsageError(f'--start takes a time as 2026-01-31T12:00:00Z; not "{text}"') from None
+        raise UsageError(
+            f'--start takes a time such as 2026-01-31T12:00:00Z; not "{text}"'
+        ) from None
 
 
 def _weighted(text: str, option: str) -> tuple[str, float]:
@@ -546,7 +547,7 @@ def _weighted(text: str, option: str) -> tuple[str, float]:
         return text, 1.0
     number = parse_weight(weight)
     if number is None:
-        raise UsageError(f'{option}: "{weight}" is no weight; expected {WEIGHTS}')
+        raise UsageError(f'{option}: "{weight}" is not a weight; expected {WEIGHTS}')
     return value, number
 
 

@@ -36,38 +36,34 @@ class ValidateOptions(CommonOptions):
     """The options of `validate`."""
 
     allow_plugins: AllowPlugins = None
-    skip_others: Annotated[
-        bool, option("Pass over files that hold no configuration, as in folders.")
-    ] = False
+    skip_others: Annotated[bool, option("Skip files without a configuration, as in folders.")] = (
+        False
+    )
     select: Annotated[
         list[str] | None,
         option(
-            "Rules and families of rules to check, or all; instead of the project file's.",
+            "Rules and families to check, or all; overrides the project file.",
             "RULE,...",
         ),
     ] = None
     extend_select: Annotated[
-        list[str] | None, option("Rules and families to check as well.", "RULE,...")
+        list[str] | None, option("Rules and families to check additionally.", "RULE,...")
     ] = None
-    ignore: Annotated[list[str] | None, option("Rules and families not to check.", "RULE,...")] = (
-        None
-    )
+    ignore: Annotated[list[str] | None, option("Rules and families to skip.", "RULE,...")] = None
     fail_on: Annotated[
         str,
         option(
-            "The least severe finding with which the exit code is 1.",
+            "Exit with 1 from this severity on.",
             "error|warning",
             show_default="error",
         ),
     ] = ""
     isolated: Annotated[bool, option("Read no project file (.ksched.yaml).")] = False
-    show_settings: Annotated[
-        bool, option("Show the settings of each CONFIG, and check none of them.")
-    ] = False
+    show_settings: Annotated[bool, option("Show the settings of each CONFIG; check none.")] = False
     explain: Annotated[
         str,
         option(
-            "What a rule finds, why it matters, and an example; a family or all lists rules.",
+            "Explain a rule, with an example; a family or all lists rules.",
             "RULE",
         ),
     ] = ""
@@ -160,7 +156,7 @@ def _show_settings(reviewer: Reviewer, sources: Sources, options: ValidateOption
     from ksched_cli.report.settings import settings_text
 
     if options.output is not Form.TABLE:
-        raise UsageError(f"--show-settings does nothing with -o {options.output.value}")
+        raise UsageError(f"--show-settings has no effect with -o {options.output.value}")
     files = dict.fromkeys(source.path for source in sources.texts)
     text = "\n\n".join(settings_text(path, reviewer.settings(path)) for path in files)
     show_text(text)
@@ -203,9 +199,9 @@ def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
     from ksched_cli.report import rules as renderer
 
     if configs:
-        raise UsageError("--explain takes no CONFIG beside it")
+        raise UsageError("--explain cannot be combined with CONFIG")
     if form is not Form.TABLE:
-        raise UsageError(f"--explain does nothing with -o {form.value}")
+        raise UsageError(f"--explain has no effect with -o {form.value}")
     if name == ALL_RULES or name in families():
         names = rules() if name == ALL_RULES else families()[name]
         listed = {each: rules()[each] for each in names}
@@ -217,6 +213,6 @@ def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
             did_you_mean(name, (*rules(), *families()))
             or f"`{program_name()} validate --explain all` lists them"
         )
-        raise UsageError(f'there is no rule "{name}"; {hint}')
+        raise UsageError(f'unknown rule "{name}"; {hint}')
     show_text(renderer.page(rule, limit()))
     return ExitCode.YES

@@ -81,14 +81,15 @@ def parse_allowed(text: str) -> tuple[AllowedPlugin, ...]:
 def _parse(item: str) -> AllowedPlugin:
     name, sign, points = item.partition("=")
     if not _NAME.fullmatch(name):
-        raise UsageError(f'--allow-plugins: "{item}" is no NAME or NAME=POINT+POINT')
+        raise UsageError(f'--allow-plugins: "{item}" is not NAME or NAME=POINT+POINT')
     if not sign:
         return AllowedPlugin(name)
     keys = points.split("+")
     for key in keys:
         if key not in POINT_KEYS:
             hint = did_you_mean(key, POINT_KEYS) or f"the points are {', '.join(POINT_KEYS)}"
-            raise UsageError(f'--allow-plugins: "{key}" of {name} is no extension point; {hint}')
+            problem = f'"{key}" of {name} is not an extension point; {hint}'
+            raise UsageError(f"--allow-plugins: {problem}")
     return AllowedPlugin(name, frozenset(keys))
 
 

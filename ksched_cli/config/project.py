@@ -22,7 +22,7 @@ from ksched_cli.kube.versions import MINORS, NEWEST, release_of
 Place: TypeAlias = tuple[str | int, ...]
 FILE = ".ksched.yaml"
 _OPTION = re.compile(r"^--[a-z-]+:? ")  # that an error is about on the command line
-_HINT = f"{FILE} has settings, as `ignore: [weights]`; docs/pipelines.md lists them."
+_HINT = "Expected settings such as `ignore: [weights]`; docs/pipelines.md lists them."
 
 
 def _setting(default: Any, description: str) -> Any:

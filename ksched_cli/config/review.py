@@ -170,12 +170,13 @@ def findings_of(text: str, judgement: Judgement) -> tuple[Finding, ...]:
         _check(judgement, registry, findings)
         if "\r\n" in text:
             message = (
-                "the lines end as on Windows; kube-scheduler reads them, tools that compare may not"
+                "the file has Windows line endings (CRLF); kube-scheduler accepts them, "
+                "but tools that compare files may not"
             )
             findings.inform("windows-line-ends", (), message, "in git: `* text=auto eol=lf`")
     if not judgement.verdict.accepts and not findings.has_refusals():
         message = judgement.verdict.error or ""
-        findings.error("refused", (), message, "these are kube-scheduler's own words")
+        findings.error("refused", (), message, "this message is kube-scheduler's own")
     return findings.sorted()
 
 
@@ -184,18 +185,22 @@ def _add_syntax_error(text: str, error: TextSyntaxError, findings: Findings) -> 
     if error.position and problem.startswith("line "):
         problem = problem.partition(": ")[2]
     form = "JSON" if is_json_buffer(text) else "YAML"
-    hint = "a text that begins with { is read as JSON, never as YAML" if form == "JSON" else ""
+    hint = (
+        "kube-scheduler reads text that begins with { as JSON, never as YAML"
+        if form == "JSON"
+        else ""
+    )
     if form == "YAML" and _TAB.search(text):
         hint = "indent with spaces: YAML takes no tabs there"
     if "{{" in text:
-        hint = "a template must be rendered first: `helm template CHART` prints it so"
+        hint = "render a template first: `helm template CHART`"
     findings.put(at_position("syntax", (), error.position, f"not {form}: {problem}", hint))
 
 
 def _check(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> None:
     parsed = judgement.parsed
     for item in parsed.duplicates:
-        message = f'the key "{item.key}" is written twice; the last one counts'
+        message = f'the key "{item.key}" appears twice; the last one counts'
         hint = "keep one of them"
         position = Position(item.line, item.column)
         findings.put(at_position("duplicate-key", (str(item.key),), position, message, hint))
@@ -206,7 +211,7 @@ def _check(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> 
     for path, value in _texts(parsed.data):
         if value.startswith(_CURLY) and value.endswith(_CURLY):
             plain = value.strip("".join(_CURLY))
-            message = f"{value} has curly quotes, which are a part of the value"
+            message = f"{value} has curly quotes, and they become part of the value"
             findings.warn("curly-quotes", path, message, f'write "{plain}"')
     check_names(parsed.configuration, registry, findings)
     check_points_of_allowed(parsed.configuration, registry, findings)

@@ -139,7 +139,7 @@ def configuration_text_of(raw: bytes, name: str) -> ConfigurationText:
 def _only(reference: str, texts: Sequence[ConfigurationText]) -> ConfigurationText:
     if len(texts) == 1:
         return texts[0]
-    problem = f"this file holds {len(texts)} configurations"
+    problem = f"this file has {len(texts)} configurations"
     raise _unchosen(reference, texts, _names_of(texts), problem)
 
 
@@ -163,11 +163,11 @@ def _texts_of(raw: bytes, source: str, file: str, name: str | None) -> list[Conf
     if len(chosen) == 1:
         return chosen
     if not texts:
-        raise InputError(source, f'no configuration is here, so none named "{name}"')
+        raise InputError(source, f'this file has no configuration, so none named "{name}"')
     if chosen:
         raise _unchosen(file, texts, names, f'"{name}" is the name of {len(chosen)} of these')
     hint = did_you_mean(name, (item for own in names for item in own))
-    problem = f'no configuration here is named "{name}"{hint and f"; {hint}"}'
+    problem = f'this file has no configuration named "{name}"{hint and f"; {hint}"}'
     raise _unchosen(file, texts, names, problem)
 
 
@@ -247,7 +247,7 @@ def read_git_object(reference: str) -> bytes:
     """The content of REV:PATH in the repository of the current folder. Raises InputError."""
     git = shutil.which("git")
     if git is None:
-        raise InputError(reference, "there is no such file, and no git that knows it")
+        raise InputError(reference, "there is no such file, and git is not installed")
     # Plumbing: no pager, hook, filter or alias is run, and nothing is fetched.
     environment = {**os.environ, "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
     answer = subprocess.run(  # nosec B603  # without a shell, and never an option

@@ -72,7 +72,7 @@ class Extenders:
         if (extender.name, unreachable) in self._warned:
             return
         self._warned.add((extender.name, unreachable))
-        problem = "cannot be reached" if unreachable else "gives no answer that can be used"
+        problem = "cannot be reached" if unreachable else "sent an unusable answer"
         self.warn(f"extender {redacted(extender.name)} {problem}: {cause}")
 
     @property

@@ -161,7 +161,7 @@ class HTTPExtender:
             try:
                 node = msgspec.structs.replace(self._decoder.decode(data), raw=msgspec.Raw(data))
             except (msgspec.DecodeError, RecursionError) as error:
-                raise ExtenderError(f"a node in the answer is not one: {error}") from None
+                raise ExtenderError(f"the answer has an invalid node: {error}") from None
             if len(self._decoded_nodes) < _MAX_CACHED_NODES:
                 self._decoded_nodes[data] = node
         return node

@@ -132,7 +132,7 @@ class Replay:
             try:
                 exchange = decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                problem = f"no exchange with an extender: {error}"
+                problem = f"this is not an exchange with an extender: {error}"
                 raise InputError(path, problem, position=Position(number, 1)) from None
             key = (exchange.url, sha256(exchange.request).digest())
             exchange.request = msgspec.Raw()
@@ -144,7 +144,7 @@ class Replay:
         exchanges = self._exchanges.get((url, sha256(request.body).digest()))
         if exchanges is None:
             self.failure = UsageError(
-                f"{self._path} has no answer to this request to {url}\n"
+                f"{self._path} has no recorded answer to this request to {url}\n"
                 "  The state, the configuration or ksched has changed: record again with "
                 "--record-extenders."
             )

@@ -100,9 +100,11 @@ def checked_verdicts(verdicts: Verdicts, count: int) -> Verdicts:
     for status in statuses:
         check_status(status, "filter_nodes a status")
     if count and not 0 <= int(ids.min()) <= int(ids.max()) < len(statuses):
-        raise MalformedError(f"filter_nodes returned ids beyond its {len(statuses)} statuses")
+        raise MalformedError(
+            f"filter_nodes returned ids out of range of its {len(statuses)} statuses"
+        )
     if statuses and not statuses[0].is_success:
-        raise MalformedError("filter_nodes returned statuses of which the first is no success")
+        raise MalformedError("filter_nodes returned statuses whose first is not a success")
     return Verdicts(ids.astype(np.int32), statuses)
 
 

@@ -43,7 +43,7 @@ class CallLimit:
     def __post_init__(self) -> None:
         """Raises UsageError outside of the main thread, which no signal reaches."""
         if threading.current_thread() is not threading.main_thread():
-            raise UsageError("a limit on the time of plugins holds in the main thread only")
+            raise UsageError("--plugin-timeout works only in the main thread")
 
     def call(self, method: Callable[..., T], *arguments: object) -> T:
         """Raises what the method raises, and CallTimeoutError."""

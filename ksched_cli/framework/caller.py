@@ -612,7 +612,7 @@ class PluginCaller:
             )
             for proposal in proposals:
                 if not isinstance(proposal, Proposal):
-                    raise MalformedError(f"propose gave {proposal!r:.60}, which is no Proposal")
+                    raise MalformedError(f"propose returned {proposal!r:.60}, expected a Proposal")
             return proposals
         except FAILURES as error:
             self.log.note(plugin.name, "propose", error, _pod_of(arguments))

@@ -91,8 +91,8 @@ class ImportPolicy:
         """Raises UsageError for a source that the file must not name."""
         if not (self.others or self.names(source)):
             raise UsageError(
-                f"{file} names the plugin {source}, and --no-plugins (noPlugins of .ksched.yaml) "
-                "refuses those that --plugin does not name"
+                f"{file} names the plugin {source}, but --no-plugins (noPlugins of "
+                ".ksched.yaml) allows only plugins that --plugin names"
             )
 
 
@@ -253,7 +253,7 @@ def _of_module(module: Any) -> Loaded:
     plugins: list[Mapping[str, Any]] = manager.hook.ksched_plugins()
     makers: list[Mapping[str, PodMaker]] = manager.hook.ksched_workloads()
     if not plugins and not makers:
-        raise UnfitError("it implements no hook ksched_plugins")
+        raise UnfitError("it does not implement the hook ksched_plugins")
     return Loaded(dict(ChainMap(*map(dict, plugins))), dict(ChainMap(*map(dict, makers))))
 
 
@@ -287,7 +287,7 @@ def _by_hand(source: str) -> Loaded:
         and hasattr(member, "name")
     }
     if not plugins:
-        raise UnfitError("there is no plugin class with a name in it")
+        raise UnfitError("it has no plugin class with a `name`")
     return Loaded(plugins)
 
 
@@ -303,7 +303,7 @@ def module_of_file(path: Path) -> ModuleType:
     name = f"ksched_plugin_{path.stem}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise UnfitError("it cannot be read as a module")
+        raise UnfitError("it cannot be imported as a module")
     module = module_from_spec(spec)
     # Dataclasses look up their module's names there.
     sys.modules[name] = module

@@ -123,7 +123,7 @@ def _field_error(text: str, data: Mapping[str, Any]) -> FieldError:
     message = _AT.sub("", text)
     for pattern, error_type, detail in (
         (_MISSING, ErrorType.REQUIRED, ""),
-        (_UNKNOWN, ErrorType.FORBIDDEN, "the plugin knows no such field"),
+        (_UNKNOWN, ErrorType.FORBIDDEN, "the plugin has no such field"),
     ):
         match = pattern.match(message)
         if match:

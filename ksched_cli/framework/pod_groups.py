@@ -498,8 +498,8 @@ def _warnings(state: ClusterState, release: Release) -> Iterator[str]:
         parts = [plain for plain in objects if plain not in others and _is_part(plain)]
         if parts and not release.enabled(COMPOSITE_GATE):
             yield (
-                f"scheduled without regard to its CompositePodGroup: {_listed(parts)}; the feature"
-                f" gate {COMPOSITE_GATE} is off"
+                f"ignored the CompositePodGroup of {_listed(parts)}; the feature gate"
+                f" {COMPOSITE_GATE} is off"
             )
 
 

@@ -55,7 +55,7 @@ class ReadOnlyCalls:
 
 
 def _mutation(pod: PodInfo) -> MutationError:
-    return MutationError(f"it changed the pod {pod.pod.key}, which is to be read only")
+    return MutationError(f"it changed the pod {pod.pod.key}, which plugins may only read")
 
 
 def _frozen(argument: Any) -> Any:

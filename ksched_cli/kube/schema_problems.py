@@ -29,7 +29,7 @@ TYPES = {
     "integer": "a whole number",
     "number": "a number",
     "object": "a mapping",
-    "string": "a text",
+    "string": "a string",
 }
 
 
@@ -92,7 +92,7 @@ def _unknown_keys(error: ValidationError, path: Path) -> Iterator[SchemaProblem]
     keys = tuple(schema.get("properties", ()))
     for key in instance:
         if key not in keys:
-            hint = did_you_mean(key, keys) or f"known here: {', '.join(keys)}"
+            hint = did_you_mean(key, keys) or f"expected one of {', '.join(keys)}"
             message = f'unknown key "{key}"'
             yield SchemaProblem((*path, key), str(error.validator), message, hint, keys)
 
@@ -113,7 +113,7 @@ def _lonely_keys(error: ValidationError, path: Path) -> Iterator[SchemaProblem]:
     for key, needed in pairs.items():
         lacking = " and ".join(name for name in needed if name not in instance)
         if key in instance and lacking:
-            message = f"{key} needs {lacking} beside it"
+            message = f"{key} requires {lacking}"
             yield SchemaProblem((*path, key), str(error.validator), message)
 
 
@@ -124,7 +124,7 @@ def _described(schema: Any) -> str:
 def _wrong_type(instance: Any, value: Any) -> tuple[str, str]:
     names = [name for name in _as_list(value) if name != "null"]
     expected = " or ".join(TYPES[name] for name in names)
-    return f"{shown(instance)} stands where {expected} is expected", _type_hint(names, instance)
+    return f"expected {expected}, got {shown(instance)}", _type_hint(names, instance)
 
 
 def _type_hint(names: list[str], instance: Any) -> str:
@@ -158,7 +158,7 @@ def _not_a_choice(instance: Any, value: Any) -> tuple[str, str]:
 
 def _at_least(noun: str) -> _Wording:
     def wording(instance: Any, value: Any) -> tuple[str, str]:
-        return (f"needs {value} {noun} at least" if instance else "is empty"), ""
+        return (f"requires at least {value} {noun}" if instance else "is empty"), ""
 
     return wording
 
@@ -172,17 +172,17 @@ _WORDINGS: Mapping[str, _Wording] = {
     "type": _wrong_type,
     "enum": _not_a_choice,
     "const": lambda instance, value: (
-        f"{shown(instance)} stands where {shown(value)} is expected",
+        f"expected {shown(value)}, got {shown(instance)}",
         did_you_mean(str(instance), [str(value)]),
     ),
     "minimum": lambda instance, value: (f"{shown(instance)} is less than {value}", ""),
     "exclusiveMinimum": lambda instance, value: (
-        f"{shown(instance)} is not more than {value}",
+        f"{shown(instance)} is not greater than {value}",
         "",
     ),
-    "maximum": lambda instance, value: (f"{shown(instance)} is more than {value}", ""),
+    "maximum": lambda instance, value: (f"{shown(instance)} is greater than {value}", ""),
     "pattern": lambda instance, value: (f"{shown(instance)} does not match {value}", ""),
-    "uniqueItems": lambda _instance, _value: ("has an item twice", ""),
+    "uniqueItems": lambda _instance, _value: ("has a duplicate item", ""),
     "not": lambda _instance, _value: ("is not allowed here", ""),
     "minLength": _at_least("characters"),
     "minItems": _at_least("items"),
@@ -217,7 +217,7 @@ def _alternatives(error: ValidationError, path: Path) -> Iterator[SchemaProblem]
     elif not isinstance(instance, Mapping):
         return  # the shapes are of keys, and the type is a problem of its own
     elif "description" in schema:
-        message = f"{', '.join(map(str, instance))}: no form has just these keys with such values"
+        message = f"invalid combination of keys: {', '.join(map(str, instance))}"
         yield SchemaProblem(path, keyword, message, f"expected {schema['description']}")
     else:
         keys = [key for shape in shapes for key in shape.get("required", ())]

@@ -89,7 +89,7 @@ def read_or_store(file: IO[bytes], name: str, most: int = MAX_SIZE) -> bytes | S
     try:
         return _read(file, name, most)
     except _TooLargeError:
-        hint = "--max-state-size reads more; what does not matter may be left out of the file."
+        hint = "Raise --max-state-size, or remove objects that do not matter from the file."
         raise InputError(name, f"larger than {Quantity(most, form=BINARY_SI)}", hint=hint) from None
 
 

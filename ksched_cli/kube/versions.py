@@ -373,8 +373,8 @@ def unknown_minor_warning(release: Release) -> str:
     if not release.unknown_kubelet:
         return ""
     return (
-        f"the newest kubelet of the nodes is {release.unknown_kubelet}, and ksched knows Kubernetes"
-        f" {MINORS[0]} to {NEWEST}: the rules of {release.minor} decide"
+        f"the newest kubelet of the nodes is {release.unknown_kubelet}, but ksched knows "
+        f"only Kubernetes {MINORS[0]} to {NEWEST}: the rules of {release.minor} apply"
     )
 
 

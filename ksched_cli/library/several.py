@@ -50,7 +50,7 @@ def compare(*runs: Run, seeds: int = 0, progress: Progress | None = None) -> Any
         runs = tuple(run.with_(tie_break="random", seed=run.seed or 0) for run in runs)
     question = Question(runs)
     if len({bool(run.timeline) for run in question.runs}) > 1:
-        raise UsageError("a timeline on one side only: all Runs have one, or none has")
+        raise UsageError("only some Runs have a timeline: give all of them one, or none")
     if seeds:
         return _compare_draws(question, seeds, progress)
     if question.runs[0].timeline:

@@ -115,7 +115,7 @@ def _in_cluster(missing: str) -> ApiServer:
         config.load_incluster_config(configuration)
     except config.ConfigException:
         raise KubeconfigError(
-            f"no cluster to read: {missing}, and this does not run in a cluster"
+            f"no cluster to read: {missing}, and ksched does not run inside a cluster"
         ) from None
     file = Path(SERVICE_TOKEN_FILENAME).with_name("namespace")
     namespace = file.read_text().strip() if file.is_file() else "default"

@@ -98,4 +98,6 @@ def _decoded(body: bytes, resource: Resource) -> _Page:
     try:
         return _page.decode(body)
     except UNREADABLE as error:
-        raise ClusterError(f"the list of {resource.plural} is no list: {error}") from None
+        raise ClusterError(
+            f"the answer to a list of {resource.plural} is not a list: {error}"
+        ) from None

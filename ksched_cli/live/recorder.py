@@ -205,7 +205,10 @@ class Recorder:
         except StatusError as error:
             if error.status not in (FORBIDDEN, ABSENT):
                 raise
-            self.warn("no right to list Event: which pod others were evicted for is not recorded")
+            self.warn(
+                "no right to list Event: the recording will not show for which pod others "
+                "were evicted"
+            )
             return ""
 
     def _take_notices(self, seconds: float) -> None:

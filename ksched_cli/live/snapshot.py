@@ -292,28 +292,28 @@ def whole_object(resource: Resource, item: Raw) -> bytes:
 
 
 _CONSEQUENCES = {
-    "Namespace": "affinity that selects namespaces by label matches none",
-    "PriorityClass": "whether a class forbids its pods to preempt is not known",
+    "Namespace": "pod affinity with a namespaceSelector matches no namespace",
+    "PriorityClass": "ksched cannot tell whether a priority class forbids preemption",
     "PodDisruptionBudget": "victims are chosen as if nothing protected them",
-    "PersistentVolume": "from which nodes bound volumes are reached is not known",
-    "PersistentVolumeClaim": "pods with claims find none",
-    "StorageClass": "where volumes would be made for unbound claims is not known",
-    "CSINode": "nodes have no limit of volumes",
-    "CSIDriver": "the capacity of storage is not looked at",
-    "CSIStorageCapacity": "classes that track capacity seem to have none",
-    "VolumeAttachment": "volumes that are attached without a pod are not counted",
-    "Service": "default spreading does not follow services",
-    "ReplicationController": "default spreading does not follow its pods",
-    "ReplicaSet": "default spreading does not follow its pods",
-    "StatefulSet": "default spreading does not follow its pods",
-    "ResourceClaim": "pods with resource claims find none",
-    "ResourceSlice": "pods with resource claims find no device",
-    "DeviceClass": "pods with resource claims find no device",
-    "DeviceTaintRule": "which devices it taints is not known",
+    "PersistentVolume": "ksched cannot tell which nodes reach a bound volume",
+    "PersistentVolumeClaim": "volume plugins find no claim",
+    "StorageClass": "ksched cannot tell where volumes for unbound claims can be provisioned",
+    "CSINode": "NodeVolumeLimits applies no limit",
+    "CSIDriver": "storage capacity is ignored",
+    "CSIStorageCapacity": "storage classes that track capacity seem to have none",
+    "VolumeAttachment": "volumes attached without a pod do not count",
+    "Service": "the default spread constraints ignore services",
+    "ReplicationController": "the default spread constraints ignore its pods",
+    "ReplicaSet": "the default spread constraints ignore its pods",
+    "StatefulSet": "the default spread constraints ignore its pods",
+    "ResourceClaim": "DynamicResources finds no claim",
+    "ResourceSlice": "DynamicResources finds no device",
+    "DeviceClass": "DynamicResources finds no device",
+    "DeviceTaintRule": "ksched cannot tell which devices it taints",
 }
 # Kinds that no minor before 1.37 serves by default: a cluster without them lacks nothing.
 _NEW = ("DeviceTaintRule",)
-_WORKLOADS = "pods that it has yet to make are not counted, and changes cannot name it"
+_WORKLOADS = "its missing pods do not count, and changes cannot name it"
 
 
 # How many consequences a line lists.
@@ -350,7 +350,7 @@ def namespace_warning(kinds: Sequence[str], namespace: str) -> str:
     if "PodDisruptionBudget" in kinds:
         effects.append("budgets of others do not protect their pods")
     rest = f": {'; '.join(effects)}" if effects else ""
-    return f"only of namespace {namespace} could be listed: {', '.join(kinds)}{rest}"
+    return f"listed only in namespace {namespace}: {', '.join(kinds)}{rest}"
 
 
 def _joined(kinds: Iterable[str]) -> str:

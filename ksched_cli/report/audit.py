@@ -24,19 +24,19 @@ SHOWN_DIFFERENCES = 5
 _GRADES = {
     Grade.BEST.value: "on the one best node",
     Grade.TIED.value: "on one of several equally good nodes",
-    Grade.SAMPLED.value: "on the best of the nodes that may have been looked at",
-    Grade.BATCHED.value: "on the next node of the ranking for the pod before, which looks the same",
-    Grade.REORDERED.value: "in another order of the decisions near them",
+    Grade.SAMPLED.value: "on the best of the nodes that kube-scheduler may have evaluated",
+    Grade.BATCHED.value: "on the next node in the ranking of an identical pod before it",
+    Grade.REORDERED.value: "with nearby decisions in another order",
     Grade.NOMINATED.value: "on the nominated node",
-    Grade.PREEMPTS.value: "make room by the same evictions",
-    REFUSED: "fit on no node, and have none",
+    Grade.PREEMPTS.value: "evict the same pods",
+    REFUSED: "fit on no node, and got none",
 }
 _ORDERS = {
     OrderSource.LOG: "in the order of the scheduler's log",
     OrderSource.RECORDING: "in the order of the recording",
     OrderSource.EVENTS: "in the order of the scheduler's events",
     OrderSource.RESOURCE_VERSIONS: "in the order of the bindings' resource versions",
-    OrderSource.QUEUE: "second by second, within each in the order of the queue",
+    OrderSource.QUEUE: "second by second, and within a second in the order of the scheduling queue",
 }
 
 

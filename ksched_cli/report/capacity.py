@@ -48,11 +48,11 @@ def _fitting(answer: CapacityResult) -> str:
         copy = "replica" if answer.workload else "copy"
         if answer.by_preemption:
             lines += [
-                f"no {copy} fits of {subject} without evicting anybody; preemption gets it a node",
+                f"no {copy} of {subject} fits without evictions; with preemption one does",
                 f"{program_name()} preempt {answer.pod} shows who would be evicted.",
             ]
         else:
-            lines.append(f"no {copy} fits of {subject}")
+            lines.append(f"no {copy} of {subject} fits")
         lines.append(answer.limited_by)
     return "\n".join(lines)
 
@@ -118,7 +118,7 @@ def _needed(answer: NodesNeeded) -> str:
         why = "" if answer.not_helped else f":\n{answer.limited_by}"
         return f"no number of nodes like {' or '.join(answer.like)} helps{why}"
     if not answer.nodes_needed:
-        return "no more nodes are needed: every pod gets one, and none is evicted"
+        return "no more nodes are needed: every pod gets a node, and no pod is evicted"
     verb = "is" if answer.nodes_needed == 1 else "are"
     price = "" if answer.per_hour is UNSET else f", at {answer.per_hour:g} an hour"
     return f"{_mix(answer)} {verb} needed{price}"

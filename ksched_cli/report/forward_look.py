@@ -64,7 +64,7 @@ def assumption_lines(assumptions: Iterable[Assumption]) -> list[str]:
             verb = "stays" if count == 1 else "stay"
             state = "running" if running else "pending"
             lines.append(
-                f"{counted(count, f'{state} pod')}, of which nothing is known, {verb}"
+                f"{counted(count, f'{state} pod')} without a known run time {verb}"
                 + ("" if running else " once placed")
             )
     return lines

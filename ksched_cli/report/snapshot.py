@@ -45,6 +45,6 @@ def moments(answer: SnapshotResult) -> str:
     if apart == 0:
         return "The lists are of one revision of the cluster."
     return (
-        f"The lists were read one after the other: the last is {counted(apart, 'revision')} newer "
+        f"The lists were read one after the other; the last is {counted(apart, 'revision')} newer "
         "than the first."
     )

@@ -33,10 +33,7 @@ def headline(answer: SweepPlan, limit: Limit) -> str:
     if answer.resumed:
         text += f", of which {answer.resumed:,} have rows"
     if answer.estimated_seconds is None:
-        text += (
-            "; how long they take is not known: they have plugins that --plugin does not name, and "
-            "--dry-run imports no others"
-        )
+        text += "; their duration is unknown: --dry-run imports only plugins that --plugin names"
     if answer.sample_error is not None:
         text += f"; the first one ends in {answer.sample_status}: {answer.sample_error}"
     elif answer.sample_seconds is not None:

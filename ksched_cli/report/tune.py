@@ -33,15 +33,15 @@ def headline(result: Tuning, limit: Limit = EVERYTHING) -> str:
     """Whether tuning was worth it."""
     objective = result.problem.file.objectives[0]
     metric = result.held_out.variants[-1].metrics.get(objective.metric)
-    text = "the tuned configuration is no better than the baseline where it was held out"
+    text = "the tuned configuration is no better than the baseline on the held-out runs"
     if result.is_better and metric is not None and metric.difference is not None:
         text = (
-            f"{objective.metric} {signed(metric.difference.median)} against the baseline where it"
-            f" was held out, better in {(metric.wins or 0) / metric.pairs:.0%} of"
+            f"{objective.metric} {signed(metric.difference.median)} against the baseline "
+            f"on the held-out runs, better in {(metric.wins or 0) / metric.pairs:.0%} of"
             f" {metric.pairs:,} runs"
         )
     if broken := result.broken(TUNED):
-        text = f"the tuned configuration does not keep {broken[0].text} where it was held out"
+        text = f"on the held-out runs, the tuned configuration does not keep {broken[0].text}"
     elif broken := result.broken(BASELINE):
         text += f"; the baseline does not keep {broken[0].text} there"
     text += f"; {result.complete:,} trials"

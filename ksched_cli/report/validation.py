@@ -101,4 +101,4 @@ def _verdict(review: Review) -> str:
     verdict = "valid" if review.valid else "not valid"
     if review.verdict.accepts and not review.valid:
         verdict += ", though kube-scheduler accepts it"
-    return f"{verdict}: {', '.join(parts)}" if parts else f"{verdict}, nothing to remark"
+    return f"{verdict}: {', '.join(parts)}" if parts else f"{verdict}, no findings"

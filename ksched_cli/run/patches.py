@@ -53,7 +53,7 @@ def parse_path(text: str) -> PatchPath:
         match = _STEP.match(text, position)
         if match is None:
             raise PatchError(
-                f'"{text}" is no path in a configuration; expected one like'
+                f'"{text}" is not a path in a configuration; expected one such as'
                 " profiles[0].plugins.multiPoint.enabled[NodeResourcesFit].weight"
             )
         position = match.end()
@@ -63,7 +63,7 @@ def parse_path(text: str) -> PatchPath:
             number = parse_int64(match[2]) if match[2].isdecimal() else None
             steps.append(Item(None, match[2]) if number is None else Item(number))
     if not steps or isinstance(steps[0], Item):
-        raise PatchError(f'"{text}" is no path in a configuration: it begins with a key')
+        raise PatchError(f'"{text}" is not a path in a configuration: it must begin with a key')
     return PatchPath(text, tuple(steps))
 
 
@@ -106,15 +106,20 @@ def _key_of(container: Any, step: Step, path: PatchPath) -> Any:
     """The key or index of the step; the length of the list for an item that is to be appended."""
     if isinstance(step, str):
         if not isinstance(container, dict):
-            raise PatchError(f'{path.text}: "{step}" is a key, and there is no mapping there')
+            raise PatchError(
+                f'{path.text}: the value there is not a mapping, so it has no key "{step}"'
+            )
         return step
     if not isinstance(container, list):
-        raise PatchError(f"{path.text}: {step} is an item, and there is no list there")
+        raise PatchError(f"{path.text}: the value there is not a list, so it has no item {step}")
     if step.index is None:
         names = [_name_of(item) for item in container]
         return names.index(step.name) if step.name in names else len(container)
     if step.index > len(container):
-        raise PatchError(f"{path.text}: the list has {len(container)} items, and no {step}")
+        raise PatchError(
+            f"{path.text}: there is no item {step}; the list has {len(container)} items, "
+            "counted from 0"
+        )
     return step.index
 
 

@@ -135,19 +135,24 @@ class Run(
         uses: those of NEEDS_NO_TIMELINE that the question takes
         """
         if self.seed is not None and self.tie_break != "random":
-            raise UsageError("--seed does nothing without --tie-break random")
+            raise UsageError("--seed requires --tie-break random")
         if self.record_extenders and self.replay_extenders:
-            raise UsageError("--record-extenders and --replay-extenders exclude each other")
+            raise UsageError("--record-extenders cannot be combined with --replay-extenders")
         if not self.extenders and (
             self.record_extenders or self.replay_extenders or self.extender_bind
         ):
-            raise UsageError("--no-extenders leaves nothing to record, replay or bind")
+            raise UsageError(
+                "--no-extenders cannot be combined with --record-extenders, "
+                "--replay-extenders or --extender-bind"
+            )
         if self.replay_extenders and self.extender_bind:
-            raise UsageError("--replay-extenders calls nobody, so that --extender-bind cannot bind")
+            raise UsageError(
+                "--replay-extenders cannot be combined with --extender-bind: it calls no extender"
+            )
         if not self.timeline:
             for field, option in _OF_REPLAYS.items():
                 if getattr(self, field) and field not in uses:
-                    raise UsageError(f"{option} does nothing without a timeline")
+                    raise UsageError(f"{option} requires a timeline")
 
 
 def check_standard_input_of(runs: Iterable[Run]) -> None:

@@ -281,7 +281,7 @@ class Patch(Change):
     def parse(arguments: Arguments) -> Patch:
         if _QUOTE_IN_JSON.search(arguments.text) and '"' not in arguments.flags.get("--patch", '"'):
             raise arguments.error(
-                """-p has lost its quotes, as in a shell; write -p '{"spec": …}', or -p @FILE"""
+                """the shell removed the quotes of -p; write -p '{"spec": …}', or -p @FILE"""
             )
         target = read_target(arguments, tuple(KINDS))
         kind = arguments.flags.get("--type", "strategic")
@@ -298,7 +298,7 @@ class Patch(Change):
             raise arguments.error(f"{path or '-p'}: {error.problem}") from None
         if not isinstance(patch, list if kind == "json" else dict):
             raise arguments.error(
-                """-p takes JSON or YAML in quotes, as -p '{"spec": …}', or -p @FILE"""
+                """-p takes JSON or YAML in quotes, such as -p '{"spec": …}', or -p @FILE"""
             )
         return Patch(arguments.text, target, patch, kind)
 

@@ -52,7 +52,7 @@ class _Reader:
         names: set[str] = set()
         for index, group in enumerate(groups):
             if group.name in names:
-                problem = f'there are two node groups "{group.name}"'
+                problem = f'two node groups are named "{group.name}"'
                 raise self.file.error(problem, "nodeGroups", index, "name")
             names.add(group.name)
         expanders = data.get("expanders") or [Expander.LEAST_WASTE]

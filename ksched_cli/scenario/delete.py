@@ -40,7 +40,9 @@ class Delete(Change):
     @staticmethod
     def parse(arguments: Arguments) -> Delete:
         if arguments.flags.get("--cascade") == "orphan":
-            raise arguments.error("--cascade=orphan cannot be taken here: what is owned goes, too")
+            raise arguments.error(
+                "--cascade=orphan is not supported: the objects that it owns are deleted too"
+            )
         return Delete(arguments.text, read_targets(arguments, tuple(KINDS)))
 
     def apply(self, state: ClusterState) -> Changed:
@@ -128,7 +130,7 @@ def _leave(state: ClusterState, pods: Iterable[Pod], *, gone: bool = False) -> C
     for pod in pods:
         own = is_static(pod) or is_of_daemon_set(pod)
         if is_static(pod) and not gone:
-            effects.append(Effect(pod.key, "left where it is", "static pod"))
+            effects.append(Effect(pod.key, "stays", "static pod"))
         elif _comes_back(pod) and not (own and gone):
             anew.append(pod)
             effects.append(Effect(pod.key, "pending again", _where(pod)))

@@ -31,8 +31,8 @@ from ksched_cli.scenario.pods import (
     without_pods,
 )
 
-LEFT = "left where it is"
-NEVER, WAITS, FINISHES = "never finishes", "waits for a budget", "finishes"
+LEFT = "stays"
+NEVER, WAITS, FINISHES = "never finishes", "waits for a disruption budget", "finishes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Drain(Change):
                     Effect(
                         pod.key,
                         "kubectl would refuse without --force",
-                        "no controller, so that nobody makes it anew",
+                        "no controller, so nothing creates it again",
                     )
                 )
         if not self.delete_emptydir and has_empty_dir(pod):
@@ -166,7 +166,10 @@ class Evictions:
         keys = [key for key, matches in self._matchers.items() if matches(pod)]
         if len(keys) > 1:
             names = ", ".join(name for _, name in keys)
-            return f"matches several disruption budgets ({names}), which evictions do not support"
+            return (
+                f"matches several disruption budgets ({names}), and the eviction API refuses "
+                "such pods"
+            )
         if not keys:
             return ""
         budget = self.budgets[keys[0]]
@@ -192,7 +195,10 @@ class Evictions:
         keys = [key for key, matches in self._matchers.items() if matches(pod)]
         names = ", ".join(self.budgets[key].key for key in keys)
         if len(keys) > 1:
-            return NEVER, f"budgets {names} have pods in common, which evictions do not support"
+            return (
+                NEVER,
+                f"budgets {names} select the same pods, and the eviction API refuses such pods",
+            )
         status = self.budgets[keys[0]].status
         if status.desired_healthy >= status.expected_pods > 0:
             return NEVER, (

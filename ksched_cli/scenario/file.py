@@ -98,7 +98,7 @@ def _read(text: str, namespace: str, folder: Path) -> tuple[Verb, Arguments]:
     if verb is None:
         near = get_close_matches(name, VERBS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(VERBS)}"
-        raise ChangeError(text, f'"{name}" is no change; {hint}')
+        raise ChangeError(text, f'unknown change "{name}"; {hint}')
     return verb, read_arguments(text, tokens[length:], verb.flags, namespace, folder)
 
 

@@ -86,7 +86,7 @@ def _expression(change_text: str, part: str) -> LabelSelectorRequirement:
         key, _, value = part.partition("=")
         return LabelSelectorRequirement(key.strip(), "In", (value.removeprefix("=").strip(),))
     if " " in part:
-        raise ChangeError(change_text, f'-l: "{part}" is no selector; expected KEY=VALUE')
+        raise ChangeError(change_text, f'-l: "{part}" is not a selector; expected KEY=VALUE')
     if part.startswith("!"):
         return LabelSelectorRequirement(part[1:], "DoesNotExist")
     return LabelSelectorRequirement(part, "Exists")

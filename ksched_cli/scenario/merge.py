@@ -151,8 +151,8 @@ def _operate(name: str, value: Any, steps: list[str], path: str, item: Any) -> N
             _ = value[last]  # it must be there
             value[last] = item
         elif value[last] != item:
-            raise PatchError(f'test at "{path}": the value is another one')
+            raise PatchError(f'test at "{path}": the value differs')
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, PatchError):
             raise
-        raise PatchError(f'{name} at "{path}": there is nothing at this path') from None
+        raise PatchError(f'{name} at "{path}": this path does not exist') from None

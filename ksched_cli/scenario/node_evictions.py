@@ -1,5 +1,5 @@
 """Pods that leave because their node changed: evicted for a NoExecute taint, or daemon pods that
-are not to run there any more.
+are may not run there any more.
 
 Upstream: pkg/controller/tainteviction/taint_eviction.go (processPodOnNode),
 plugin/pkg/admission/defaulttolerationseconds (what pods tolerate that say nothing of it),
@@ -61,7 +61,7 @@ def evict_untolerating(
             effects.append(Effect(pod.key, "pending again", detail))
             continue
         gone.append(pod)
-        controller = "not to run there" if is_of_daemon_set(pod) else "no controller"
+        controller = "may not run there" if is_of_daemon_set(pod) else "no controller"
         effects.append(Effect(pod.key, "deleted", f"{detail}; {controller}"))
     state = pending_again(without_pods(state, gone), leaving)
     # No kubelet hears of the deletion.
@@ -135,6 +135,6 @@ def remove_stray_daemons(
         if model is not None and not should_continue_on(model, by_name[pod.node_name]):
             stray.append(pod)
     effects = [
-        Effect(pod.key, "deleted", f"was on {pod.node_name}; not to run there") for pod in stray
+        Effect(pod.key, "deleted", f"was on {pod.node_name}; may not run there") for pod in stray
     ]
     return without_pods(state, stray), effects

@@ -122,8 +122,8 @@ class AutoscalerSettings:
         for group in self.groups:
             if group.node_price(group.template, prices) is None:
                 raise UsageError(
-                    f'the expander "price" needs a price of the node group "{group.name}": '
-                    f"`price` in its file, or --price {group.name}=N"
+                    f'the expander "price" requires a price for the node group "{group.name}": '
+                    f"set `price` in its file, or --price {group.name}=N"
                 )
 
 

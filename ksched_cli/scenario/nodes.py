@@ -246,7 +246,7 @@ class TaintNodes(Change):
         for taint in self.added:
             old = present.get((taint.key, taint.effect))
             if old is not None and not self.overwrites:
-                problem = f"node {node.name} has the taint {_taint_text(old)} already"
+                problem = f"node {node.name} already has the taint {_taint_text(old)}"
                 raise self.error(f"{problem}; --overwrite replaces it, as kubectl's")
         effects = [Effect(node.name, f"tainted {_taint_text(taint)}") for taint in self.added]
         gone = [taint for taint in node.spec.taints if self._removes(taint)]
@@ -267,7 +267,7 @@ def _read_taint(arguments: Arguments, spec: str) -> Taint:
     key, _, value = pair.partition("=")
     if not key or effect not in _EFFECTS:
         raise arguments.error(
-            f'"{spec}" is no taint: expected KEY=VALUE:EFFECT, with one of {", ".join(_EFFECTS)}'
+            f'"{spec}" is not a taint: expected KEY=VALUE:EFFECT, with one of {", ".join(_EFFECTS)}'
         )
     return Taint(key, value, effect)
 
@@ -311,7 +311,7 @@ class AddNodes(Change):
             try:
                 Quantity.parse(amount)
             except QuantityError:
-                raise arguments.error(f'"{amount}" is no amount of {name}') from None
+                raise arguments.error(f'"{amount}" is not an amount of {name}') from None
         return AddNodes(
             arguments.text,
             arguments.names[0],
@@ -329,7 +329,7 @@ class AddNodes(Change):
         names = [f"{self.name}-{number}" for number in range(1, self.count + 1)]
         for name in names:
             if name in existing:
-                raise self.error(f'there is a node "{name}" already; choose another NAME')
+                raise self.error(f'node "{name}" already exists; choose another NAME')
         model = self._model(state)
         csi_nodes = dict(state.csi_nodes)
         if self.like in csi_nodes:

@@ -106,7 +106,7 @@ def next_replicas(
     owned = {pod.key: pod for pod in find_workload(change, scaled, target).pods}
     added = tuple(owned[key] for key in owned if key not in existing)
     if not added:
-        raise UsageError(f"{workload.text} has no template that a replica could be made from")
+        raise UsageError(f"{workload.text} has no pod template")
     remaining = tuple(pod for pod in scaled.pods if pod.key in existing)
     return replace(scaled, pods=remaining), workload, added
 

@@ -117,5 +117,5 @@ def _amounts(arguments: Arguments, flag: str) -> tuple[tuple[str, str], ...]:
     pairs = [part.partition("=") for part in text.split(",") if part]
     for name, _, amount in pairs:
         if not name or not amount:
-            raise arguments.error(f'{flag}: "{name}" is no resource with an amount, as cpu=200m')
+            raise arguments.error(f'{flag}: "{name}" is not RESOURCE=AMOUNT, such as cpu=200m')
     return tuple((name, amount) for name, _, amount in pairs)

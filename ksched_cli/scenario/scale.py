@@ -66,7 +66,7 @@ def resize(change: Change, state: ClusterState, workload: Workload, replicas: in
     if workload.obj is None and not workload.replica_sets and replicas > before:
         copies = _copies(change, state, workload, replicas - before)
         state = replace(state, pods=(*state.pods, *copies))
-        effects += [Effect(pod.key, "pending", f"made for {workload.text}") for pod in copies]
+        effects += [Effect(pod.key, "pending", f"created for {workload.text}") for pod in copies]
     return state, effects
 
 
@@ -99,7 +99,10 @@ def _with_replicas(
 def _copies(change: Change, state: ClusterState, workload: Workload, count: int) -> list[Pod]:
     """Pods like the workload's newest, with names of their own."""
     if workload.kind == "StatefulSet":
-        raise change.error(f"the state has no {workload.text}, only its pods; add it to the state")
+        raise change.error(
+            f"the state has pods of {workload.text}, but not {workload.text} itself; add it "
+            "to the state"
+        )
     model = max(workload.pods, key=lambda pod: pod.metadata.creation_timestamp)
     owner = model.metadata.controller
     prefix = owner.name if owner is not None else workload.name

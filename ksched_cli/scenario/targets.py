@@ -77,7 +77,7 @@ def read_targets(arguments: Arguments, kinds: Iterable[str]) -> tuple[Target, ..
     if names and "/" not in names[0]:
         names = tuple(f"{names[0]}/{name}" for name in names[1:])
     if not names:
-        raise arguments.error("expected KIND/NAME, as deployment/web")
+        raise arguments.error("expected KIND/NAME, such as deployment/web")
     targets = []
     for written in names:
         word, _, name = written.partition("/")
@@ -97,14 +97,14 @@ def _kind(arguments: Arguments, word: str, written: str, kinds: Iterable[str]) -
 def _unexpected(arguments: Arguments, written: str, kinds: Iterable[str]) -> ChangeError:
     listed = ", ".join(kind.lower() for kind in kinds)
     return arguments.error(
-        f'"{written}" cannot be taken here; expected KIND/NAME, with KIND one of {listed}'
+        f'"{written}" is not accepted here; expected KIND/NAME, with KIND one of {listed}'
     )
 
 
 def _selected(arguments: Arguments, selector: str, kinds: Iterable[str]) -> tuple[Target, ...]:
     """Reads "KIND,KIND -l SELECTOR" and "KIND --all"."""
     if len(arguments.names) != 1 or "/" in arguments.names[0]:
-        raise arguments.error("expected KIND -l SELECTOR, as deployments -l app=web")
+        raise arguments.error("expected KIND -l SELECTOR, such as deployments -l app=web")
     read_selector(arguments.text, selector)
     namespace = "" if arguments.has("--all-namespaces") else arguments.namespace
     chosen = [_kind(arguments, name, name, kinds) for name in arguments.names[0].split(",")]
@@ -172,7 +172,7 @@ def _namespace(change: Change, target: Target, keys: Iterable[tuple[str, str]]) 
         raise change.unknown(target.kind, target.name, sorted({name for _, name in keys}))
     if len(namespaces) > 1:
         listed = ", ".join(f"{namespace}/{target.name}" for namespace in namespaces)
-        raise change.error(f"there are several: {listed}; add -n NAMESPACE")
+        raise change.error(f"several match: {listed}; add -n NAMESPACE")
     return namespaces[0]
 
 

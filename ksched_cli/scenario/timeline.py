@@ -42,7 +42,7 @@ _LINES = (".jsonl", ".ndjson")
 _GZIP = ".gz"
 _HINT = "Expected apiVersion: ksched/v1, kind: Timeline (docs/replay.md)."
 _EARLIEST, _LATEST = -30_610_224_000, 32_503_680_000  # seconds since 1970
-_TIME = "expected a number of seconds after the start, or a time as 2026-01-31T12:00:00Z"
+_TIME = "expected a number of seconds after the start, or a time such as 2026-01-31T12:00:00Z"
 
 
 class Arrival(Struct, frozen=True):
@@ -262,7 +262,7 @@ class Timeline:
                 try:
                     event = self._event(_decode_line(text), number - 2)
                     if event.at < last:
-                        raise EventError("it is earlier than the event before; sort the lines")
+                        raise EventError("it is earlier than the previous event; sort the lines")
                 except msgspec.ValidationError as error:
                     raise self._misshapen(error, text, number) from None
                 except (EventError, *_UNREADABLE, InputError) as error:
@@ -313,7 +313,7 @@ class Timeline:
             runs_for = None if line.runs_for is None else _microseconds(line.runs_for, "runsFor")
             return Arrival(self._arriving(line.pod, line.template), runs_for)
         if line.template is not None or line.runs_for is not None:
-            raise EventError("template and runsFor go with pod")
+            raise EventError("template and runsFor require pod")
         if line.put is not None:
             return self._replacement(line.put, decided=line.decided)
         if line.delete is not None:
@@ -336,11 +336,11 @@ class Timeline:
     def _arriving(self, pod: dict[str, Any] | str, template: str | None) -> Pod:
         if isinstance(pod, str):
             if template is None:
-                raise EventError("a pod that is a name needs a template; else give its manifest")
+                raise EventError("a pod given by name requires a template; or write its manifest")
             model = self._templates.get(template)
             if model is None:
                 names = ", ".join(sorted(self._templates)) or "none"
-                raise EventError(f'no template "{template}"; there are: {names}')
+                raise EventError(f'unknown template "{template}"; expected one of {names}')
             return model.named(pod)
         if template is not None:
             raise EventError("with a template, pod is the name of the pod")
@@ -397,7 +397,7 @@ class Timeline:
         if kind is None:
             raise self._unread(word)
         if not target.get("name"):
-            raise EventError("delete needs a name")
+            raise EventError("delete requires a name")
         namespace = target.get("namespace") or "default"
         if isinstance(kind, Kind) and not kind.namespaced:
             namespace = ""
@@ -421,9 +421,9 @@ class Timeline:
         try:
             moment = _moment(at)
         except ValueError:
-            raise EventError(f'"{at}" is no time: {_TIME}') from None
+            raise EventError(f'"{at}" is not a time: {_TIME}') from None
         if self.start is None:
-            raise EventError(f'at: "{at}" needs `start` in the timeline')
+            raise EventError(f'at: "{at}" requires `start` in the timeline')
         moment -= self.start * SECOND
         if moment < 0:
             raise EventError(f'"{at}" is before the start')
@@ -440,7 +440,7 @@ class Timeline:
         try:
             return self.time(text if seconds is None else seconds)
         except EventError as error:
-            problem = "expected 6h, a number of seconds, or a time as 2026-01-31T12:00:00Z"
+            problem = "expected 6h, a number of seconds, or a time such as 2026-01-31T12:00:00Z"
             raise UsageError(f"--until {text}: {error}; {problem}") from None
 
 
@@ -465,7 +465,7 @@ def _start(text: str) -> int:
         raise EventError("start: expected a time in whole seconds")
     # What happens after it has to be in the calendar, too, which ends with the year 9999.
     if not _EARLIEST <= moment // SECOND < _LATEST:
-        problem = "expected a time in the years 1000 to 2999, as 2026-01-31T12:00:00Z"
+        problem = "expected a time in the years 1000 to 2999, such as 2026-01-31T12:00:00Z"
         raise EventError(f'start: {problem}, not "{text}"')
     return moment // SECOND
 
@@ -528,7 +528,7 @@ def _read_lines(
     try:
         header = msgspec.json.decode(first)
     except _UNREADABLE as error:
-        problem = f"the first line is no JSON: {error}"
+        problem = f"the first line is not JSON: {error}"
         raise InputError(name, problem, position=Position(1, 1), hint=_HINT) from None
     check_document(header, "timeline", decode_text(first, name), name, _HINT)
     return Timeline(name, header, state, namespace, reads=reads, _path=path)

@@ -67,7 +67,7 @@ class _Plan(Struct):
     def add(self, pods: Iterable[Manifest], owner: str, count: int) -> None:
         """count: of the pods, at most. Raises InputError where they are too many."""
         if len(self.manifests) + count > MAX_PODS:
-            problem = f"{count} pods to make; ksched makes at most {MAX_PODS} of all workloads"
+            problem = f"{count} pods to create; ksched creates at most {MAX_PODS} for all workloads"
             hint = "--no-workloads reads the state without them."
             raise InputError("the state", problem, subject=owner, hint=hint)
         for pod in pods:
@@ -109,7 +109,7 @@ def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
     source = f"the template of {plan.owners[0]}" if plan.owners else "a template"
     added = load_objects(state, (*plan.others, *plan.manifests), source)
     effects = [
-        Effect(pod.key, "pending", f"made for {owner}")
+        Effect(pod.key, "pending", f"created for {owner}")
         for pod, owner in zip(added.pods, plan.owners, strict=True)
     ]
     return with_objects(state, replace(added, warnings=())), effects
@@ -382,16 +382,16 @@ def with_workloads(state: ClusterState) -> ClusterState:
     after, effects = make_pods(state)
     if not effects:
         return state
-    counts = Counter(effect.detail.removeprefix("made for ") for effect in effects)
+    counts = Counter(effect.detail.removeprefix("created for ") for effect in effects)
     listed = [f"{count} for {owner}" for owner, count in counts.most_common(_MAX_LISTED)]
     more = [f"and {len(counts) - _MAX_LISTED} more workloads"] if len(counts) > _MAX_LISTED else []
     pods = (
-        "1 pod that its workload lacks is"
+        "1 missing pod of a workload is"
         if len(effects) == 1
-        else (f"{len(effects)} pods that their workloads lack are")
+        else (f"{len(effects)} missing pods of workloads are")
     )
     line = (
-        f"{pods} taken as pending: {', '.join((*listed, *more))} (--no-workloads leaves them out)"
+        f"{pods} added as pending:  {', '.join((*listed, *more))} (--no-workloads leaves them out)"
     )
     return replace(after, warnings=(*renewed_warnings(state, after), line))
 

@@ -235,7 +235,7 @@ class ExtenderServer:
             self._warn_once(str(error))
         except Exception:  # of a plugin's service that follows pods: all are made anew
             self.cluster.objects.is_stale = True
-            self._warn_once("a change of a pod could not be taken in", traceback.format_exc())
+            self._warn_once("a change of a pod could not be applied", traceback.format_exc())
 
     def _warn_once(self, line: str, detail: str = "") -> None:
         """What goes on for hours is said once; of what differs each time, the first hundred."""
@@ -282,7 +282,7 @@ class ExtenderServer:
             return PlainTextResponse("too many requests wait; try again\n", 503)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             outcome = "malformed"
-            return PlainTextResponse(f"not a request of an extender: {error}\n", 400)
+            return PlainTextResponse(f"not an extender request: {error}\n", 400)
         except TimeoutError:
             outcome = "timeout"
             return _failure(verb, f"no answer within {ANSWER_SECONDS:g} s")

@@ -102,7 +102,7 @@ class Bodies:
             if isinstance(error, TimeoutError):
                 raise RefusedError(408, f"not sent within {READ_SECONDS:g} s") from None
             if isinstance(error, ClientDisconnect):
-                raise RefusedError(400, "the client has gone") from None
+                raise RefusedError(400, "the client disconnected") from None
             raise
 
     def done(self, size: int) -> None:

@@ -31,8 +31,8 @@ from ksched_cli.serve.listening import Listening, is_loopback
 from ksched_cli.serve.tools import BY_NAME, TOOLS, ArgumentsError, Call, QuestionTool, call_of
 
 INSTRUCTIONS = (
-    "ksched decides exactly as kube-scheduler does, offline. Every tool answers about a state of a "
-    "cluster and changes nothing: `changes` are done to a copy. Long lists are cut; a note says "
+    "ksched decides exactly as kube-scheduler does, offline. Every tool answers about a "
+    "cluster state and changes nothing: `changes` apply to a copy. Long lists are cut; a note says "
     "how to ask for the rest."
 )
 # Characters of an answer's JSON.
@@ -77,7 +77,7 @@ class Questions:
             self._cache(key, text)
         document = msgspec.json.decode(text)
         if document["kind"] != tool.kind:
-            raise QuestionError(f"{tool.name} cannot be asked about this; name a pod or a workload")
+            raise QuestionError(f"{tool.name} does not support this; name a pod or a workload")
         shown, notes = cut_document(document, ANSWER_SIZE, call.page)
         content: list[Any] = [
             types.TextContent(type="text", text=msgspec.json.encode(shown).decode())
@@ -151,7 +151,7 @@ def server_of(questions: Questions) -> Server[Any]:
     async def call_tool(context: Any, params: Any) -> types.CallToolResult:
         tool = BY_NAME.get(params.name)
         if tool is None:
-            return _error(f"there is no tool {params.name}; there are {', '.join(BY_NAME)}")
+            return _error(f"unknown tool {params.name}; expected one of {', '.join(BY_NAME)}")
         try:
             return await questions.answer(tool, params.arguments or {})
         except (ArgumentsError, QuestionError, ValueError) as error:
@@ -163,7 +163,7 @@ def server_of(questions: Questions) -> Server[Any]:
     async def get_prompt(context: Any, params: Any) -> types.GetPromptResult:
         if params.name not in PROMPTS:
             names = ", ".join(PROMPTS)
-            raise MCPError(INVALID_PARAMS, f"there is no prompt {params.name}; there are {names}")
+            raise MCPError(INVALID_PARAMS, f"unknown prompt {params.name}; expected one of {names}")
         prompt, text = PROMPTS[params.name]
         arguments = params.arguments or {}
         (name,) = [argument.name for argument in prompt.arguments or ()]

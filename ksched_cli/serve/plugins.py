@@ -36,7 +36,7 @@ from ksched_cli.serve.objects import PodReader
 # The points whose plugins an extender can speak for, and the one that every profile has.
 FILTERS, SCORES = ("preFilter", "filter"), ("preScore", "score")
 _QUEUE_SORT = "queueSort"
-UNHEARD_OF = "node(s) that the extender has not heard of yet"
+UNHEARD_OF = "node(s) that the extender does not know yet"
 # Other objects than pods count after so long at the latest: to take them in takes a moment.
 RENEW_SECONDS = 1.0
 # So many pods are decoded before what is remembered of their templates is given up.

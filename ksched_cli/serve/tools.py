@@ -23,19 +23,20 @@ _SCHEMAS = Path(ksched_cli.__file__).parent / "schemas"
 POD: Schema = {
     "type": "string",
     "minLength": 1,
-    "description": "name, namespace/name, or a workload's as deployment/web",
+    "description": "name, namespace/name, or a workload such as deployment/web",
 }
 NAMESPACE: Schema = {
     "type": "string",
     "minLength": 1,
-    "description": "Of the pod and of names in changes",
+    "description": "The namespace of the pod and of names in changes",
 }
 CHANGES: Schema = {
     "type": "array",
     "items": {"type": "string", "minLength": 1},
-    "description": "Done to the state first, in kubectl's words: 'drain node-3', 'scale "
-    "deployment/web --replicas=12', 'label nodes node-1 disk=ssd', 'apply -f {JSON}'. Nothing is "
-    "done to a real cluster.",
+    "description": "Changes to the state, applied first, in kubectl's words: 'drain node-3', "
+    "'scale "
+    "deployment/web --replicas=12', 'label nodes node-1 disk=ssd', 'apply -f {JSON}'. A "
+    "real cluster is never changed.",
 }
 CONFIGURATION: Schema = {
     "type": "string",
@@ -50,8 +51,9 @@ MINOR: Schema = {
 PAGING: Mapping[str, Schema] = {
     "part": {
         "type": "string",
-        "description": "A list of the answer that was cut, as /placements, to be shown from "
-        "`offset` on",
+        "description": "A list of the answer that was cut, such as /placements; shows it from "
+        "`offset` "
+        "on",
     },
     "offset": {"type": "integer", "minimum": 0},
 }
@@ -146,8 +148,8 @@ TOOLS = (
     ),
     QuestionTool(
         "compare", ("compare",), "comparison",
-        "The state as it is beside the state with these changes, this configuration or this "
-        "Kubernetes version: which pods move or become pending, and because of what.",
+        "Compare the state with and without these changes, this configuration or this "
+        "Kubernetes version: which pods move or become pending, and why.",
         OF_STATE,
     ),
     QuestionTool(
@@ -157,12 +159,12 @@ TOOLS = (
     ),
     QuestionTool(
         "validate", ("validate",), "validation_result",
-        "Whether kube-scheduler accepts a configuration, with findings by line.",
+        "Check whether kube-scheduler accepts a configuration; findings by line.",
         {"configuration": CONFIGURATION, "kubernetes_version": MINOR}, ("configuration",),
     ),
     QuestionTool(
         "config_show", ("config", "show"), "effective_configuration",
-        "A configuration as it takes effect: plugins, weights and args of every profile.",
+        "Show the configuration that takes effect: plugins, weights and args of every profile.",
         {"configuration": CONFIGURATION, "kubernetes_version": MINOR},
     ),
 )  # fmt: skip
@@ -206,7 +208,7 @@ def call_of(
         own.append("--config=-")
     if tool.name == "compare":
         if not own:
-            raise ArgumentsError("compare: give changes, configuration or kubernetes_version")
+            raise ArgumentsError("compare requires changes, configuration or kubernetes_version")
         own = ["--vs", *own]
     line = (*tool.command, "-o", "json", "--no-extenders", *shared, *own, "--", *names)
     page = Page(arguments.get("part", ""), arguments.get("offset", 0))
@@ -239,5 +241,5 @@ def inline(text: str) -> str:
     except ChangeError as error:
         raise ArgumentsError(str(error)) from None
     if path:
-        raise ArgumentsError(f"{text}: give the object as JSON, not the name of a file")
+        raise ArgumentsError(f"{text}: write the object as JSON; files cannot be read")
     return text

@@ -109,7 +109,8 @@ def check_versions(address: str, there: dict[str, str] | Exception, here: dict[s
             ours, theirs = here.get(name, "not installed"), there.get(name, "not installed")
             raise VersionMismatchError(
                 f"the worker {address} has {name} {theirs}, this machine {ours}\n"
-                "  the same versions must be on both: the results would not be of one scheduler"
+                "  install the same versions on both; otherwise results could differ "
+                "between workers"
             )
 
 
@@ -256,7 +257,7 @@ class Batches:
         if losses < self._retries:
             self._again.extend((task, losses + 1) for task in batch)
             return
-        reason = f"{type(error).__name__}" if error is not None else "the cluster let go of it"
+        reason = f"{type(error).__name__}" if error is not None else "the cluster dropped the run"
         for task in batch:
             message = f"no worker came back with it, {losses + 1} times: {reason}"
             yield task, Failed(status=LOST, error=message)

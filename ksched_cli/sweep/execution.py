@@ -69,7 +69,7 @@ class Execution:
             try:
                 outcome_of(row)
             except ValueError as error:
-                hint = "Rows are not to be changed; without this one, the run is made again."
+                hint = "Do not edit rows; remove this one to make the run again."
                 problem = f"the row of run {row['id']}: {error}"
                 raise InputError(rows.path, problem, hint=hint) from None
         return execution

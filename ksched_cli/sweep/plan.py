@@ -109,7 +109,7 @@ class Plan:
         long = [axis for axis in self.axes if len(axis) > 1 and axis.key != SEEDS]
         if self.is_zipped and len(set(map(len, long))) > 1:
             listed = ", ".join(f"{axis.name} has {len(axis)}" for axis in long)
-            raise UsageError(f"combine: zip takes axes of one length; {listed}")
+            raise UsageError(f"combine: zip requires axes of equal length; {listed}")
 
     def at(self, number: int) -> Indexes:
         """The run of that number, from 0 on; those of one state follow each other."""

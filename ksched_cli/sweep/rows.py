@@ -66,7 +66,9 @@ class RowsFile:
                     path = file.name
             self.path = path
             if os.path.exists(path) and not os.path.isfile(path):
-                raise UsageError(f"--rows {path}: a plain file is expected; rows are read again")
+                raise UsageError(
+                    f"--rows {path}: expected a plain file, which ksched can read again"
+                )
             # Closed by `close`.
             self._file: BinaryIO = open(path, "rb" if dry_run else "a+b")  # noqa: SIM115
         except OSError as error:
@@ -108,8 +110,8 @@ class RowsFile:
         row = _document(line)
         values = [row.get(key) for key in ("id", "status")] if isinstance(row, dict) else [None]
         if not all(isinstance(value, str) for value in values):
-            hint = "Rows of a sweep are expected, or a file that there is not yet."
-            raise InputError(self.path, f"line {number} is no row of a sweep", hint=hint)
+            hint = "Name a file with rows of this sweep, or a new file."
+            raise InputError(self.path, f"line {number} is not a row of a sweep", hint=hint)
         return row
 
     def append(self, row: Row) -> None:

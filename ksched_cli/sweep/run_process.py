@@ -143,7 +143,7 @@ class RunProcess:
         try:
             code = self._process.wait(timeout=1)
         except subprocess.TimeoutExpired:
-            return "it answers no more"
+            return "it does not answer"
         if code >= 0:
             return f"exit code {code}"
         try:

@@ -80,7 +80,7 @@ def plan_of(document: OwnDocument, base: Run) -> Plan:
     data = document.data
     for key in _OF_REPLAYS:
         if data.get(key) and TIMELINES not in data:
-            raise document.error("does nothing without `timelines`", key)
+            raise document.error("requires `timelines`", key)
     settings = tuple(key for key in SETTINGS if key in data)
     axes = [
         Axis(STATES, unique(document, state_values(document, data[STATES], STATES))),
@@ -161,7 +161,7 @@ def _change_values(document: OwnDocument) -> Iterator[Value]:
         if isinstance(entry, str):
             sources = [_change(document, entry, place)]
         elif "scenario" in entry and CHANGES in entry:
-            raise document.error("has changes and a scenario; expected one of them", *place)
+            raise document.error("has both changes and a scenario; keep one of them", *place)
         elif "scenario" in entry:
             sources = [ChangeSource(scenario=document.from_here(entry["scenario"]))]
         else:
@@ -227,7 +227,7 @@ def _patch_axes(document: OwnDocument) -> Iterator[Axis]:
         path = path_of(document, entry["path"], *place, "path")
         name = entry.get("name", path)
         if name in names:
-            raise document.error(f'"{name}" is there twice; `name` tells them apart', *place)
+            raise document.error(f'"{name}" appears twice; give each a `name`', *place)
         names.add(name)
         values = [
             Value(
@@ -256,7 +256,7 @@ def unique(document: OwnDocument, values: Iterable[Value]) -> tuple[Value, ...]:
     listed: dict[Any, Value] = {}
     for value in values:
         if value.label in listed:
-            problem = f'"{value.label}" is there twice; `name` tells them apart'
+            problem = f'"{value.label}" appears twice; give each a `name`'
             raise document.error(problem, *value.place)
         listed[value.label] = value
     return tuple(listed.values())

@@ -150,7 +150,7 @@ def _held_out(document: OwnDocument, plan: Plan) -> Plan:
         values[STATES] = unique(document, states)
     if TIMELINES in entries:
         if TIMELINES not in document.data:
-            raise document.error("does nothing without `timelines`", "heldOut", TIMELINES)
+            raise document.error("requires `timelines`", "heldOut", TIMELINES)
         timelines = path_values(document, entries[TIMELINES], "timeline", "heldOut", TIMELINES)
         values[TIMELINES] = unique(document, timelines)
     seeds = [value.label for value in plan.axes[-1].values if value.label is not None]
@@ -178,7 +178,7 @@ def _dimensions(
         path = path_of(document, entry["path"], *place, "path")
         name = entry.get("name", entry["path"])
         if any(other.name == name for other in dimensions):
-            raise document.error(f'"{name}" is there twice', *place)
+            raise document.error(f'"{name}" appears twice', *place)
         if "values" in entry:
             dimensions.append(Dimension(name, path, tuple(entry["values"]), place=place))
             continue
@@ -186,7 +186,7 @@ def _dimensions(
         if not all(abs(bound) <= _LIMIT for bound in (low, high)):
             raise document.error("expected numbers up to 2^53", *place, "between")
         if low > high or (low <= 0 and entry.get("log")):
-            expected = "the least and the most, above 0 with log"
+            expected = "[least, most], above 0 with log"
             raise document.error(f"expected {expected}", *place, "between")
         is_log = entry.get("log", False)
         dimensions.append(Dimension(name, path, low=low, high=high, is_log=is_log, place=place))

@@ -175,7 +175,7 @@ class Search:
         constraints; the best by the first objective first. Raises TuningError where no trial came
         to its end, or none keeps the constraints."""
         if not self.complete:
-            raise TuningError(f"no trial came to its end: {(self.errors or ['none was made'])[0]}")
+            raise TuningError(f"no trial finished: {(self.errors or ['none was made'])[0]}")
         if not self._study.best_trials:
             raise TuningError(self._why_none_keeps())
         results: dict[str, TrialResult] = {}
@@ -219,7 +219,7 @@ def means(outcomes: Sequence[Outcome], metrics: Sequence[str]) -> tuple[float, .
     for metric in metrics:
         if any(metric not in each for each in figures):
             names = ", ".join(figures[0])
-            raise TuningError(f'no run has a metric "{metric}"; there are {names}')
+            raise TuningError(f'no run has the metric "{metric}"; expected one of {names}')
     return tuple(fmean(item[metric] for item in figures) for metric in metrics)
 
 
@@ -264,13 +264,14 @@ def _open_study(problem: Problem, path: str) -> Any:
         )
         _check_trials(study, problem.file)
     except Exception as error:  # Optuna raises whatever another file leads it to
-        raise UsageError(f"--study {path}: no study can be read or written: {error}") from None
+        raise UsageError(f"--study {path}: the study cannot be read or written: {error}") from None
     identity = study.user_attrs.get(_IDENTITY)
     if identity is None:
         study.set_user_attr(_IDENTITY, problem.identity)
     elif identity != problem.identity:
         raise UsageError(
-            f"--study {path}: its trials are of other states, seeds, objectives or another space"
+            f"--study {path}: its trials have other states, seeds, objectives or another "
+            "space; name a new file"
         )
     for trial in study.trials:
         if trial.state.name == "RUNNING":  # when the search was ended
@@ -294,14 +295,14 @@ def _drop_partial_line(path: str) -> None:
     if not os.path.exists(path):
         return
     if not os.path.isfile(path):
-        raise ValueError("a plain file is expected")
+        raise ValueError("expected a plain file")
     with open(path, "r+b") as file:
         *lines, part = file.read().split(b"\n")
         number = next((n for n, line in enumerate(lines, 1) if not _is_log(line)), 0)
         if not number and part[: len(_BEGIN)] != _BEGIN[: len(part)]:
             number = len(lines) + 1
         if number:
-            raise ValueError(f"line {number} is no line of a study")
+            raise ValueError(f"line {number} is not a line of a study")
         file.truncate(sum(len(line) + 1 for line in lines))
 
 
@@ -327,7 +328,7 @@ def _check_trials(study: Any, file: TuneFile) -> None:
         constrained = trial.user_attrs.get(_CONSTRAINED)
         is_whole &= isinstance(constrained, list) and len(constrained) == len(file.constraints)
         if not is_whole or len(parameters) != len(file.dimensions):
-            raise ValueError(f"trial {trial.number} was changed")
+            raise ValueError(f"trial {trial.number} was edited")
 
 
 def _suggest(trial: Any, dimension: Dimension) -> Any:

@@ -208,7 +208,7 @@ def test_the_wrong_victim_differs() -> None:
     after = replace(before, pods=(victim, bound(p, "b", 9)), others={"Event": events})
     answer = audited(before, after)
     assert [(d.expected, d.because) for d in answer.differ] == [
-        (("a",), "other nodes are better to make room on")
+        (("a",), "evictions on other nodes are preferred")
     ]
     assert agreeing(answer) == {"nominated": 1}
 
@@ -254,7 +254,7 @@ def test_a_pod_left_pending_though_a_node_fits_differs_where_nothing_came_after(
     (difference,) = audited(before, after).differ
     assert (difference.node, difference.expected) == (None, ("a",))
     (unexplained,) = audited(before, replace(before, pods=(left,))).unexplained
-    assert "a would take it by now" in unexplained.reason
+    assert "it fits on a by now" in unexplained.reason
 
 
 def test_a_node_that_changed_in_between_leaves_a_decision_unexplained() -> None:
@@ -269,7 +269,7 @@ def test_a_node_that_came_in_between_leaves_a_decision_unexplained() -> None:
     before = cluster(node("a", cpu=4), node("b", cpu=8), pod("p", cpu=2))
     more = cluster(node("a", cpu=4), node("b", cpu=8), node("c"))
     after = replace(moved(aftermath(before), "p", "a"), nodes=more.nodes)
-    assert audited(before, after).unexplained[0].reason == "nodes came in between: c"
+    assert audited(before, after).unexplained[0].reason == "nodes joined in between: c"
 
 
 def test_a_pod_that_left_in_between_may_explain_a_decision() -> None:
@@ -277,7 +277,7 @@ def test_a_pod_that_left_in_between_may_explain_a_decision() -> None:
     p = before.pods[1]
     after = replace(before, pods=(bound(p, "a", 9),))
     (unexplained,) = audited(before, after).unexplained
-    assert unexplained.reason == "it would be as here once these pods had left: default/v"
+    assert unexplained.reason == "ksched decides the same once these pods have left: default/v"
 
 
 def gone(name: str, uid: str = "") -> Pod:
@@ -300,8 +300,8 @@ def test_what_a_pod_held_that_came_and_went_is_not_known() -> None:
             (u, unknown) = answer.unexplained
             assert u.pod == "default/u"
             assert unknown.reason == (
-                "what default/u held is not known: created, placed and gone between the two "
-                "states, on a"
+                "the requests of default/u are unknown: created, placed and gone between "
+                "the two states, on a"
             )
 
 
@@ -353,7 +353,7 @@ def test_a_refusal_is_not_compared_where_pods_came_and_went() -> None:
     events = (scheduled(gone("u"), "a", 1), refusal)
     answer = audited(before, replace(before, pods=(left,), others={"Event": events}))
     assert answer.differ == ()
-    assert "a would take it by now" in answer.unexplained[-1].reason
+    assert "it fits on a by now" in answer.unexplained[-1].reason
 
 
 @pytest.mark.parametrize("static", [False, True])

@@ -139,7 +139,7 @@ def test_a_pod_that_was_bound_and_is_gone_again_is_placed_where_its_event_says()
 def test_a_pod_that_waited_and_is_gone_without_an_event_is_unexplained() -> None:
     (unexplained,) = decision_log(cluster(node("a"), pod("p"))).unexplained
     assert unexplained.pod == "default/p"
-    assert "no event tells" in unexplained.reason
+    assert "no event shows" in unexplained.reason
 
 
 def test_a_pod_that_only_an_event_tells_of_is_unexplained() -> None:
@@ -148,7 +148,7 @@ def test_a_pod_that_only_an_event_tells_of_is_unexplained() -> None:
         cluster(node("a")), events=(scheduled(ghost, "a", 1),)
     ).unexplained
     assert unexplained.pod == "default/ghost"
-    assert unexplained.reason == "it was created, bound to a, and is gone again"
+    assert unexplained.reason == "it was created, bound to a and deleted between the two states"
 
 
 def test_an_eviction_for_a_pod_that_is_not_there_leaves_the_victim_departed() -> None:
@@ -256,13 +256,13 @@ def test_the_later_of_two_states_is_told_by_what_only_rises() -> None:
     ]
     assert not why_swapped(*nodes)
     assert why_swapped(*nodes[::-1]) == (
-        "the resourceVersion of a is higher in it than in the other"
+        "the resourceVersion of a is higher in --before than in --after"
     )
-    assert why_swapped(second, first) == "default/p has a node in it, and none in the other"
+    assert why_swapped(second, first) == "default/p has a node in --before and none in --after"
 
 
 def test_the_state_to_begin_with_is_warned_of_as_it_is_with_what_came() -> None:
     nodes = cluster(node("a"))
     after = cluster(node("a"), pod("p", node="a"))
-    assert nodes.warnings == ("no Pods in the state: there is nothing to schedule",)
+    assert nodes.warnings == ("no Pods in the state: nothing to schedule",)
     assert read_decision_log(nodes, after, PROFILES).state.warnings == ()

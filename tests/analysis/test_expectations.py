@@ -96,22 +96,22 @@ def test_an_expectation_holds(expectation: Expectation) -> None:
             "y/low",
         ),
         (PodsEvicted("", "held", True), "is gated: waiting for gates", "y/held"),
-        (PendingCount("", 0), "expected 0 pods pending, and 1 are: y/big", "y/big"),
-        (EvictedCount("", 2), "expected 2 pods evicted, and 1 are: y/low", "y/low"),
+        (PendingCount("", 0), "expected 0 pods pending, got 1: y/big", "y/big"),
+        (EvictedCount("", 2), "expected 2 pods evicted, got 1: y/low", "y/low"),
         (
             NodesUsed("", Limits(3, None)),
-            "expected at least 3 nodes with pods, and 2 have some",
+            "expected at least 3 nodes with pods, got 2",
             "",
         ),
         (
             Spread("", "web-*", "zone", 1),
-            "expected a skew of at most 1 over zone, and it is 2 (1: 2, 2: 0)",
+            "expected a skew of at most 1 over zone, got 2 (1: 2, 2: 0)",
             "x/web-1",
         ),
         (Spread("", "web-*", "rack", 1), "no node has the label rack", ""),
         (
             Utilized("", "cpu", "max", Limits(None, 0.7)),
-            "expected at most 70.0% max utilization of cpu, and it is 75.0%",
+            "expected at most 70.0% max utilization of cpu, got 75.0%",
             "",
         ),
         (Utilized("", "gpu", "max", Limits(None, 0.7)), "no node has any gpu", ""),
@@ -122,12 +122,11 @@ def test_an_expectation_holds(expectation: Expectation) -> None:
         ),
         (
             Waited("", "x/web-*", {"p90": Limits(at_most=60), "max": Limits(at_most=90)}),
-            "expected x/web-* (2 pods, x/web-2 the longest) to wait p90 at most 1m0s, and it is "
-            "1m30s",
+            "expected x/web-* (2 pods, x/web-2 the longest) to wait p90 at most 1m0s, got 1m30s",
             "x/web-2",
         ),
         (Waited("", "db", {"max": Limits(at_most=1)}), 'no pod matches "db"', ""),
-        (NodeHours("", Limits(None, 10)), "expected at most 10 node-hours, and it took 12.5", ""),
+        (NodeHours("", Limits(None, 10)), "expected at most 10 node-hours, got 12.5", ""),
         (PodsOn("", "web1", "a", {}), 'no pod matches "web1" (6 pods); did you mean web-', ""),
     ],
 )

@@ -49,7 +49,7 @@ expect:
     [
         ("a: b\n", "Expected apiVersion: ksched/v1, kind: Expectations"),
         (HEAD, "expect is missing"),
-        (HEAD + "expect: [{pod: a}]\n", ":4:10: expect[0]: pod: no form"),
+        (HEAD + "expect: [{pod: a}]\n", ":4:10: expect[0]: invalid combination of keys"),
         (HEAD + "expect: [{pod: a, on: b, pending: true}]\n", "expected `pod` with `on`"),
         (HEAD + "expect: [{nodesUsed: {}}]\n", "expect[0].nodesUsed: is empty"),
         (HEAD + "expect: []\n", "expect"),

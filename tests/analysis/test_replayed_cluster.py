@@ -89,7 +89,7 @@ def test_an_eviction_on_a_worse_node_is_not_right() -> None:
         PreemptionDecision(state.pods[2], "b", ("default/w",), 0)
     )
     assert (verdict.grade, verdict.expected) == (None, ("a",))
-    assert verdict.reason == "other nodes are better to make room on"
+    assert verdict.reason == "evictions on other nodes are preferred"
 
 
 def test_an_eviction_for_a_pod_that_fits_is_not_right() -> None:

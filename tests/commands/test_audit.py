@@ -134,7 +134,7 @@ def test_both_states_are_needed(ksched: Ksched, write: Write, missing: str) -> N
     path = write("state", *NODES)
     options = [o for name in ("before", "after") if name != missing for o in (f"--{name}", path)]
     code, _, err = ksched("audit", *options)
-    message = "audit needs two states, --before PATH and --after PATH, or a recording"
+    message = "audit requires two states, --before PATH and --after PATH, or a recording"
     assert (code, err) == (2, f"error: {message}, --timeline FILE\n")
 
 
@@ -144,8 +144,8 @@ def test_swapped_states_are_an_error(ksched: Ksched, write: Write) -> None:
     code, _, err = ksched("audit", "--before", after, "--after", before)
     assert (code, err) == (
         2,
-        "error: --before is later than --after: default/p has a node in it, and none in the other; "
-        "swap them\n",
+        "error: --before is later than --after (default/p has a node in --before and "
+        "none in --after): swap them\n",
     )
 
 
@@ -191,8 +191,8 @@ def test_the_log_of_the_scheduler_has_the_exact_order(
 @pytest.mark.parametrize(
     ("text", "warning"),
     [
-        ("", "has no attempts to schedule pods: they are written at -v=3"),
-        (attempt("other"), "lacks attempts of pods that were placed; it is not used"),
+        ("", "has no attempts to schedule pods; kube-scheduler logs them"),
+        (attempt("other"), "it lacks attempts of pods that were placed"),
     ],
 )
 def test_a_log_that_does_not_help_is_warned_of(

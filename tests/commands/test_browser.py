@@ -80,7 +80,7 @@ def test_a_terminal_is_not_filled_with_a_page(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     code, out, err = ksched("schedule", "--state", write_state(node("a")), "-o", "html")
     assert (code, out) == (2, "")
-    assert "-o html prints a page: send it to a file" in err
+    assert "-o html prints a page: redirect it to a file" in err
 
 
 @pytest.mark.parametrize(

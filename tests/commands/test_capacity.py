@@ -150,7 +150,7 @@ def test_no_number_of_nodes_is_exit_code_1(capacity: Answer) -> None:
             "--like takes at most 3 nodes",
         ),
         (("--pending", "--like", "aa"), 'no node "aa" in the state'),
-        (("--pending", "--like", "a", "--price", "b=1"), "--price gives a of --like no price"),
+        (("--pending", "--like", "a", "--price", "b=1"), "--price has no price for a of --like"),
         (("p", "--price", "a=1"), "--price does nothing without --pending --like NODE"),
         (("--pending", "--like", "a", "--alone"), "cannot be combined with --alone, --max"),
         (("--pending", "--like", "a", "--max", "3"), "cannot be combined with --alone, --max"),
@@ -247,7 +247,7 @@ def test_the_table_counts_replicas_of_a_workload(ksched: Ksched, write_state: Wr
     _, out, _ = ksched("capacity", "deploy/web", "--state", state)
     assert out.startswith("1 more replica fits of Deployment default/web, on 1 node\n")
     _, out, _ = ksched("capacity", "deploy/web", "--state", state, "--change", "cordon a")
-    assert "no replica fits of Deployment default/web" in out
+    assert "no replica of Deployment default/web fits" in out
 
 
 def test_a_pod_in_a_namespace_that_is_called_like_a_kind_is_that_pod(capacity: Answer) -> None:

@@ -93,7 +93,7 @@ def test_a_plugin_whose_assumptions_would_be_forgotten_is_refused(
     cluster = cluster_of(state_of(tmp_path, node("n")))
     check_state(cluster)
     monkeypatch.setattr(NodeName, "carry_over", lambda self, previous: None, raising=False)
-    with pytest.raises(UsageError, match="what NodeName assumes"):
+    with pytest.raises(UsageError, match="save the state of NodeName"):
         check_state(cluster)
 
 
@@ -107,7 +107,7 @@ def test_a_replay_that_ends_leaves_no_checkpoint(
     assert "6 pods placed" in out
     path.write_bytes(b"else")
     code, _, err = ksched(*command)
-    assert (code, "this is no checkpoint" in err) == (2, True)
+    assert (code, "this is not a checkpoint" in err) == (2, True)
 
 
 def test_a_checkpoint_is_of_one_seed(
@@ -218,7 +218,7 @@ def test_a_checkpoint_is_of_the_plugins_and_options_that_it_was_made_with(
     plugin.write_text(PLUGIN.format(2))
     code, _, err = ksched(*command)
     assert (code, "a checkpoint of another timeline" in err) == (2, True)
-    problem = "no Node none is there to be deleted"
+    problem = "no Node none exists to delete"
     assert [problem in text for text in (first, again, err)] == [True, True, False]
     assert ["resuming" in text for text in (first, again)] == [False, True]
 
@@ -247,4 +247,4 @@ def test_a_pickle_runs_nothing_and_empties_nothing(
     code, out, err = ksched(*command)
     assert (diary.read_text(), folder.exists()) == ("Monday", False)
     assert (code, out) == (2, "")
-    assert err.splitlines()[0] == f"error: {path}: this is no checkpoint"
+    assert err.splitlines()[0] == f"error: {path}: this is not a checkpoint"

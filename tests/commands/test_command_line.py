@@ -24,7 +24,7 @@ MESSAGES = {
     "--trace?",
     "schedule -z": "ksched schedule has no option -z; ksched schedule --help lists its options",
     "-o json": "ksched has no option -o; ksched --help lists its options",
-    "schedule --state": "--state takes a value, and none is given",
+    "schedule --state": "--state requires a value",
     "schedule --no-cache=yes": "--no-cache takes no value",
     "schedule --seed x": '--seed takes a whole number; not "x"',
     "explain p --top 0": '--top takes a whole number of at least 1; not "0"',
@@ -142,12 +142,12 @@ def test_attempts_are_those_of_the_traced_pods(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("schedule --all -o json", "--all does nothing with -o json"),
-        ("explain p --all -o yaml", "--all does nothing with -o yaml"),
-        ("explain p --all -o name", "--all does nothing with -o name"),
-        ("schedule --nodes -o json", "--nodes does nothing with -o json"),
-        ("schedule --trace", "--trace does nothing without -o json or -o yaml"),
-        ("schedule --seed 3", "--seed does nothing without --tie-break random"),
+        ("schedule --all -o json", "--all has no effect with -o json"),
+        ("explain p --all -o yaml", "--all has no effect with -o yaml"),
+        ("explain p --all -o name", "--all has no effect with -o name"),
+        ("schedule --nodes -o json", "--nodes has no effect with -o json"),
+        ("schedule --trace", "--trace has no effect without -o json or -o yaml"),
+        ("schedule --seed 3", "--seed requires --tie-break random"),
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(

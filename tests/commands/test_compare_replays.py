@@ -49,7 +49,7 @@ def test_an_autoscaler_makes_a_side_without_and_a_side_with_it(
     _, out, _ = ksched(*command, "--timeline", path, *sides)
     assert "node-hours, g" in out
     code, _, err = ksched(*command, *sides)
-    assert (code, "--autoscaler does nothing without a timeline" in err) == (2, True)
+    assert (code, "--autoscaler requires a timeline" in err) == (2, True)
 
 
 def test_two_configurations_are_compared_under_one_autoscaler(

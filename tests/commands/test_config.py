@@ -145,13 +145,13 @@ def test_migrate_writes_a_file_in_its_place(ksched: Ksched, tmp_path: Path, hold
     path.write_text(before)
     code, out, err = ksched("config", "migrate", "-w", path)
     after = path.read_text()
-    assert (code, out, err.splitlines()[-1]) == (0, "", f"{path} is written")
+    assert (code, out, err.splitlines()[-1]) == (0, "", f"wrote {path}")
     assert {line.strip() for line in set(before.splitlines()) - set(after.splitlines())} == {
         "apiVersion: kubescheduler.config.k8s.io/v1beta2",
         "profiles: [{schedulerName: a}]  # ours",
     }
     code, _, err = ksched("config", "migrate", "-w", path)
-    assert (code, err, path.read_text()) == (0, f"{path} needs no change\n", after)
+    assert (code, err, path.read_text()) == (0, f"no change is needed in {path}\n", after)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_migrate_writes_a_file_in_its_place(ksched: Ksched, tmp_path: Path, hold
             '{"kind": "Policy", "apiVersion": "v1", "alwaysCheckAllPredicates": true}',
             [],
             1,
-            "is not written",
+            "did not write",
         ),
     ],
     ids=["in a quoted string", "with a document", "not all is carried over"],

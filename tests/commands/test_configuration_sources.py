@@ -196,11 +196,11 @@ def test_standard_input_is_read_once_for_several_minors(
 UNREADABLE = {
     "a NAME that is not there": (SEVERAL_KEYS, "#confg.yaml", 'did you mean "config.yaml"?'),
     "a NAME of two": (KUSTOMIZED, "#config.yaml", '"config.yaml" is the name of 2 of these'),
-    "a NAME where there is none": (NAMESPACE, "#config.yaml", "no configuration is here"),
+    "a NAME where there is none": (NAMESPACE, "#config.yaml", "this file has no configuration"),
     "a NAME in what is no YAML": ("a: b: c\n", "#a", "not YAML"),
     "a missing file": (BATCH, "x#config.yaml", "there is no such file"),
 }
-SEVERAL = (SEVERAL_KEYS, "", "holds 2 configurations")
+SEVERAL = (SEVERAL_KEYS, "", "has 2 configurations")
 
 
 @pytest.mark.parametrize("command", TOOK_EFFECT)
@@ -221,10 +221,10 @@ def test_what_cannot_be_chosen_is_the_same_error(
 
 
 REFUSED = {
-    "a template": ("{{- if .Values.x }}\n" + BATCH, "a template must be rendered first"),
+    "a template": ("{{- if .Values.x }}\n" + BATCH, "render a template first"),
     "a template in a ConfigMap": (
         config_map("s", config=BATCH.replace("batch", "{{ .Values.name }}")),
-        "a template must be rendered first",
+        "render a template first",
     ),
     "nothing inside": (config_map("s", other=NAMESPACE), "no text in this ConfigMap's data is a"),
     "an empty file": ("", "the document is empty"),

@@ -56,7 +56,7 @@ def test_who_is_called_is_named_before_the_first_call_without_the_password(
     url = server.url.replace("http://", "http://me:secret@")
     code, _, err = run("schedule", extenders=[{"urlPrefix": url, "filterVerb": "filter"}])
     shown = url.replace("secret", "***")
-    note = f"calling extenders at {shown} (--no-extenders leaves them out)"
+    note = f"calling extenders at {shown} (--no-extenders disables this)"
     assert (code, err.splitlines()) == (0, [note])
 
 

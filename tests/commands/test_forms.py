@@ -14,10 +14,10 @@ from tests.commands.runners import Ksched, WriteConfig, WriteState
             "-o takes one of table, wide, json, yaml, name, html, sarif, github, junit, csv, "
             'markdown, patch; not "xml"',
         ),
-        (["--seed", "3"], "--seed does nothing without --tie-break random"),
+        (["--seed", "3"], "--seed requires --tie-break random"),
         (["--tie-break", "best"], '--tie-break takes name or random; not "best"'),
-        (["--trace"], "--trace does nothing without -o json or -o yaml"),
-        (["--nodes", "-o", "json"], "--nodes does nothing with -o json"),
+        (["--trace"], "--trace has no effect without -o json or -o yaml"),
+        (["--nodes", "-o", "json"], "--nodes has no effect with -o json"),
     ],
 )
 def test_bad_options_are_refused_in_a_sentence(

@@ -93,7 +93,7 @@ def test_pods_start_as_worked_out_by_hand(ksched: Ksched, write_state: WriteStat
         "assumed:",
         "  1 pending pod of default/Job/long ends as its 1 finished pod did",
         "  1 running pod of default/Job/long ends as its 1 finished pod did",
-        "  1 pending pod, of which nothing is known, stays once placed",
+        "  1 pending pod without a known run time stays once placed",
     ]
     code, page, _ = ksched("replay", "--from-now", "--state", state, "-o", "html")
     assert (code, "Pending pods" in page, "3m 20s" in page) == (0, True, True)
@@ -169,7 +169,7 @@ def test_a_timeline_says_what_comes_from_now_on(
     ("args", "problem"),
     [
         ((), "replay requires a TIMELINE or --from-now"),
-        (("t.yaml", "--history", "h"), "--history does nothing without --from-now"),
+        (("t.yaml", "--history", "h"), "--history has no effect without --from-now"),
         (("--from-now", "--save-state", "s.json"), "--from-now cannot be combined with"),
     ],
 )

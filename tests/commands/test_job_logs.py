@@ -177,8 +177,8 @@ def test_a_migrated_file_that_has_a_command_is_not_printed_as_it_is(
     code, out, err = ksched("config", "migrate", path)
     assert (code, out) == (2, "")
     assert err.splitlines()[-2:] == [
-        f"error: {path}: the new configuration has a line that is a command in this job's log: "
-        r"\x23#[error]no",
+        f"error: {path}: the CI job's log would run this line of the new configuration as "
+        r"a command: \x23#[error]no",
         "  -o json prints the text escaped",
     ]
     code, out, _ = ksched("config", "migrate", path, "-o", "json")

@@ -70,8 +70,8 @@ def test_a_kubelet_of_a_minor_that_it_does_not_know_is_warned_of(
     monkeypatch.delenv(ENVIRONMENT)
     path = str(write_state(with_kubelet("a", kubelet), pod("p")))
     warning = (
-        f"the newest kubelet of the nodes is {kubelet}, and ksched knows Kubernetes {MINORS[0]} to"
-        f" {MINORS[-1]}: the rules of {minor} decide"
+        f"the newest kubelet of the nodes is {kubelet}, but ksched knows only Kubernetes "
+        f"{MINORS[0]} to {MINORS[-1]}: the rules of {minor} apply"
     )
     result, err = schedule(ksched, "--state", path)
     assert result["warnings"] == [warning]

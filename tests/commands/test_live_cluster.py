@@ -37,9 +37,9 @@ def test_every_command_about_a_state_answers_of_a_live_cluster(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--live", "--state", "a"], "--live and --state exclude each other"),
-        (["--context", "a"], "--context does nothing without --live"),
-        (["--kubeconfig", "a"], "--kubeconfig does nothing without --live"),
+        (["--live", "--state", "a"], "--live cannot be combined with --state"),
+        (["--context", "a"], "--context has no effect without --live"),
+        (["--kubeconfig", "a"], "--kubeconfig has no effect without --live"),
         (["--live", "--context", "a"], 'no context "a"; there are: here'),
     ],
 )

@@ -112,10 +112,10 @@ def test_a_recipe_of_ones_own(ksched: Ksched, tmp_path: Path) -> None:
     code, _, err = ksched(*command)
     assert (code, "recipes with nodes require --state-to FILE.json" in err) == (2, True)
     for wrong, problem in (
-        (text.replace("created", "creation"), "there is no option creation"),
-        (text.replace("about", "abuot"), "this is no recipe"),
-        (text.replace('"8"', "8x"), 'nodes: "8x" is no amount of cpu'),
-        (f"{text}---\n{text}", "this is no recipe"),
+        (text.replace("created", "creation"), "unknown option creation"),
+        (text.replace("about", "abuot"), "this is not a recipe"),
+        (text.replace('"8"', "8x"), 'nodes: "8x" is not an amount of cpu'),
+        (f"{text}---\n{text}", "this is not a recipe"),
     ):
         recipe.write_text(wrong)
         code, _, err = ksched(*command, "--state-to", state)

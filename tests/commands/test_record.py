@@ -124,9 +124,9 @@ def test_a_fault_that_passes_at_the_beginning_changes_nothing(
     ("arguments", "message"),
     [
         (("day.json",), "a recording is JSON lines; name it *.jsonl or *.jsonl.gz"),
-        (("day.jsonl", "--for", "a day"), "expected 24h or 90m"),
+        (("day.jsonl", "--for", "a day"), "expected a duration such as 24h or 90m"),
         (("day.jsonl", "--for", "0s"), "expected a duration above 0"),
-        (("day.jsonl", "--part-size", "large"), "expected a size, as 100Mi"),
+        (("day.jsonl", "--part-size", "large"), "expected a size such as 100Mi"),
     ],
 )
 def test_options_that_cannot_be(

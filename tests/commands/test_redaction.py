@@ -62,9 +62,9 @@ def test_decisions_that_differ_are_exit_code_1(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--full", "--redact"], "--full and --redact exclude each other"),
-        (["--context", "a"], "--context does nothing with --state"),
-        (["-n", "a"], "-n does nothing with --state"),
+        (["--full", "--redact"], "--full cannot be combined with --redact"),
+        (["--context", "a"], "--context has no effect with --state"),
+        (["-n", "a"], "-n has no effect with --state"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(

@@ -158,13 +158,13 @@ def test_the_last_state_is_written_for_other_commands(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--trace",), "--trace does nothing without -o json or -o yaml"),
-        (("--summary",), "--summary does nothing without -o json or -o yaml"),
+        (("--trace",), "--trace has no effect without -o json or -o yaml"),
+        (("--summary",), "--summary has no effect without -o json or -o yaml"),
         (("--save-state", "x.yaml"), "a snapshot is JSON"),
         (("--save-state", "no/x.json"), "no/x.json cannot be written: No such file or directory"),
         (("--checkpoint", "no/x"), "no/x cannot be written: No such file or directory"),
         (("--checkpoint", "."), ". is a folder; a file's name is expected"),
-        (("--usage",), "--usage does nothing without -o csv"),
+        (("--usage",), "--usage has no effect without -o csv"),
         (("--autoscaler", "no.yaml"), "there is no such file"),
         (("-o", "wide"), "-o of ksched replay takes one of"),
     ],

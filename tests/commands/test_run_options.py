@@ -38,7 +38,7 @@ def test_options_say_what_all_runs_have() -> None:
 
 
 def test_workers_and_a_scheduler_exclude_each_other() -> None:
-    with pytest.raises(UsageError, match="--workers and --scheduler exclude each other"):
+    with pytest.raises(UsageError, match="--workers cannot be combined with --scheduler"):
         executor_options(ManyRunsOptions(workers=2, scheduler="tcp://host:8786"))
 
 

@@ -87,7 +87,7 @@ def test_a_pod_to_trace_must_be_there_and_an_argument_must_be_traced(
     code, _, err = ksched("schedule", "--state", state, "-o", "json", "--trace", "wbe")
     assert (code, "did you mean default/web?" in err) == (2, True)
     code, _, err = ksched("schedule", "web", "--state", state)
-    assert (code, 'schedule takes no argument, and "web" is one' in err) == (2, True)
+    assert (code, 'schedule takes no argument "web"' in err) == (2, True)
 
 
 def test_pods_that_are_left_out_are_listed_with_the_reason(

@@ -141,7 +141,7 @@ def test_a_replay_that_a_signal_ends_writes_what_is_finished(name: str, tmp_path
         out, err = process.communicate()
     assert process.returncode == -signal.Signals[name]
     result = json.loads(out)
-    warning = "interrupted at 2026-11-23T08:00:20Z: the result is of the time until then"
+    warning = "interrupted at 2026-11-23T08:00:20Z: the result covers the time until then"
     assert (result["end"], result["warnings"]) == (20, [warning])
     assert [each["outcome"] for each in result["pods"]] == ["ended", "running", "running"]
     assert f"warning: {warning}" in err

@@ -95,8 +95,8 @@ def test_a_server_that_dies_leaves_no_file(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--events", "--redact"], "--events and --redact exclude each other"),
-        (["--events", "--state", "a.json"], "--events does nothing with --state"),
+        (["--events", "--redact"], "--events cannot be combined with --redact"),
+        (["--events", "--state", "a.json"], "--events has no effect with --state"),
     ],
 )
 def test_events_are_of_clusters_and_are_not_renamed(
@@ -138,7 +138,7 @@ def test_readers_of_the_file_are_told_that_it_has_one_namespace(
 ) -> None:
     cluster.faults.refused = {"/api/v1/pods": 403}
     _, _, err = ksched("snapshot", "a.json", "-n", "web")
-    assert err.startswith("warning: only of namespace web could be listed: Pod: ")
+    assert err.startswith("warning: listed only in namespace web: Pod: ")
     assert ksched("schedule", "--state", "a.json")[2] == err
 
 

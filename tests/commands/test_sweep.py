@@ -171,7 +171,7 @@ def test_a_file_of_other_things_stays_as_it_is(
     rows.write_text(text)
     code, out, err = ksched("sweep", file, "--rows", rows, *options)
     assert (code, out, rows.read_text()) == (2, "", text)
-    assert "is no row of a sweep" in err
+    assert "is not a row of a sweep" in err
 
 
 def test_a_dry_run_leaves_a_row_that_was_not_finished(ksched: Ksched, tmp_path: Path) -> None:
@@ -215,8 +215,8 @@ def test_no_plugins_refuses_those_that_the_file_names(
     code, out, err = ksched("sweep", file, "--no-plugins", *options)
     assert (code, out) == (2, "")
     assert err == (
-        f"error: {file} names the plugin {source}, and --no-plugins (noPlugins of .ksched.yaml) "
-        "refuses those that --plugin does not name\n"
+        f"error: {file} names the plugin {source}, but --no-plugins (noPlugins of "
+        ".ksched.yaml) allows only plugins that --plugin names\n"
     )
     assert not [*tmp_path.rglob("*.imported")]
     code, _, err = ksched("sweep", file, "--no-plugins", "--plugin", source, *options)
@@ -296,16 +296,16 @@ def test_a_metric_of_ones_own_is_compared(ksched: Ksched, tmp_path: Path) -> Non
     answer = result(ksched, file, "--metric", f"{tmp_path}/m.py:on_a")
     assert answer["metrics"] == [{"name": "on_a", "better": "more"}]
     assert answer["variants"][0]["metrics"]["on_a"]["median"] == 2.5
-    assert any('no run has a metric "missing"' in line for line in answer["warnings"])
+    assert any('no run has the metric "missing"' in line for line in answer["warnings"])
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--workers", "2", "--scheduler", "tcp://x:1"], "exclude each other"),
+        (["--workers", "2", "--scheduler", "tcp://x:1"], "cannot be combined"),
         (["--workers", "0"], "--workers takes a whole number of at least 1"),
         (["--run-timeout", "soon"], "--run-timeout takes a number of seconds above 0"),
-        (["--dry-run", "-o", "csv"], "--dry-run has no rows"),
+        (["--dry-run", "-o", "csv"], "--dry-run cannot be combined with"),
     ],
 )
 def test_bad_options_are_refused(

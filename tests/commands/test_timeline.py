@@ -56,9 +56,9 @@ def test_a_dump_and_a_trace_go_to_standard_output(ksched: Ksched, tmp_path: Path
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (["generate", "{}=0"], 'FILE[=WEIGHT]: "0" is no weight'),
-        (["generate", "{}=1e308", "{}=1e308"], 'FILE[=WEIGHT]: "1e308" is no weight'),
-        (["generate", "{}=5e-324"], 'FILE[=WEIGHT]: "5e-324" is no weight'),
+        (["generate", "{}=0"], 'FILE[=WEIGHT]: "0" is not a weight'),
+        (["generate", "{}=1e308", "{}=1e308"], 'FILE[=WEIGHT]: "1e308" is not a weight'),
+        (["generate", "{}=5e-324"], 'FILE[=WEIGHT]: "5e-324" is not a weight'),
         (["generate", "{}", "--priority", "2147483648"], "a whole number of at most 2,147,483,647"),
         (["generate", "{}", "--days", "0"], "--days takes a number greater than 0"),
         (["generate", "{}", "--priority", "high"], "--priority takes VALUE[=WEIGHT]"),
@@ -83,7 +83,7 @@ def test_a_dump_and_a_trace_go_to_standard_output(ksched: Ksched, tmp_path: Path
             ],
             "--duration cannot be combined with --scheduled or --ended",
         ),
-        (["from-dump", "{}"], "there are no pods in it"),
+        (["from-dump", "{}"], "it has no pods"),
     ],
 )
 def test_what_cannot_be_done_is_one_message(
@@ -116,7 +116,7 @@ def test_an_import_ends_with_what_was_read(ksched: Ksched, tmp_path: Path) -> No
     assert (code, out.count("\n")) == (0, 4)
     assert err.splitlines() == [
         "3 rows read, 1 left out by --skip-bad: 3 pods over 50s, that request 10 cpu",
-        f'the first that is wrong: {trace}:3:1: column "seconds": "-5" is negative',
+        f'first invalid row: {trace}:3:1: column "seconds": "-5" is negative',
     ]
 
 
@@ -151,7 +151,10 @@ def test_gangs_and_nodes_of_csv_are_replayed(ksched: Ksched, tmp_path: Path) -> 
     [
         (("--divide", "cpu"), "--divide requires --replicas"),
         (("--gang",), "--gang requires --replicas"),
-        (("--replicas", "r", "--divide", "memory"), "--divide memory: there is no --request of it"),
+        (
+            ("--replicas", "r", "--divide", "memory"),
+            "--divide memory: no --request has this resource",
+        ),
         (("--node-label", "a=b"), "--node-label requires --nodes"),
         (("--nodes", "n.csv"), "--nodes requires --node-capacity"),
         (
@@ -162,7 +165,7 @@ def test_gangs_and_nodes_of_csv_are_replayed(ksched: Ksched, tmp_path: Path) -> 
         (("--duration-default", "forever"), "requires --ended or --duration"),
         (("--duration", "d", "--duration-default", "long"), "takes a number or forever"),
         (("--where", "x"), "--where takes COLUMN=VALUE"),
-        (("--where", "x=1"), 'there is no column "x"'),
+        (("--where", "x=1"), 'unknown column "x"'),
         (("--scale-time", "0"), "--scale-time takes"),
         (("--sample", "0"), "--sample takes"),
     ],
@@ -200,8 +203,8 @@ def test_a_week_has_its_weekdays_hours_and_holidays(
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ((), "generate requires templates or --like FILE"),
-        (("--like", "week.jsonl", "job.yaml"), "generate requires templates or --like FILE"),
+        ((), "generate requires either templates or --like FILE"),
+        (("--like", "week.jsonl", "job.yaml"), "generate requires either templates or --like FILE"),
         (("job.yaml", "--start", "2026-01-05T00:30:00Z"), "--start takes a full hour"),
         (("job.yaml", "--weekdays", "1,2"), "--weekdays takes 7 numbers"),
         (("job.yaml", "--hours", "1"), "--hours takes 24 numbers"),

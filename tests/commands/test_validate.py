@@ -114,7 +114,7 @@ def test_a_rule_is_explained(ksched: Ksched) -> None:
     assert (code, out.partition(":")[0]) == (0, "weight-zero (warning, weights)")
     assert "strategy-outvoted" in ksched("validate", "--explain", "all")[1]
     code, _, err = ksched("validate", "--explain", "weight-zro")
-    assert (code, err) == (2, 'error: there is no rule "weight-zro"; did you mean "weight-zero"?\n')
+    assert (code, err) == (2, 'error: unknown rule "weight-zro"; did you mean "weight-zero"?\n')
 
 
 @pytest.mark.parametrize("arguments", [(), ("--explain", "syntax", "c.yaml")])
@@ -136,7 +136,7 @@ def test_a_second_schedulers_file_has_nothing_to_remark(
     ksched: Ksched, write_config: WriteConfig
 ) -> None:
     path = write_config(HEAD + "profiles: [{schedulerName: second}]\n")
-    assert ksched("validate", path)[1] == f"{path}: valid, nothing to remark\n"
+    assert ksched("validate", path)[1] == f"{path}: valid, no findings\n"
     _, out, _ = ksched("validate", "--extend-select", "no-default-profile", path)
     assert "(no-default-profile)" in out
 
@@ -195,7 +195,7 @@ def test_a_project_file_decides_for_the_files_below_it(
     assert (code, files[0]["kubeScheduler"]["version"][:5], err) == (1, "v1.35", "")
     assert ksched("validate", "--fail-on", "error", tmp_path)[0] == 0
     code, out, _ = ksched("validate", "--isolated", tmp_path)
-    assert (code, 'there is no plugin "Mine"' in out) == (1, True)
+    assert (code, 'unknown plugin "Mine"' in out) == (1, True)
 
 
 def test_a_warning_that_fails_is_said_to(ksched: Ksched, write_config: WriteConfig) -> None:
@@ -227,4 +227,8 @@ def test_a_project_file_with_a_mistake_is_an_error(ksched: Ksched, tmp_path: Pat
     (tmp_path / ".ksched.yaml").write_text("ignore: [weigths]\n")
     (tmp_path / "a.yaml").write_text(WEIGHTLESS)
     code, out, err = ksched("validate", tmp_path / "a.yaml")
-    assert (code, out, '.ksched.yaml:1:10: ignore[0]: "weigths" is no rule' in err) == (2, "", True)
+    assert (code, out, '.ksched.yaml:1:10: ignore[0]: "weigths" is neither a rule' in err) == (
+        2,
+        "",
+        True,
+    )

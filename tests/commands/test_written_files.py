@@ -137,7 +137,7 @@ def test_what_is_read_again_is_a_plain_file(option: str, ksched: Ksched, tmp_pat
         command = (*tune(tmp_path, str(tmp_path / "best")), option, "/dev/null")
     code, out, err = ksched(*command)
     assert (code, out) == (2, "")
-    assert "a plain file is expected" in err
+    assert "expected a plain file" in err
     assert Path("/dev/null").is_char_device()
 
 

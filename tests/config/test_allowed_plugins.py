@@ -53,7 +53,7 @@ def test_a_configuration_takes_effect_with_it() -> None:
 
 
 def test_the_code_is_needed_where_nothing_is_allowed() -> None:
-    with pytest.raises(InputError, match='no plugin "Green"'):
+    with pytest.raises(InputError, match='unknown plugin "Green"'):
         load_configuration(configured(f"# ksched: allow-plugins Green\n{SCORING}"), "c", REGISTRY)
 
 

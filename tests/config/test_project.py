@@ -57,17 +57,17 @@ def test_allowed_plugins_have_their_points(tmp_path: Path) -> None:
         ("ignor: [a]\n", ':1:1: ignor: unknown key "ignor"\n  did you mean "ignore"?'),
         (
             "kubernetesVersion: 1.35\n",
-            ":1:1: kubernetesVersion: 1.35 stands where a text is expected\n"
+            ":1:1: kubernetesVersion: expected a string, got 1.35\n"
             '  put it in quotes: "1.35"',
         ),
         (
             "ignore: weights\n",
-            ':1:1: ignore: "weights" stands where a list is expected\n'
+            ':1:1: ignore: expected a list, got "weights"\n'
             "  write it as a list: [weights]",
         ),
         (
             "select: weights\n",
-            ':1:1: select: "weights" stands where a list is expected\n'
+            ':1:1: select: expected a list, got "weights"\n'
             "  write it as a list: [weights]",
         ),
         ("failOn: eror\n", ':1:1: failOn: "eror" is not one of error, warning\n  did you mean'),
@@ -75,14 +75,14 @@ def test_allowed_plugins_have_their_points(tmp_path: Path) -> None:
         ("kubernetesVersion: '1.12'\n", ":1:1: kubernetesVersion: takes 1.34, "),
         ("featureGates: Foo=true\n", ":1:1: featureGates: "),
         ('minCompatibilityVersion: "1.99"\n', ":1:1: minCompatibilityVersion: "),
-        ("allowPlugins: [A=scor]\n", ':1:16: allowPlugins[0]: "scor" of A is no extension point'),
+        ("allowPlugins: [A=scor]\n", ':1:16: allowPlugins[0]: "scor" of A is not an'),
         (
             "select: [all, weigths]\n",
-            ':1:15: select[1]: "weigths" is no rule and no family of rules; did you mean "we',
+            ':1:15: select[1]: "weigths" is neither a rule nor a family of rules; did you mean "we',
         ),
         ("ignore: [unknown-key]\n", ':1:10: ignore[0]: "unknown-key" cannot be ignored'),
-        ("perFileIgnores: {a: [foo]}\n", ':1:22: perFileIgnores.a[0]: "foo" is no rule'),
-        ("- a\n", "a list stands where a mapping is expected"),
+        ("perFileIgnores: {a: [foo]}\n", ':1:22: perFileIgnores.a[0]: "foo" is neither a rule'),
+        ("- a\n", "expected a mapping, got a list"),
         ("a: b\n---\nc: d\n", "expected one document"),
     ],
 )  # fmt: skip

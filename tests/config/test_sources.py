@@ -180,7 +180,7 @@ def test_the_error_about_several_lists_references_that_choose(tmp_path: Path) ->
     with pytest.raises(InputError) as caught:
         read_configuration_text(path)
     lines = [line.strip() for line in str(caught.value).splitlines()]
-    assert lines[0] == f"{path}: this file holds 4 configurations"
+    assert lines[0] == f"{path}: this file has 4 configurations"
     assert [line.split("  ")[0] for line in lines[2:]] == [
         f"{path}#scheduler",
         f"{path}#2",

@@ -350,7 +350,7 @@ def test_the_shape_of_the_storage_score_is_defaulted_and_checked() -> None:
     record = simulate(cluster(*objects), config, kubernetes_version="1.37")
     assert record.attempts[0].node == "a"
     with pytest.raises(
-        Exception, match="shape needs the feature gate StorageCapacityScoring, which is off"
+        Exception, match="shape requires the feature gate StorageCapacityScoring, which is off"
     ):
         simulate(cluster(*objects), config, kubernetes_version="1.36")
 

@@ -77,7 +77,7 @@ def test_a_request_that_was_not_recorded_ends_the_run(
     run.close()
     other = cluster(node("a"), node("c"), pod("p"))
     run, _ = extended(other, extender(server, ignorable=True), replay=file)
-    with pytest.raises(UsageError, match="has no answer to this request"):
+    with pytest.raises(UsageError, match="has no recorded answer to this request"):
         run.run()
 
 
@@ -91,7 +91,7 @@ def test_that_holds_for_preemption_as_well(
     )
     preempter = {"urlPrefix": "http://127.0.0.1:1", "preemptVerb": "preempt"}
     run, _ = extended(state, preempter, replay=str(file))
-    with pytest.raises(UsageError, match="has no answer to this request"):
+    with pytest.raises(UsageError, match="has no recorded answer to this request"):
         run.run()
 
 
@@ -100,7 +100,9 @@ def test_a_file_that_is_no_recording_is_named_with_the_line(
 ) -> None:
     file = tmp_path / "calls.jsonl"
     file.write_text('{"url": "u", "request": {}}\n[]\n')
-    with pytest.raises(InputError, match=r"calls\.jsonl:2:1: no exchange with an extender"):
+    with pytest.raises(
+        InputError, match=r"calls\.jsonl:2:1: this is not an exchange with an extender"
+    ):
         extended(STATE, {"urlPrefix": "http://x", "filterVerb": "f"}, replay=str(file))
     with pytest.raises(InputError, match="No such file"):
         extended(STATE, {"urlPrefix": "http://x", "filterVerb": "f"}, replay=f"{file}.none")
@@ -109,7 +111,7 @@ def test_a_file_that_is_no_recording_is_named_with_the_line(
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("calls.jsonl", b'{"url": "\xff", "request": {}}', "no exchange with an extender"),
+        ("calls.jsonl", b'{"url": "\xff", "request": {}}', "not an exchange with an extender"),
         (
             "calls.jsonl.gz",
             gzip.compress(bytes(range(256)) * 9, mtime=0)[:90],

@@ -122,7 +122,8 @@ def test_a_distribution_has_to_say_which_api_it_is_for() -> None:
 
 def test_a_distribution_without_the_hook_is_reported() -> None:
     assert (
-        cause(bad=SimpleNamespace(KSCHED_API=API_VERSION)) == "it implements no hook ksched_plugins"
+        cause(bad=SimpleNamespace(KSCHED_API=API_VERSION)) == "it does not implement the hook "
+        "ksched_plugins"
     )
 
 
@@ -205,7 +206,7 @@ def test_a_file_that_reads_its_neighbour_finds_it(
     [
         ("import nothing_of_this_name", "ModuleNotFoundError"),
         ("def broken(:", "SyntaxError"),
-        ("x = 1", "there is no plugin class with a name in it"),
+        ("x = 1", "it has no plugin class with a `name`"),
         (f"KSCHED_API = 9\nksched_plugins = None\n{PLUGIN}", "it is for plugin API 9"),
     ],
 )
@@ -287,8 +288,8 @@ def test_a_file_may_name_what_the_command_line_names_and_by_default_anything(
         with pytest.raises(UsageError) as refusal:
             policy.check(source, "sweep.yaml")
         assert str(refusal.value) == (
-            f"sweep.yaml names the plugin {source}, and --no-plugins (noPlugins of .ksched.yaml) "
-            "refuses those that --plugin does not name"
+            f"sweep.yaml names the plugin {source}, but --no-plugins (noPlugins of "
+            ".ksched.yaml) allows only plugins that --plugin names"
         )
         ImportPolicy(others=True).check(source, "sweep.yaml")
 

@@ -69,7 +69,7 @@ def test_wrong_args_are_found(
 
 def test_a_schema_finds_every_problem_with_its_place() -> None:
     assert problems(SCHEMA, {"weight": 0, "names": "a"}) == [
-        'names: Invalid value: "a": "a" stands where a list is expected; write it as a list: [a]',
+        'names: Invalid value: "a": expected a list, got "a"; write it as a list: [a]',
         "weight: Invalid value: 0: 0 is less than 1",
     ]
 
@@ -79,7 +79,7 @@ def test_a_schema_finds_every_problem_with_its_place() -> None:
     ("given", "text"),
     [
         ({}, "weight: Required value"),
-        ({"weight": 1, "height": 2}, "height: Forbidden: the plugin knows no such field"),
+        ({"weight": 1, "height": 2}, "height: Forbidden: the plugin has no such field"),
         (
             {"weight": 1, "nodeNames": ["a", 1]},
             "nodeNames[1]: Invalid value: 1: Expected str, got int",
@@ -133,5 +133,5 @@ profiles:
     findings = review(text, registry_of(release_of(), [PluginEntry.of(Mine, "mine 1.0")]))
     (finding,) = findings.findings
     assert (finding.line, finding.path) == (10, "profiles[0].pluginConfig[0].args.weight")
-    assert "a whole number is expected" in finding.message
+    assert "expected a whole number" in finding.message
     assert not findings.verdict.accepts

@@ -70,6 +70,6 @@ def test_groups_of_another_version_and_parts_of_composite_groups_are_named() -> 
     groups, _, _ = groups_of(part, pod_group({"basic": {}}, "v1beta1"))
     assert [line.partition(";")[0] for line in groups.warnings] == [
         "not read: PodGroup default/red of scheduling.k8s.io/v1beta1",
-        "scheduled without regard to its CompositePodGroup: PodGroup default/red",
+        "ignored the CompositePodGroup of PodGroup default/red",
     ]
     assert groups_of(pod_group({"basic": {}}))[0].warnings == ()

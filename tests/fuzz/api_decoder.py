@@ -56,7 +56,7 @@ def by_ksched(text: str) -> Decoded:
         return Decoded("refused", str(error))
     if state.skipped:
         return Decoded("foreign")
-    doubts = [w for w in state.warnings if "unknown field" in w or "is written twice" in w]
+    doubts = [w for w in state.warnings if "unknown field" in w or "appears twice" in w]
     return Decoded("strict", "\n".join(doubts)) if doubts else Decoded("read")
 
 

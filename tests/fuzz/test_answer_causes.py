@@ -76,7 +76,7 @@ def test_a_checkpoint_that_was_changed_is_none(tmp_path: Path) -> None:
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         verdict = judged([*CHECKPOINTED, "--checkpoint", str(path)], path)
         assert (verdict.rule, verdict.code) == ("", 2)
-        assert "this is no checkpoint" in verdict.errors
+        assert "this is not a checkpoint" in verdict.errors
 
 
 @pytest.mark.parametrize("part", [

@@ -73,7 +73,7 @@ def test_trials_and_their_seeds_without_number_are_refused(tmp_path: Path) -> No
         ({"utilization": {"cpu": {"mean": "x"}}}, "utilization"),
         ({"metrics": {"a": []}}, "metrics"),
         ({"status": "good"}, "status good"),
-        ({"id": []}, "line 1 is no row of a sweep"),
+        ({"id": []}, "line 1 is not a row of a sweep"),
     ],
 )
 def test_a_row_that_was_changed_is_an_error(

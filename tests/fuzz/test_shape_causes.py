@@ -152,7 +152,7 @@ def test_events_of_another_shape_are_passed_over(event: dict[str, object], tmp_p
         ("""patch pc/high --type=merge -p '{"metadata": null}'""", "expected a name"),
         ("""patch pc/high --type=json -p '[{"op":"remove","path":"/metadata"}]'""", "a name"),
         ("""patch pod/web-1 --type=json -p '[{"op":"add","path":"/spec/containers/%s"}]'"""
-         % ("9" * 30), "there is nothing at this path"),
+         % ("9" * 30), "this path does not exist"),
         (f"drain {DIGITS}", "no node"),
         (f"scale deployment/web --replicas={DIGITS}", "takes a whole number"),
     ],
@@ -233,7 +233,7 @@ def test_a_study_that_was_changed_is_none(tmp_path: Path) -> None:
         path.write_bytes(b"".join(changed))
         verdict = judged(arguments, path)
         assert (verdict.rule, verdict.code) == ("", 2), (old, verdict)
-        assert "no study can be read" in verdict.errors
+        assert "the study cannot be read" in verdict.errors
 
 
 def test_a_study_whose_last_line_is_a_part_of_one_is_gone_on_with(tmp_path: Path) -> None:

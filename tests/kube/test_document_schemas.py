@@ -57,7 +57,7 @@ GROUPS = "nodeGroups:\n"
         (
             "Expectations",
             "kubernetesVersion: 1.36\n" + EXPECTATIONS + "- {evicted: 1}\n",
-            "f.yaml:3:1: kubernetesVersion: 1.36 stands where a text is expected\n"
+            "f.yaml:3:1: kubernetesVersion: expected a string, got 1.36\n"
             '  put it in quotes: "1.36"',
         ),
         (
@@ -68,8 +68,7 @@ GROUPS = "nodeGroups:\n"
         (
             "Scenario",
             "changes: drain a\n",
-            'f.yaml:3:1: changes: "drain a" stands where a list is expected\n'
-            "  write it as a list: [drain a]",
+            'f.yaml:3:1: changes: expected a list, got "drain a"\n  write it as a list: [drain a]',
         ),
         (
             "Sweep",
@@ -84,32 +83,30 @@ GROUPS = "nodeGroups:\n"
         (
             "Sweep",
             'states: [a.yaml]\nseeds: "3"\n',
-            'f.yaml:4:1: seeds: "3" stands where a whole number or a list is expected\n'
-            "  remove the quotes",
+            'f.yaml:4:1: seeds: expected a whole number or a list, got "3"\n  remove the quotes',
         ),
         (
             "Sweep",
             'states: [a.yaml]\nnoRetries: "yes"\n',
-            'f.yaml:4:1: noRetries: "yes" stands where true or false or a list is expected\n'
+            'f.yaml:4:1: noRetries: expected true or false or a list, got "yes"\n'
             "  write true or false, without quotes",
         ),
         (
             "Autoscaler",
             "nodeGroups: {name: a}\n",
-            "f.yaml:3:1: nodeGroups: a mapping stands where a list is expected\n"
-            '  begin each item with "- "',
+            'f.yaml:3:1: nodeGroups: expected a list, got a mapping\n  begin each item with "- "',
         ),
         (
             "Autoscaler",
             GROUPS + "- {name: a, like: n, maxSize: 1}\n",
-            "f.yaml:4:13: nodeGroups[0].like: false stands where a text is expected\n"
+            "f.yaml:4:13: nodeGroups[0].like: expected a string, got false\n"
             "  put it in quotes: YAML reads y, yes, on, n, no and off as true or false",
         ),
         (
             "Autoscaler",
             GROUPS + "- {name: b, maxSize: 3}\n",
-            "f.yaml:4:3: nodeGroups[0]: name, maxSize: no form has just these keys with such "
-            "values\n  expected a node group: its name, maxSize, and either like or template",
+            "f.yaml:4:3: nodeGroups[0]: invalid combination of keys: name, maxSize\n  "
+            "expected a node group: its name, maxSize, and either like or template",
         ),
         (
             "Timeline",
@@ -125,23 +122,23 @@ GROUPS = "nodeGroups:\n"
         (
             "Timeline",
             "events:\n- {at: 1, put: {}, runsFor: 1}\n",
-            "f.yaml:4:20: events[0].runsFor: runsFor needs pod beside it",
+            "f.yaml:4:20: events[0].runsFor: runsFor requires pod",
         ),
         (
             "Timeline",
             "events: [5]\n",
-            "f.yaml:3:10: events[0]: 5 stands where a mapping is expected",
+            "f.yaml:3:10: events[0]: expected a mapping, got 5",
         ),
         (
             "Autoscaler",
             "nodeGroups: [[{}]]\n",
-            "f.yaml:3:14: nodeGroups[0]: a list stands where a mapping is expected\n"
+            "f.yaml:3:14: nodeGroups[0]: expected a mapping, got a list\n"
             "  a node group: its name, maxSize, and either like or template",
         ),
         (
             "Tune",
             "states: a\nspace: [[a]]\nobjectives: []\n",
-            "f.yaml:4:9: space[0]: a list stands where a mapping is expected\n"
+            "f.yaml:4:9: space[0]: expected a mapping, got a list\n"
             "  `path` with `values`, or with `between: [least, most]`\n"
             "f.yaml:5:1: objectives: is empty",
         ),
@@ -166,7 +163,7 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_text() -> None:
 
 def test_a_hint_for_several_problems_is_given_once() -> None:
     text = refusal("Expectations", headed("Expectations", EXPECTATIONS + "- {pod: a}\n" * 3))
-    assert text.count("no form has just these keys") == 3
+    assert text.count("invalid combination of keys") == 3
     assert text.count("expected `pod` with") == 1
 
 
@@ -182,7 +179,7 @@ def test_another_document_is_told_what_is_expected(text: str) -> None:
 
 def test_another_kind_is_the_only_problem() -> None:
     text = "apiVersion: ksched/v1\nkind: Scenario\nfoo: 1\n"
-    message = 'f.yaml:2:1: kind: "Scenario" stands where "Sweep" is expected'
+    message = 'f.yaml:2:1: kind: expected "Sweep", got "Scenario"'
     assert refusal("Sweep", text) == f"{message}\n  {HINT}"
 
 

@@ -216,7 +216,7 @@ def test_a_frame_needs_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_error_has_the_place_and_what_to_do() -> None:
     with pytest.raises(InputError, match=r"Pod: metadata\.name") as raised:
         Run(state=b'{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": 3}}').schedule()
-    assert (raised.value.source, raised.value.hint) == ("state", "Put it in quotes.")
+    assert (raised.value.source, raised.value.hint) == ("state", "Put the value in quotes.")
     assert raised.value.position is not None
 
 

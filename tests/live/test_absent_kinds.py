@@ -18,20 +18,20 @@ def test_every_kind_has_a_consequence(kind: str) -> None:
 def test_kinds_that_may_not_be_listed_are_one_short_line() -> None:
     assert forbidden_warning(["PodDisruptionBudget", "CSINode", "CSIDriver", "Service"]) == (
         "no right to list PodDisruptionBudget, CSINode, CSIDriver, Service: victims are chosen as "
-        "if nothing protected them; nodes have no limit of volumes; the capacity of storage is not "
-        "looked at; …"
+        "if nothing protected them; NodeVolumeLimits applies no limit; storage capacity "
+        "is ignored; …"
     )
 
 
 def test_kinds_of_a_group_that_the_server_does_not_have_are_one_line() -> None:
     lines = unserved_warnings(["ResourceClaim", "ResourceSlice", "CSINode"])
     assert lines == [
-        "the API server has no ResourceClaim, ResourceSlice (resource.k8s.io): pods with resource "
-        "claims find none; pods with resource claims find no device",
-        "the API server has no CSINode (storage.k8s.io): nodes have no limit of volumes",
+        "the API server has no ResourceClaim, ResourceSlice (resource.k8s.io): "
+        "DynamicResources finds no claim; DynamicResources finds no device",
+        "the API server has no CSINode (storage.k8s.io): NodeVolumeLimits applies no limit",
     ]
 
 
 def test_pods_of_one_namespace_leave_nodes_emptier() -> None:
     assert "nodes look emptier" in namespace_warning(["Pod", "Service"], "web")
-    assert namespace_warning(["Service"], "web") == "only of namespace web could be listed: Service"
+    assert namespace_warning(["Service"], "web") == "listed only in namespace web: Service"

@@ -77,7 +77,7 @@ def test_forbidden_kinds_are_a_line_and_the_rest_is_read(
     objects, reader = read(connected(server))
     assert len(objects) == 3
     (line,) = reader.snapshot.absences
-    assert line.startswith("no right to list StorageClass, CSINode: where volumes would be made ")
+    assert line.startswith("no right to list StorageClass, CSINode: ksched cannot tell where ")
 
 
 def test_rights_in_one_namespace_are_enough_for_it(server: ApiServer, connected: Connect) -> None:
@@ -85,7 +85,7 @@ def test_rights_in_one_namespace_are_enough_for_it(server: ApiServer, connected:
     objects, reader = read(connected(server), namespace="web")
     assert names(objects) == ["n", "p"]
     (line,) = reader.snapshot.warnings
-    assert line.startswith("only of namespace web could be listed: Pod: nodes look emptier")
+    assert line.startswith("listed only in namespace web: Pod: nodes look emptier")
     objects, _ = read(connected(server, namespace="db"))
     assert names(objects) == ["n", "q"]
 

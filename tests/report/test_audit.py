@@ -28,8 +28,8 @@ ANSWER = AuditResult(
         Difference("shop/left", None, ("a",), "a fits, but it was left pending: 0/3 nodes"),
     ),
     unexplained=(
-        Unexplained("shop/x", "nodes came in between: d"),
-        Unexplained("shop/y", "nodes came in between: d"),
+        Unexplained("shop/x", "nodes joined in between: d"),
+        Unexplained("shop/y", "nodes joined in between: d"),
     ),
 )
 AGREE = AuditResult(
@@ -59,7 +59,7 @@ def test_the_table_shows_what_agrees_what_differs_and_what_is_not_judged() -> No
         "AGREE",
         "4 on the one best node",
         "1,200 on one of several equally good nodes",
-        "1 make room by the same evictions",
+        "1 evict the same pods",
         "",
         "followed in the order of the scheduler's events, and of those near each other by "
         "priority; 2 come a little before or after their place in it",
@@ -69,7 +69,7 @@ def test_the_table_shows_what_agrees_what_differs_and_what_is_not_judged() -> No
         "shop/left none a a fits, but it was left pending: 0/3 nodes",
         "",
         "NOT JUDGED PODS BECAUSE",
-        "shop/x, shop/y 2 nodes came in between: d",
+        "shop/x, shop/y 2 nodes joined in between: d",
     ]
 
 

@@ -26,7 +26,7 @@ def test_the_table_has_the_kinds_that_there_are_objects_of() -> None:
         "Node  5,000    all         107",
         "Pod   20,000   web         110",
         "",
-        "The lists were read one after the other: the last is 4 revisions newer than the first.",
+        "The lists were read one after the other; the last is 4 revisions newer than the first.",
     ]
 
 

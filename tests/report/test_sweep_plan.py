@@ -50,7 +50,7 @@ def test_without_a_sample_there_is_no_estimate(tmp_path: Path) -> None:
         missing = SweepPlan.of(execution, None, 1)
         assert (missing.sample_error, missing.estimated_seconds) == (None, None)
         text = " ".join(table(missing, Limit(100)).split())
-        assert text.startswith("2 runs; how long they take is not known: they have plugins that")
+        assert text.startswith("2 runs; their duration is unknown: --dry-run imports only")
         execution.execute(in_this_process(read.shared))
         complete = SweepPlan.of(execution, None, 1)
         assert complete.estimated_seconds == 0

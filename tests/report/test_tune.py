@@ -48,7 +48,7 @@ def result(
 
 def test_the_table_has_the_trials_and_the_judgement() -> None:
     assert squeezed(table(result(3), "best.yaml", Limit(90))) == [
-        "nodesUsed -1 against the baseline where it was held out, better in 100% of 2 runs; 5",
+        "nodesUsed -1 against the baseline on the held-out runs, better in 100% of 2 runs; 5",
         "trials, 1 failed",
         "",
         "TRIAL nodesUsed weight",
@@ -77,7 +77,7 @@ BOUND = (Constraint("wait.p95", at_most=120),)
 def test_a_constraint_that_is_broken_where_it_was_held_out_is_named() -> None:
     broken = result(3, BOUND, (100, 130))
     assert headline(broken).startswith(
-        "the tuned configuration does not keep wait.p95 at most 120 where it was held out"
+        "on the held-out runs, the tuned configuration does not keep wait.p95 at most 120"
     )
     assert not broken.is_better
     (constraint,) = TuneResult.of(broken, "", "").constraints

@@ -25,7 +25,7 @@ def test_reviews_are_as_their_schema_says(text: str) -> None:
 
 
 def test_nothing_to_remark() -> None:
-    assert table(HEAD) == ["c.yaml: valid, nothing to remark"]
+    assert table(HEAD) == ["c.yaml: valid, no findings"]
 
 
 def test_a_finding_has_its_position_message_and_hint() -> None:
@@ -66,7 +66,7 @@ def test_reviews_of_several_are_as_their_schema_says() -> None:
 
 def test_several_are_counted_by_verdict() -> None:
     lines = validation.tables(reviewed("", "foo: 1\n"), Sources((), ("o.yaml",)), EVERYTHING)
-    assert lines.splitlines()[0] == "0.yaml: valid, nothing to remark"
+    assert lines.splitlines()[0] == "0.yaml: valid, no findings"
     assert lines.splitlines()[-1] == "2 configurations: 1 valid, 1 not; 1 file without one"
 
 

@@ -23,7 +23,7 @@ def test_what_is_no_index_is_a_name(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "[0].a", "a..b", "a.[0]", "a[", "a[]", "a b", ".a"])
 def test_what_is_no_path_is_refused(text: str) -> None:
-    with pytest.raises(PatchError, match="no path in a configuration"):
+    with pytest.raises(PatchError, match="not a path in a configuration"):
         parse_path(text)
 
 
@@ -55,9 +55,9 @@ def test_a_whole_item_can_be_set_or_appended() -> None:
 @pytest.mark.parametrize(
     ("path", "problem"),
     [
-        ("a.b", '"b" is a key, and there is no mapping'),
-        ("b[0]", r"\[0\] is an item, and there is no list"),
-        ("a[4]", r"the list has 1 items, and no \[4\]"),
+        ("a.b", 'not a mapping, so it has no key "b"'),
+        ("b[0]", r"not a list, so it has no item \[0\]"),
+        ("a[4]", r"there is no item \[4\]; the list has 1 items"),
     ],
 )
 def test_a_path_through_something_else_is_refused(path: str, problem: str) -> None:

@@ -85,7 +85,7 @@ def test_a_cron_job_is_one_run_where_it_is_applied(tmp_path: Path) -> None:
     assert did == [
         "CronJob default/web: created",
         "Job default/web-1: created (a run of CronJob default/web)",
-        "default/web-1-bbbbb: pending (made for Job default/web-1)",
+        "default/web-1-bbbbb: pending (created for Job default/web-1)",
     ]
     assert changed(state, f"apply -f {path}")[1] == ["CronJob default/web: unchanged"]
     path.write_text(json.dumps({**cron_job, "spec": {**cron_job["spec"], "schedule": "@daily"}}))
@@ -157,14 +157,14 @@ def test_patches_change_what_they_name(line: str, check: Callable[[ClusterState]
         ("patch node n1 --type=x -p '{}'", "it takes strategic, merge, json"),
         (
             """patch node n1 --type=json -p '[{"op":"remove","path":"/spec/no"}]'""",
-            'remove at "/spec/no": there is nothing',
+            'remove at "/spec/no": this path does not exist',
         ),
         ("delete deployment/x", 'no Deployment "x"'),
-        ("delete thing/x", '"thing/x" cannot be taken here'),
+        ("delete thing/x", '"thing/x" is not accepted here'),
         ("apply", 'expected "apply -f FILE"'),
         ("apply -f /none.yaml", "there is no such file"),
         ("set resources deploy/web", "expected --requests=cpu=200m"),
-        ("set resources deploy/web --requests=cpu", '"cpu" is no resource with an amount'),
+        ("set resources deploy/web --requests=cpu", '"cpu" is not RESOURCE=AMOUNT'),
         ("set resources deploy/web --requests=cpu=1 -c x", 'has no container "x"'),
     ],
 )
@@ -204,7 +204,9 @@ def test_unknown_fields_of_a_file_are_warned_of(tmp_path: Path) -> None:
     path.write_text(BAD.replace("CPU", "1"))
     state, _ = changed(cluster(node("n1")), f"apply -f {path}")
     (warning,) = [line for line in state.warnings if "nodeSelektor" in line]
-    assert warning.startswith(f"{path}:12:7: Deployment web: unknown field spec.template.spec.")
+    assert warning.startswith(
+        f"{path}:12:7: Deployment web: ignored the unknown field spec.template.spec."
+    )
 
 
 def test_an_error_in_what_a_change_makes_has_no_position_of_a_text_that_nobody_wrote() -> None:

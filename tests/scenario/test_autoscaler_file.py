@@ -71,7 +71,7 @@ def test_a_template_gets_a_name_and_a_host_name(tmp_path: Path) -> None:
         (
             "nodeGroups: [{name: g, like: worker-1, maxSize: 1}, {name: g, like: worker-1, "
             "maxSize: 1}]",
-            'two node groups "g"',
+            'two node groups are named "g"',
         ),
         (
             "scanInterval: 5 minutes\nnodeGroups: [{name: g, like: worker-1, maxSize: 1}]",

@@ -32,7 +32,7 @@ def test_a_deleted_node_takes_its_own_pods_with_it() -> None:
 def test_a_static_pod_stays_while_its_node_does() -> None:
     static = owned("p", "Node", "n1", node="n1")
     state, did = changed(cluster(node("n1"), static), "delete pod/p")
-    assert did == ["default/p: left where it is (static pod)"]
+    assert did == ["default/p: stays (static pod)"]
     assert nodes_of(state) == {"default/p": "n1"}
     state, did = changed(state, "delete node n1")
     assert did == ["Node n1: deleted", "default/p: deleted (was on n1)"]

@@ -25,19 +25,19 @@ def drained(
             owned("p", "DaemonSet", "ds", node="n1"),
             "n1",
             [
-                "default/p: left where it is (pod of a DaemonSet)",
+                "default/p: stays (pod of a DaemonSet)",
                 "default/p: kubectl would refuse without --ignore-daemonsets",
             ],
         ),
         (
             owned("p", "Node", "n1", node="n1", annotations={"kubernetes.io/config.mirror": "x"}),
             "n1",
-            ["default/p: left where it is (static pod)"],
+            ["default/p: stays (static pod)"],
         ),
         (
             owned("p", "Job", "j", node="n1", status={"phase": "Succeeded"}),
             "n1",
-            ["default/p: left where it is (finished: Succeeded)"],
+            ["default/p: stays (finished: Succeeded)"],
         ),
         (
             pod("p", node="n1"),
@@ -45,7 +45,7 @@ def drained(
             [
                 "default/p: pending again (was on n1)",
                 "default/p: kubectl would refuse without --force "
-                "(no controller, so that nobody makes it anew)",
+                "(no controller, so nothing creates it again)",
             ],
         ),
     ],
@@ -81,7 +81,7 @@ def test_budgets_are_used_up_in_order_of_name_and_refuse_the_rest() -> None:
     nodes, did, state = drained(*pods, web)
     assert nodes == {"default/a": "", "default/b": "", "default/c": "n1"}
     assert did[-1] == (
-        "default/c: left where it is (disruption budget default/web allows no more disruptions: "
+        "default/c: stays (disruption budget default/web allows no more disruptions: "
         "it needs 1 healthy pods and has 1 after 2 evictions)"
     )
     status = state.pod_disruption_budgets["default", "web"].status
@@ -147,11 +147,13 @@ WEB = {"app": "web"}
                 "desiredHealthy": 2,
                 "expectedPods": 3,
             },
-            "n1: waits for a budget (default/web, until 1 more pod is healthy elsewhere)",
+            "n1: waits for a disruption budget (default/web, until 1 more pod is healthy "
+            "elsewhere)",
         ),
         (
             {"currentHealthy": 1, "desiredHealthy": 2, "expectedPods": 3},
-            "n1: waits for a budget (default/web, until 2 more pods are healthy elsewhere)",
+            "n1: waits for a disruption budget (default/web, until 2 more pods are "
+            "healthy elsewhere)",
         ),
         (
             {"currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 2},
@@ -171,8 +173,8 @@ def test_a_drain_of_pods_with_two_budgets_never_finishes() -> None:
     state = cluster(node("n1"), owned("p", node="n1", labels=WEB), *budgets)
     _, did = changed(state, "drain n1")
     assert did[0] == (
-        "n1: never finishes (budgets default/x, default/y have pods in common, which evictions do "
-        "not support)"
+        "n1: never finishes (budgets default/x, default/y select the same pods, and the "
+        "eviction API refuses such pods)"
     )
 
 

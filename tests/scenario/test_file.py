@@ -29,10 +29,13 @@ def test_a_scenario_is_a_list_of_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HEAD + "changes:\n- cordon n1\n- cordn n2\n", ':5:3: change "cordn n2": "cordn" is no'),
+        (
+            HEAD + "changes:\n- cordon n1\n- cordn n2\n",
+            ':5:3: change "cordn n2": unknown change "cordn"',
+        ),
         (
             HEAD + "changes:\n- 3\n",
-            ":4:3: changes[0]: 3 stands where a text or a mapping is expected",
+            ":4:3: changes[0]: expected a string or a mapping, got 3",
         ),
         (HEAD, "changes is missing"),
         (HEAD + "change: []\n", ':3:1: change: unknown key "change"'),

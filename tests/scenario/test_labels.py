@@ -78,7 +78,7 @@ def test_a_label_is_removed_and_one_that_is_not_there_is_said() -> None:
         ("label pods q", "expected a label"),
         ("label pods k=v", "expected the name of a pod, -l SELECTOR or --all"),
         ("label services x k=v", 'expected "label nodes NAME... KEY=VALUE", or pods'),
-        ("label pods -l 'a b' k=v", '"a b" is no selector'),
+        ("label pods -l 'a b' k=v", '"a b" is not a selector'),
     ],
 )
 def test_what_cannot_be_labelled_is_an_error(line: str, message: str) -> None:

@@ -78,8 +78,8 @@ def test_selectors_mean_what_they_mean_to_kubectl(labels: dict[str, str]) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a near b", '"a near b" is no selector; expected KEY=VALUE'),
-        ("a in b", '"a in b" is no selector'),
+        ("a near b", '"a near b" is not a selector; expected KEY=VALUE'),
+        ("a in b", '"a in b" is not a selector'),
     ],
 )
 def test_what_is_no_selector_is_an_error(text: str, message: str) -> None:

@@ -80,11 +80,11 @@ def test_a_json_patch_does_what_its_rfc_says(original: Any, operations: Any, res
         ({"op": "add"}, "expected a list of {op, path, value}"),
         ({"op": "move", "path": "/a"}, '"move" at "/a": expected add, remove, replace or test'),
         ({"op": "add", "path": ""}, "expected add, remove, replace or test"),
-        ({"op": "remove", "path": "/z"}, 'remove at "/z": there is nothing at this path'),
-        ({"op": "replace", "path": "/z", "value": 1}, "there is nothing at this path"),
-        ({"op": "replace", "path": "/list/5", "value": 1}, "there is nothing at this path"),
-        ({"op": "add", "path": "/list/x", "value": 1}, "there is nothing at this path"),
-        ({"op": "test", "path": "/a", "value": 2}, 'test at "/a": the value is another one'),
+        ({"op": "remove", "path": "/z"}, 'remove at "/z": this path does not exist'),
+        ({"op": "replace", "path": "/z", "value": 1}, "this path does not exist"),
+        ({"op": "replace", "path": "/list/5", "value": 1}, "this path does not exist"),
+        ({"op": "add", "path": "/list/x", "value": 1}, "this path does not exist"),
+        ({"op": "test", "path": "/a", "value": 2}, 'test at "/a": the value differs'),
     ],
 )
 def test_a_patch_that_cannot_be_carried_out_is_an_error(operation: Any, message: str) -> None:

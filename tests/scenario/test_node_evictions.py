@@ -57,7 +57,7 @@ def test_a_daemon_pod_goes_where_its_daemon_set_does_not_want_it() -> None:
     )
     after, effects = remove_stray_daemons(state, {"n1", "n2"})
     assert [effect.text for effect in effects] == [
-        "default/gone: deleted (was on n1; not to run there)"
+        "default/gone: deleted (was on n1; may not run there)"
     ]
     assert list(nodes_of(after)) == ["default/stays", "default/unknown", "default/web"]
     assert remove_stray_daemons(state, {"n2"})[1] == []

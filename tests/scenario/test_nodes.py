@@ -111,14 +111,14 @@ def test_the_copied_zone_is_warned_of() -> None:
         ("cordon n2", 'no node "n2" in the state (1 node); did you mean n1?'),
         ("cordon", "expected the name of a node"),
         ("taint nodes n1", "expected a taint: KEY=VALUE:EFFECT, or KEY- to remove one"),
-        ("taint nodes n1 x=y:Never", '"x=y:Never" is no taint: expected KEY=VALUE:EFFECT'),
+        ("taint nodes n1 x=y:Never", '"x=y:Never" is not a taint: expected KEY=VALUE:EFFECT'),
         ("taint nodes n1 x-", 'node n1 has no taint "x"'),
-        ("add-nodes n --like n1", 'there is a node "n-1" already'),
+        ("add-nodes n --like n1", 'node "n-1" already exists'),
         ("add-nodes n --like n1 --count=x", '--count is "x"; it takes a whole number'),
         ("add-nodes n", "with --like or resources"),
-        ("add-nodes n --cpu many", '"many" is no amount of cpu'),
+        ("add-nodes n --cpu many", '"many" is not an amount of cpu'),
         ("add-nodes n --cpu 4 --label zone", '--label is "zone"; it takes KEY=VALUE'),
-        ("add-nodes n --cpu 4 --taint gpu:Never", '"gpu:Never" is no taint'),
+        ("add-nodes n --cpu 4 --taint gpu:Never", '"gpu:Never" is not a taint'),
     ],
 )
 def test_what_cannot_be_done_is_an_error_that_says_what_to_write(line: str, message: str) -> None:

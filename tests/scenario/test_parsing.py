@@ -31,7 +31,7 @@ def test_a_line_is_a_change(line: str, change: Change) -> None:
     ("line", "message"),
     [
         ("", "expected one of drain, cordon"),
-        ("drian a", '"drian" is no change; did you mean drain?'),
+        ("drian a", 'unknown change "drian"; did you mean drain?'),
         ("drain a --forse", 'unknown flag "--forse"; did you mean --force?'),
         ("drain a --xyz", 'unknown flag "--xyz"; it takes --namespace, --force'),
         ("drain 'a", "cannot be read: no closing quotation"),

@@ -73,11 +73,11 @@ def test_pods_alone_are_enough_of_a_replica_set() -> None:
     [
         ("ds/web", [workload("DaemonSet")], "a DaemonSet has no next replica; name a deployment"),
         ("deploy/wbe", [workload("Deployment")], 'no Deployment "wbe" in the state'),
-        ("sts/web", [owned("web-0", "StatefulSet")], "only its pods; add it to the state"),
+        ("sts/web", [owned("web-0", "StatefulSet")], "itself; add it to the state"),
         (
             "rs/web",
             [workload("ReplicaSet", template={}, replicas=0)],
-            "has no template that a replica could be made from",
+            "has no pod template",
         ),
     ],
 )

@@ -62,7 +62,7 @@ def test_only_the_container_that_is_named_gets_the_resources() -> None:
     [
         ("rollout restart job/x", "KIND one of deployment, statefulset, daemonset"),
         ("rollout restart deploy/x", 'no Deployment "x"'),
-        ("set resources deploy/web --requests==1", '"" is no resource with an amount'),
+        ("set resources deploy/web --requests==1", '"" is not RESOURCE=AMOUNT'),
     ],
 )
 def test_what_has_no_rollout_or_no_amount_is_an_error(line: str, message: str) -> None:

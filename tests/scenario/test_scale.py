@@ -66,7 +66,7 @@ def test_pods_alone_are_copied_where_the_state_has_no_template() -> None:
     labels = {"pod-template-hash": "abc"}
     running = owned("web-abc-x", owner="web-abc", node="n1", cpu=2, labels=labels)
     state, did = changed(cluster(node("n1"), running), "scale deployment/web --replicas=2")
-    assert did[1] == "default/web-abc-bbbbb: pending (made for Deployment default/web)"
+    assert did[1] == "default/web-abc-bbbbb: pending (created for Deployment default/web)"
     assert state.pods[1].spec is state.pods[0].spec
     assert state.pods[1].node_name == ""
     assert state.pods[1].uid != state.pods[0].uid
@@ -77,7 +77,7 @@ def test_pods_alone_are_copied_where_the_state_has_no_template() -> None:
     [
         ("scale deployment/wb --replicas=2", 'no Deployment "wb" in the state (1 Deployment); did'),
         ("scale deployment/web", "--replicas=N is missing"),
-        ("scale ds/web --replicas=2", '"ds/web" cannot be taken here'),
+        ("scale ds/web --replicas=2", '"ds/web" is not accepted here'),
         ("scale --replicas=2", "expected KIND/NAME"),
         (
             "scale deployment/web -n other --replicas=2",

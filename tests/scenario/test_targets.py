@@ -47,10 +47,10 @@ def test_kind_and_name_are_written_as_for_kubectl(
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ((), "expected KIND/NAME, as deployment/web"),
-        (("deployment",), "expected KIND/NAME, as deployment/web"),
-        (("deployment/",), '"deployment/" cannot be taken here'),
-        (("node/a",), '"node/a" cannot be taken here; expected KIND/NAME, with KIND one of deploy'),
+        ((), "expected KIND/NAME, such as deployment/web"),
+        (("deployment",), "expected KIND/NAME, such as deployment/web"),
+        (("deployment/",), '"deployment/" is not accepted here'),
+        (("node/a",), '"node/a" is not accepted here; expected KIND/NAME, with KIND one of deploy'),
         (("job/a", "job/b"), "expected one KIND/NAME"),
     ],
 )
@@ -64,7 +64,7 @@ def test_a_name_in_several_namespaces_needs_one() -> None:
     other = workload("Deployment")
     other["metadata"]["namespace"] = "prod"
     state = cluster(node("n1"), workload("Deployment"), other)
-    with pytest.raises(ChangeError, match=r"there are several: default/web, prod/web"):
+    with pytest.raises(ChangeError, match=r"several match: default/web, prod/web"):
         changed(state, "delete deployment/web")
     after, _ = changed(state, "delete deployment/web -n prod")
     assert list(after.deployments) == [("default", "web")]

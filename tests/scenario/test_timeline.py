@@ -113,17 +113,20 @@ def test_lines_are_read_with_templates(tmp_path: Path, name: str) -> None:
         (HEAD + "events:\n- {at: 1, change: cordn n}\n", ":4:3: event 0: change"),
         (
             HEAD + "events:\n- {at: soon, change: cordon n}\n",
-            '"soon" is no time: expected a number',
+            '"soon" is not a time: expected a number',
         ),
         (
             HEAD + "events:\n- {at: 2026-01-01T00:00:00Z, change: cordon n}\n",
-            "needs `start` in the timeline",
+            "requires `start` in the timeline",
         ),
         (HEAD + "events:\n- {at: 1, change: {x: 1}}\n", ":4:3: event 0: change"),
-        (HEAD + "start: soon\n", "expected a time in the years 1000 to 2999, as"),
+        (HEAD + "start: soon\n", "expected a time in the years 1000 to 2999, such as"),
         (HEAD + "start: 2026-01-01T00:00:00.5Z\n", "whole seconds"),
-        (HEAD + "events:\n- {at: 1, pod: a}\n", "a pod that is a name needs a template"),
-        (HEAD + "events:\n- {at: 1, pod: a, template: b}\n", 'no template "b"; there are: none'),
+        (HEAD + "events:\n- {at: 1, pod: a}\n", "a pod given by name requires a template"),
+        (
+            HEAD + "events:\n- {at: 1, pod: a, template: b}\n",
+            'unknown template "b"; expected one of none',
+        ),
         (HEAD + "events:\n- {at: 1, put: {kind: Thing}}\n", 'objects of kind "Thing"'),
         (HEAD + "events:\n- {at: 1, pod: {spec: {}}}\n", "expected a name"),
         (
@@ -144,13 +147,13 @@ def test_what_is_no_timeline_is_an_error_with_its_place(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "the first line is no JSON"),
+        ("{", "the first line is not JSON"),
         ("{}\n", "apiVersion is missing"),
         (lines({"at": 2, "change": "cordon n"}, {"at": 1, "change": "cordon n"}), "sort the lines"),
         (f"{lines({'at': 2, 'chang': 'cordon n'}).rstrip()} {{}}\n", ":2:1: event 0: "),
         (lines({"at": 2, "chang": "cordon n"}), ":2:11: event 0: chang: unknown key"),
         (lines({"at": 2, "pod": "a", "change": "cordon n"}), "exactly one of pod, put, delete"),
-        (lines({"at": 2, "template": "a", "change": "cordon n"}), "go with pod"),
+        (lines({"at": 2, "template": "a", "change": "cordon n"}), "require pod"),
         (lines({"at": 2, "change": {}}), "expected {apply: OBJECT}"),
         (lines({"at": 2, "change": {"appl": {}}}), 'change "appl": expected {apply: OBJECT}'),
         (lines({"at": 2, "change": {"apply": [3]}}), "expected {apply: OBJECT}"),

@@ -59,7 +59,7 @@ def test_missing_pods_are_made(objects: list[Manifest], names: list[str]) -> Non
     ids=lambda spec: spec["kind"],
 )
 def test_more_pods_than_a_cluster_has_are_refused(spec: Manifest) -> None:
-    with pytest.raises(InputError, match=r"default/web: 2147483647 pods to make; .* at most"):
+    with pytest.raises(InputError, match=r"default/web: 2147483647 pods to create; .* at most"):
         make_pods(cluster(workload(**spec)))
 
 
@@ -174,6 +174,6 @@ def test_each_daemon_pod_is_for_its_node_and_none_is_made_twice() -> None:
 def test_pods_made_for_workloads_are_warned_of() -> None:
     state = with_workloads(cluster(node("n1"), workload("Deployment")))
     assert state.warnings == (
-        "1 pod that its workload lacks is taken as pending: 1 for Deployment default/web "
+        "1 missing pod of a workload is added as pending:  1 for Deployment default/web "
         "(--no-workloads leaves them out)",
     )

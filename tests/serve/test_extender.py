@@ -114,7 +114,7 @@ def test_nodes_that_are_not_known_yet_fail_and_may_be_asked_about_again(start: S
     served = start(NODES, "Even")
     assert served.ask("filter", pod(), ["node-0", "new"]) == {
         "NodeNames": ["node-0"],
-        "FailedNodes": {"new": "node(s) that the extender has not heard of yet"},
+        "FailedNodes": {"new": "node(s) that the extender does not know yet"},
         "FailedAndUnresolvableNodes": {},
     }
     assert {"Host": "new", "Score": 0} in served.ask("prioritize", pod(), ["node-0", "new"])
@@ -376,7 +376,7 @@ def test_what_is_no_request_is_refused_with_its_cause(start: Start, verb: str, b
     served = start(NODES, "Even")
     status, message = served.post(verb, body)
     assert status == 400
-    assert message.startswith("not a request of an extender: ")
+    assert message.startswith("not an extender request: ")
     assert served.passing(pod(), "node-0") == ["node-0"]
 
 

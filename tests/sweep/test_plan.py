@@ -67,7 +67,7 @@ def test_a_zip_goes_side_by_side_with_every_seed(tmp_path: Path) -> None:
 
 def test_a_zip_of_axes_that_are_not_of_one_length_is_refused(tmp_path: Path) -> None:
     longer = [PATCHES[0], {"path": WEIGHT, "values": [1, 2, 3]}]
-    with pytest.raises(UsageError, match=r"axes of one length; .* has 2, .* has 3"):
+    with pytest.raises(UsageError, match=r"axes of equal length; .* has 2, .* has 3"):
         plan(tmp_path, patches=longer, combine="zip")
 
 

@@ -93,7 +93,10 @@ def test_a_file_that_is_wrong_is_an_error_before_the_first_run(
         ({"plugins": [[], "missing.py"]}, r"plugins\[1\]: .*missing.py.*[Nn]o such file"),
         ({"plugins": ["broken.py"]}, r"plugins\[0\]: .*broken.py: ModuleNotFoundError"),
         ({"timelines": ["week.json"], "until": ["5s", "soon"]}, r"until\[1\]: .*soon"),
-        ({"noExtenders": True, "replayExtenders": "week.json"}, "noExtenders: .*leaves nothing to"),
+        (
+            {"noExtenders": True, "replayExtenders": "week.json"},
+            "noExtenders: .*cannot be combined",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_value_is_named_with_its_place(
@@ -130,8 +133,8 @@ def test_warnings_are_those_of_the_states_and_files(tmp_path: Path) -> None:
     (folder / "notes.yaml").write_text("hello: there\n")
     (folder / "log.txt").write_text("x")
     prepared = sweep(tmp_path, states=["dump"]).prepared
-    (line,) = [line for line in prepared.warnings if "passed over" in line]
-    assert "skipped what no plugin reads: 1 Lease" in prepared.warnings
+    (line,) = [line for line in prepared.warnings if line.startswith("skipped 2 files")]
+    assert "skipped kinds that no plugin reads: 1 Lease" in prepared.warnings
     assert "notes.yaml" in line
     assert "log.txt" in line
     assert prepared.release.version == "v1.34.1"

@@ -66,7 +66,7 @@ def test_a_last_row_whose_line_an_editor_left_open_counts(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("path", ["/dev/null", "/dev/full"])
 def test_rows_are_in_a_plain_file(path: str) -> None:
-    with pytest.raises(UsageError, match=f"--rows {path}: a plain file is expected"):
+    with pytest.raises(UsageError, match=f"--rows {path}: expected a plain file"):
         RowsFile(path)
 
 
@@ -75,7 +75,7 @@ def test_a_file_of_other_things_is_left_alone(line: str, tmp_path: Path) -> None
     path = tmp_path / "precious.yaml"
     for text in (line, f"{line}\n"):
         path.write_text(text)
-        with pytest.raises(InputError, match="line 1 is no row of a sweep"):
+        with pytest.raises(InputError, match="line 1 is not a row of a sweep"):
             RowsFile(str(path))
         assert path.read_text() == text
 

@@ -88,12 +88,12 @@ def test_dimensions_are_values_or_numbers_between_two(tmp_path: Path) -> None:
     ("fields", "problem"),
     [
         ({"space": [{"path": WEIGHT}]}, "space.0"),
-        ({"space": [{"path": WEIGHT, "between": [3, 1]}]}, "expected the least and the most"),
+        ({"space": [{"path": WEIGHT, "between": [3, 1]}]}, r"expected \[least, most\]"),
         ({"space": [{"path": WEIGHT, "between": [0, 1], "log": True}]}, "above 0 with log"),
-        ({"space": [*SPACE, SPACE[0]]}, '"strategy" is there twice'),
+        ({"space": [*SPACE, SPACE[0]]}, '"strategy" appears twice'),
         ({"objectives": [{"metric": "pending", "goal": "less"}]}, r"objectives\[0\]\.goal"),
-        ({"heldOut": {"timelines": ["t"]}}, "heldOut.timelines: does nothing without"),
-        ({"until": "6h"}, "until: does nothing without `timelines`"),
+        ({"heldOut": {"timelines": ["t"]}}, "heldOut.timelines: requires"),
+        ({"until": "6h"}, "until: requires `timelines`"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(

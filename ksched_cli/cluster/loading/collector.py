@@ -177,7 +177,10 @@ class Collector:
         if count:
             names = ", ".join(self._repeated[:_MAX_LISTED]) + (", …" if count > _MAX_LISTED else "")
             objects = "1 object is" if count == 1 else f"{count} objects are"
-            yield f"{objects} in the state more than once (same uid); the first is read: {names}"
+            yield (
+                f"{objects} in the state more than once (same uid); only the first copy "
+                f"counts: {names}"
+            )
 
     def _add(self, data: msgspec.Raw, location: ObjectLocation, implied: _Header) -> None:
         """implied: the kind and version that items of a typed list need not repeat."""
@@ -298,7 +301,7 @@ class Collector:
                 self._repeated.append(f"{kind.name} {namespace}{meta.name}")
                 return
             raise _InvalidObjectError(
-                f"there is another {kind.name} of this name", ("metadata", "name")
+                f"another {kind.name} has this name; remove one of them", ("metadata", "name")
             )
         objects[key] = obj
 
@@ -320,7 +323,7 @@ class Collector:
             "Pod",
             msgspec.Raw(bytes(pod.raw)),
             ("spec", "priorityClassName"),
-            f'no PriorityClass "{name}" in the state, and the pod has no priority of its own',
+            f'no PriorityClass "{name}" in the state, and the pod has no spec.priority',
             hint="Add the class to the state (kubectl get priorityclasses -o yaml).",
         )
 
@@ -338,8 +341,10 @@ def _refuse_other_input(name: str, version: str) -> None:
         return
     for (kind, group), option in _OPTION_BY_KIND.items():
         if name == kind and version.partition("/")[0] in ("", group):
-            hint = f"Give it with {option}; --state takes objects of a cluster."
-            raise _InvalidObjectError(f"a {kind} is no part of a cluster state", ("kind",), hint)
+            hint = f"Pass it with {option}; --state takes objects of a cluster."
+            raise _InvalidObjectError(
+                f"a {kind} does not belong in a cluster state", ("kind",), hint
+            )
 
 
 def _is_same(meta: ObjectMeta, other: ObjectMeta) -> bool:

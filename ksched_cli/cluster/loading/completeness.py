@@ -38,8 +38,9 @@ def part_warnings(state: ClusterState) -> Iterator[str]:
     signs = [*_namespace_signs(state), *_daemon_signs(state)]
     if signs:
         yield (
-            f"this looks like part of a cluster: {'; '.join(signs)}. What is missing takes no room"
-            " here. Read all namespaces: kubectl get -A, cluster-info dump --all-namespaces"
+            f"the state looks like part of a cluster: {'; '.join(signs)}. Missing pods "
+            "use no capacity here. Read all namespaces: kubectl get -A, cluster-info "
+            "dump --all-namespaces"
         )
 
 
@@ -58,13 +59,20 @@ def _namespace_signs(state: ClusterState) -> Iterator[str]:
     if not namespaces:
         yield "it has no pods"
     elif SYSTEM_NAMESPACE not in namespaces:
-        others = f"all are in {namespaces[0]}" if len(namespaces) == 1 else "only of others"
+        others = (
+            f"all pods are in {namespaces[0]}"
+            if len(namespaces) == 1
+            else "only pods of other namespaces"
+        )
         yield f"no pods of namespace {SYSTEM_NAMESPACE}, {others}"
     elif len(namespaces) <= 2:  # what cluster-info dump writes of a namespace
         images, used = _images(state)
         if len(used) * 2 < len(images):
-            unused = f"{len(images) - len(used)} of {len(images)} images on its nodes are of others"
-            yield f"pods of {' and '.join(namespaces)} alone, and {unused}"
+            unused = (
+                f"{len(images) - len(used)} of {len(images)} images on the nodes belong to "
+                "other pods"
+            )
+            yield f"only pods of {' and '.join(namespaces)}, and {unused}"
 
 
 def _images(state: ClusterState) -> tuple[set[str], set[str]]:

@@ -34,7 +34,7 @@ def default_state_path(environment: Mapping[str, str] = os.environ, folder: Path
     candidates = [name for name in DEFAULT_FILES if (folder / name).is_file()]
     if len(candidates) > 1:
         raise UsageError(
-            f"several cluster states in this folder: {', '.join(candidates)}\n"
+            f"several cluster states are in this folder: {', '.join(candidates)}\n"
             f"  --state says which to read, as --state {candidates[0]}"
         )
     if candidates:
@@ -80,14 +80,14 @@ class StateFiles:
     def warnings(self) -> Iterator[str]:
         """What was read once only, or not at all; complete after the last of the sources."""
         for path in dict.fromkeys(self._repeated):
-            yield f"{path} is given more than once; it is read once"
+            yield f"{path} is given more than once; ksched reads it once"
         count = len(self.passed_over)
         if count == 1:
-            yield f"passed over a file that holds no Kubernetes object: {self.passed_over[0]}"
+            yield f"skipped a file without Kubernetes objects: {self.passed_over[0]}"
         elif count:
             names = ", ".join(self.passed_over[:_MAX_LISTED])
             more = ", …" if count > _MAX_LISTED else ""
-            yield f"passed over {count} files that hold no Kubernetes object: {names}{more}"
+            yield f"skipped {count} files without Kubernetes objects: {names}{more}"
 
     def _is_new(self, real_path: str, name: str) -> bool:
         if real_path in self._real_paths:
@@ -100,7 +100,7 @@ class StateFiles:
         paths = list(_folder_files(folder))
         candidates = [path for path in paths if _may_hold_objects(path)]
         if not candidates:
-            raise InputError(folder, "the folder holds no .yaml, .yml or .json file")
+            raise InputError(folder, "the folder has no .yaml, .yml or .json file")
         for path in paths:
             if not _may_hold_objects(path):
                 self.passed_over.append(path)

@@ -22,7 +22,7 @@ _QUANTITY = re.compile(r'quantity "(?P<text>.*)": ', re.DOTALL)
 
 _TYPE_TEXTS = {
     "str": "a string",
-    "quantity": "a quantity, as 100m or 2Gi",
+    "quantity": "a quantity such as 100m or 2Gi",
     "int": "a whole number",
     "float": "a number",
     "bool": "true or false",
@@ -187,7 +187,7 @@ def _fits(message: str) -> Callable[[Any], bool]:
 def _readable(message: str) -> str:
     limit = _LIMIT.fullmatch(message)
     if limit is not None:
-        return f"expected a whole number of at {'most' if limit[1] == '<' else 'least'} {limit[2]}"
+        return f"expected a whole number, at {'most' if limit[1] == '<' else 'least'} {limit[2]}"
     match = _EXPECTED.search(message)
     if match is None:
         return message[:1].lower() + message[1:]
@@ -200,5 +200,5 @@ def _hint(message: str, path: Path) -> str:
     if match is None or match["got"] not in ("int", "float", "bool"):
         return ""
     if path and str(path[-1]).endswith(("Time", "Timestamp")):
-        return "Write a time, as 2026-01-31T12:00:00Z."
-    return "Put it in quotes." if match["expected"].startswith("str") else ""
+        return "Write a time such as 2026-01-31T12:00:00Z."
+    return "Put the value in quotes." if match["expected"].startswith("str") else ""

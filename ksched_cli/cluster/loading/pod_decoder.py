@@ -166,5 +166,5 @@ def _utc(text: str, path: str) -> str:
         # strftime does not pad the years before 1000.
         return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
     except ValueError:
-        problem = f'"{text}" is not a time, as 2026-01-31T12:00:00Z'
+        problem = f'"{text}" is not a time such as 2026-01-31T12:00:00Z'
         raise PartError(path, ValueError(problem)) from None

@@ -131,7 +131,7 @@ def _end_of_logs(source: Source, data: bytes, offset: int, start: re.Match[bytes
     position = data.find(end, offset + start.end())
     if position < 0:
         text = data[:offset].decode("utf-8", "replace")
-        problem = "the logs of a container do not end; is the file complete?"
+        problem = "a container's logs have no end marker; is the file complete?"
         raise InputError(source.name, problem, position=position_at(text, len(text)))
     position += len(end)
     blank = _BLANK.match(data, position)
@@ -186,5 +186,5 @@ def _yaml_documents(source: Source) -> Iterator[Document]:
     except (RecursionError, ValueError):
         raise InputError(source.name, "nested too deeply") from None
     if index < 0:
-        problem = "the file holds no object, only comments or empty documents"
+        problem = "the file has no object, only comments or empty documents"
         raise NoObjectError(source.name, problem)

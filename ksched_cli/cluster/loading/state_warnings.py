@@ -31,7 +31,7 @@ def skipped_warnings(state: ClusterState) -> tuple[str, ...]:
     if not state.skipped:
         return ()
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(state.skipped.items()))
-    return (f"skipped what no plugin reads: {shortened(kinds)}",)
+    return (f"skipped kinds that no plugin reads: {shortened(kinds)}",)
 
 
 def state_warnings(state: ClusterState) -> Iterator[str]:
@@ -40,7 +40,7 @@ def state_warnings(state: ClusterState) -> Iterator[str]:
     specs = Counter(map(attrgetter("spec"), pods))
     yield from nothing_to_schedule(state)
     if state.pods and not state.nodes:
-        yield "no Nodes in the state: no pod finds one"
+        yield "no Nodes in the state: every pod stays pending"
     yield from _node_warnings(state, pods)
     yield from _storage_warnings(state, specs)
     yield from _device_warnings(state, specs)
@@ -53,7 +53,7 @@ def nothing_to_schedule(state: ClusterState) -> Iterator[str]:
     """The warning about a state without pods."""
     if not state.pods:
         kinds = "no Pods" if state.nodes else "no Nodes and no Pods"
-        yield f"{kinds} in the state: there is nothing to schedule"
+        yield f"{kinds} in the state: nothing to schedule"
 
 
 def replayed_anew(state: ClusterState) -> frozenset[str]:
@@ -128,7 +128,7 @@ def _node_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
     if empty:
         yield (
             f"{_count(len(empty), 'node')} without status.allocatable and status.capacity "
-            f"({_listed(empty)}): nothing fits there"
+            f"({_listed(empty)}): no pod fits there"
         )
     names = {node.name for node in state.nodes}
     pods_by_node = Counter(map(attrgetter("node_name"), pods))
@@ -147,25 +147,25 @@ def _storage_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[
     claims = state.persistent_volume_claims.values()
     if not claims:
         yield (
-            f"no PersistentVolumeClaims in the state, but {_pods(users)} using them: "
-            "volume plugins find no claim"
+            f"no PersistentVolumeClaims in the state, but {_pods(users)} with claims: "
+            "volume plugins find none"
         )
     if any(claim.spec.volume_name for claim in claims) and not state.persistent_volumes:
         yield (
-            "no PersistentVolumes in the state, but claims are bound to some: "
-            "volume plugins cannot tell from which nodes they are reached"
+            "no PersistentVolumes in the state, but some claims are bound: volume "
+            "plugins cannot tell which nodes reach the volumes"
         )
     unbound = any(not c.spec.volume_name and c.spec.storage_class_name for c in claims)
     if unbound and not state.storage_classes:
         yield (
-            "no StorageClasses in the state, but unbound claims name some: "
-            "VolumeBinding cannot tell where volumes would be made"
+            "no StorageClasses in the state, but unbound claims name some: VolumeBinding "
+            "cannot tell where volumes can be provisioned"
         )
     csi = any(volume.spec.csi for volume in state.persistent_volumes.values())
     if csi and not state.csi_nodes:
         yield (
-            "no CSINodes in the state, but volumes of CSI drivers: "
-            "NodeVolumeLimits takes every node to have no limit"
+            "no CSINodes in the state, but volumes of CSI drivers: NodeVolumeLimits "
+            "applies no limit"
         )
 
 
@@ -207,7 +207,7 @@ def _selector_warnings(
     if classes and not state.priority_classes:
         yield (
             f"no PriorityClasses in the state, but {_pods(classes)} naming one: "
-            "whether it forbids them to preempt is not known"
+            "ksched cannot tell whether they may preempt"
         )
 
 
@@ -252,8 +252,8 @@ def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
                 pending[owner.kind] += 1
     for kind, count in pending.items():
         yield (
-            f"no {kind}s in the state, but {_count(count, 'pending pod')} of some: "
-            "PodTopologySpread's default constraints cannot follow them"
+            f"no {kind}s in the state, but {_count(count, 'pending pod')} with such an "
+            "owner: the default constraints of PodTopologySpread miss their selectors"
         )
 
 

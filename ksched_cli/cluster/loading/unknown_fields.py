@@ -169,7 +169,7 @@ def _warning(unknown: _UnknownField) -> str:
         location += f":{position.line}:{position.column}" if position else ""
     line = (
         f"{location}: {describe(unknown.kind, msgspec.json.decode(unknown.data))}: "
-        f"unknown field {path_text(unknown.path)} is ignored"
+        f"ignored the unknown field {path_text(unknown.path)}"
     )
     if unknown.similar:
         line += f"; did you mean {unknown.similar}?"
@@ -177,7 +177,7 @@ def _warning(unknown: _UnknownField) -> str:
 
 
 def _repeated(name: str, line: int, column: int, key: Any) -> str:
-    return f"{name}:{line}:{column}: key {json.dumps(key)} is written twice; the last one counts"
+    return f"{name}:{line}:{column}: the key {json.dumps(key)} appears twice; the last one counts"
 
 
 def _json_duplicates(document: Document) -> list[Path]:

@@ -129,11 +129,13 @@ def read_key(path: str) -> Codebook:
     except OSError as error:
         raise InputError(path, f"the key cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(path, f"not the key of a redaction: {error}") from None
+        raise InputError(path, f"this is not a redaction key: {error}") from None
     if key.kind != _KIND:
-        raise InputError(path, f'not the key of a redaction: its kind is "{key.kind}"')
+        raise InputError(path, f'this is not a redaction key: its kind is "{key.kind}"')
     if not is_codebook(key.parts):
-        raise InputError(path, "not the key of a redaction: its codes were changed")
+        raise InputError(
+            path, "this is not a redaction key that ksched wrote: its codes were changed"
+        )
     return Codebook(key.parts)
 
 

@@ -64,7 +64,7 @@ def _range(error: FieldError, key: str, match: re.Match[str]) -> tuple[str, str]
 
 def _removed(error: FieldError, key: str, match: re.Match[str]) -> tuple[str, str]:
     name = error.value.strip('"')
-    return f"{name} is no plugin of v1", REMOVED_PLUGINS.get(name, "remove it")
+    return f"v1 has no plugin {name}", REMOVED_PLUGINS.get(name, "remove it")
 
 
 _WORDED_ANEW: tuple[tuple[str, _Explain], ...] = (
@@ -82,7 +82,7 @@ _TEXTS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "resourceLock value must be",
-        "{value} is no lock any more; leases are the only ones",
+        "{value} is not supported any more; the only resource lock is leases",
         "write resourceLock: leases",
     ),
     (
@@ -92,7 +92,7 @@ _TEXTS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "only one queue sort plugin",
-        "{value} plugins are enabled at queueSort; one orders the queue",
+        "{value} plugins are enabled at queueSort; only one may be",
         "keep one of them",
     ),
     (
@@ -103,34 +103,34 @@ _TEXTS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "must have a positive weight",
-        "an extender with a prioritizeVerb needs a weight above 0; it is {value}",
+        "an extender with a prioritizeVerb requires a weight above 0; it is {value}",
         "write weight: 1, or remove prioritizeVerb",
     ),
     (
         "only one extender can implement bind",
-        "several extenders have a bindVerb; one may bind pods",
+        "several extenders have a bindVerb; only one may bind pods",
         "keep one bindVerb",
     ),
     (
         "duplicate extender managed resource name",
-        "{value} is managed twice",
+        "two extenders manage {value}",
         "keep one of the entries",
     ),
     (
         "is an invalid extended resource name",
-        "{value} is no extended resource, and extenders manage only these",
-        "an extended resource has a domain that is not kubernetes.io: example.com/gpu",
+        "{value} is not an extended resource; extenders manage only extended resources",
+        "an extended resource has a domain other than kubernetes.io, such as example.com/gpu",
     ),
     (
         "resource group name can't contain",
         "a group of resources has no slash: {value}",
-        "write what is before the slash",
+        "write only the part before the slash",
     ),
     (
         "regex used for validation",
-        "{value} is no valid name",
-        "letters, digits, '-', '_' and '.', with a letter or digit at both ends; before a "
-        "slash a domain, as example.com/gpu",
+        "{value} is not a valid name",
+        "use letters, digits, '-', '_' and '.', with a letter or digit at both ends; "
+        "optionally a domain and a slash before it, such as example.com/gpu",
     ),
     (
         "cannot be zero at the same time",
@@ -140,38 +140,38 @@ _TEXTS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "values must be sorted in increasing order",
-        "utilization {value} is not more than that of the point before",
-        "sort the points",
+        "utilization {value} is not greater than that of the previous point",
+        "sort the points by increasing utilization",
     ),
     (
         "must not define a selector",
         "a default constraint has no labelSelector",
-        "remove it: the selectors of each pod's Services and workloads are used",
+        "remove it: kube-scheduler takes the selectors from each pod's Services and workloads",
     ),
     (
         r"when \.defaultConstraints are not empty",
-        "defaultConstraints are only for defaultingType: List; it is {value}, also by default",
-        "write defaultingType: List, and your constraints take the place of the built-in ones",
+        "defaultConstraints require defaultingType: List; it is {value}, which is also the default",
+        "write defaultingType: List; your constraints then replace the built-in ones",
     ),
     (
         "^must be 1$",
-        "all resources weigh the same here: {key} is {value}, and must be 1",
+        "{key} is {value}, and must be 1: this plugin weighs all resources alike",
         "write 1",
     ),
     (
         "has to match plugin args",
-        "NodeResourcesFitArgs is the kind of the args, not the plugin's name",
+        "NodeResourcesFitArgs is the kind of the args; the plugin's name is NodeResourcesFit",
         "write name: NodeResourcesFit",
     ),
     (
         "when type is RequestedToCapacityRatio",
-        "{key} is missing, which type: RequestedToCapacityRatio needs",
+        "{key} is missing; type: RequestedToCapacityRatio requires it",
         "add requestedToCapacityRatio: {{shape: [{{utilization: 0, score: 0}}, "
         "{{utilization: 100, score: 10}}]}}",
     ),
     (
         "when type is not RequestedToCapacityRatio",
-        "{key} is only for type: RequestedToCapacityRatio",
+        "{key} requires type: RequestedToCapacityRatio",
         "remove it, or write type: RequestedToCapacityRatio",
     ),
     (
@@ -181,10 +181,10 @@ _TEXTS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "feature gate StorageCapacityScoring",
-        "shape needs the feature gate StorageCapacityScoring, which is off",
+        "shape requires the feature gate StorageCapacityScoring, which is off",
         "remove it",
     ),
-    ("feature gate is disabled", "{key} needs feature gates that are off", "remove it"),
+    ("feature gate is disabled", "{key} requires feature gates that are off", "remove it"),
     ("must be at least 1 second", "{key} is {value}, and must be at least 1s", ""),
     (
         "non-negative|zero or positive|negative value",
@@ -194,7 +194,7 @@ _TEXTS: tuple[tuple[str, str, str], ...] = (
     ("greater than (0|zero)", "{key} is {value}, and must be more than 0", ""),
     (
         "'in', 'notin' operators, values set can't be empty",
-        "the operators In and NotIn need values",
+        "the operators In and NotIn require values",
         "add a value, or write operator: Exists",
     ),
     (
@@ -205,7 +205,7 @@ _TEXTS: tuple[tuple[str, str, str], ...] = (
     ("exactly one value is required", "the operators Gt and Lt take one value", 'as values: ["5"]'),
     (
         "the value must be an integer",
-        "the operators Gt and Lt compare whole numbers; {value} is none",
+        "the operators Gt and Lt compare whole numbers, and {value} is not one",
         'as values: ["5"]',
     ),
     ("must have one element", "a term of matchFields takes one value", "keep one value"),
@@ -219,20 +219,23 @@ def _invalid(error: FieldError, key: str) -> tuple[str, str]:
 
 def _missing(error: FieldError, key: str) -> tuple[str, str]:
     if key == "schedulerName":
-        return "the profile has no schedulerName", "with several profiles, each needs its own"
+        return (
+            "the profile has no schedulerName",
+            "add one; with several profiles, each requires its own name",
+        )
     return f"{key} is missing", _MISSING.get(key, error.detail)
 
 
 _MISSING = {
-    "topologyKey": "a label of nodes, as topology.kubernetes.io/zone",
+    "topologyKey": "write a label of nodes, such as topology.kubernetes.io/zone",
     "whenUnsatisfiable": "write DoNotSchedule or ScheduleAnyway",
 }
 
 
 def _twice(error: FieldError, key: str) -> tuple[str, str]:
     if key == "schedulerName":
-        return "another profile has this schedulerName already", "give each its own"
-    return f"{error.value} is given twice", "keep one of them"
+        return "another profile already has this schedulerName", "give each its own"
+    return f"{error.value} appears twice", "keep one of them"
 
 
 def _forbidden(error: FieldError, key: str) -> tuple[str, str]:
@@ -243,7 +246,7 @@ def _unsupported(error: FieldError, key: str) -> tuple[str, str]:
     options = [item.strip('"') for item in error.detail.partition(": ")[2].split(", ")]
     near = nearest(error.value.strip('"'), options)
     hint = f'did you mean "{near}"?' if near else f"write one of {', '.join(options)}"
-    return f"{error.value} is not a value of {key}", hint
+    return f"{key} cannot be {error.value}", hint
 
 
 _BY_TYPE: Mapping[ErrorType, Callable[[FieldError, str], tuple[str, str]]] = {

@@ -79,11 +79,14 @@ def without_ignored(
 def _idle(ignore: Ignore, is_refused: bool) -> Finding:
     """About a comment that silences nothing."""
     if ignore.rule not in rules():
-        problem = f'"{ignore.rule}" is no rule' if ignore.rule else "the comment names no rule"
+        problem = f'unknown rule "{ignore.rule}"' if ignore.rule else "the comment names no rule"
         hint = did_you_mean(ignore.rule, rules()) or _HINT
         return _about(ignore, "ignore-unknown", problem, hint)
     if is_refused:
-        problem = f"kube-scheduler refuses the file for {ignore.rule}, which no comment silences"
+        problem = (
+            f"kube-scheduler refuses the file because of {ignore.rule}; a comment cannot "
+            "silence that"
+        )
         return _about(ignore, "ignore-unused", problem, "correct the line, and remove the comment")
     problem = f"line {ignore.line} has no finding of {ignore.rule} to ignore"
     return _about(ignore, "ignore-unused", problem, "remove the comment")

@@ -166,7 +166,7 @@ def check_structure(data: Any, registry: KnownPlugins, findings: Findings) -> No
             findings.error("wrong-type", problem.path, problem.message, problem.hint)
     for path in _doubled(data, ()):
         findings.error(
-            "duplicate-key", path, f'the key "{path[-1]}" is written twice', "keep one of them"
+            "duplicate-key", path, f'the key "{path[-1]}" appears twice', "keep one of them"
         )
 
 
@@ -176,10 +176,10 @@ def _unknown_key(path: Path, key: str, keys: list[str], findings: Findings) -> N
         points = ", ".join(key for key in (*POINT_KEYS, "multiPoint") if key in keys)
         hint = LEGACY_KEYS.get(key) or MISPLACED_KEYS.get(key) or did_you_mean(key, keys)
         hint = hint or f"the points are {points}"
-        findings.error("unknown-point", here, f'"{key}" is no extension point', hint)
+        findings.error("unknown-point", here, f'"{key}" is not an extension point', hint)
         return
     hint = LEGACY_KEYS.get(key) or MISPLACED_KEYS.get(key) or did_you_mean(key, keys)
-    hint = hint or f"known here: {', '.join(keys)}"
+    hint = hint or f"expected one of {', '.join(keys)}"
     findings.error("unknown-key", here, f'unknown key "{key}"', hint)
 
 

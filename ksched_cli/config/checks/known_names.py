@@ -89,7 +89,7 @@ LEGACY_KEYS: Mapping[str, str] = {
     "hardPodAffinitySymmetricWeight": (
         "moved to profiles[].pluginConfig: InterPodAffinity's args.hardPodAffinityWeight"
     ),
-    "failureDomains": "removed; topology keys stand in the pods",
+    "failureDomains": "removed; pods name their topology keys",
     "predicates": "the Policy API is gone since v1.23; use profiles[].plugins.filter",
     "priorities": "the Policy API is gone since v1.23; use profiles[].plugins.score",
     "extenderConfigs": 'write "extenders"',
@@ -147,7 +147,7 @@ OLD_VERSIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "v1alpha1": (
         "v1.18",
         (
-            "v1alpha1 had one set of plugins at the top level; now they stand under profiles[]",
+            "v1alpha1 had one set of plugins at the top level; they are under profiles[] now",
             "algorithmSource (a provider or a Policy) is gone; profiles[].plugins takes its place",
         ),
     ),
@@ -192,7 +192,7 @@ OTHER_KINDS: Mapping[str, str] = {
     "KubeletConfiguration": "this is the kubelet's configuration, not the scheduler's",
     "Policy": "the Policy API is gone since v1.23; "
     f"`{program_name()} config migrate` writes it as one",
-    "Pod": "this is a pod; its --config flag names the file that is wanted here",
-    "Deployment": "this is a deployment; its --config flag names the file that is wanted here",
-    "List": "this is a list of objects; a cluster state goes to --state",
+    "Pod": "this is a pod; name the file of its --config flag instead",
+    "Deployment": "this is a deployment; name the file of its --config flag instead",
+    "List": "this is a list of objects; if it is a cluster state, use --state",
 }

@@ -88,8 +88,11 @@ def negative_weights(subject: Subject) -> None:
             path = (*path, "weight")
             is_refused = subject.findings.has_error_at(path)
             if (plugin.weight or 0) < 0 and subject.scores(plugin.name) and not is_refused:
-                message = f"{plugin.name} has a negative weight: it prefers what it scores lowest"
-                hint = "write a weight above 0; a plugin that must not count is disabled at score"
+                message = (
+                    f"{plugin.name} has a negative weight: it prefers the nodes that it "
+                    "scores lowest"
+                )
+                hint = "write a weight above 0; to leave the plugin out, disable it at score"
                 subject.findings.warn("weight-negative", path, message, hint)
 
 
@@ -119,8 +122,8 @@ def hidden_weights(subject: Subject) -> None:
         weight = plugin.weight
         if weight is not None and here.get(plugin.name, weight) != weight:
             message = (
-                f"weight {weight} of {plugin.name} has no effect:"
-                f" score gives it {here[plugin.name]}"
+                f"weight {weight} of {plugin.name} has no effect: the entry under score "
+                f"sets {here[plugin.name]}"
             )
             subject.findings.warn("weight-hidden", (*path, "weight"), message, "keep one of them")
 
@@ -165,22 +168,22 @@ _PAIRS = (
         "preScore",
         Severity.WARNING,
         "half-scored",
-        "preScore, which prepares score, is off",
+        "score runs without preScore, which prepares it",
     ),
-    ("preScore", "score", Severity.INFO, "idle-prescore", "preScore runs, and score is off"),
+    ("preScore", "score", Severity.INFO, "idle-prescore", "preScore runs, but score is off"),
     (
         "filter",
         "preFilter",
         Severity.WARNING,
         "half-filtered",
-        "preFilter, which prepares filter, is off",
+        "filter runs without preFilter, which prepares it",
     ),
 )
 _REMOVE = "remove the entry"
 _SCORE_ONLY = "; to leave only its score out, disable it at score"
 _REPLACED = (
-    "if another plugin or an extender does its work, add # ksched: ignore[{rule}] (for JSON, "
-    "perFileIgnores of .ksched.yaml)"
+    "if another plugin or an extender replaces it, add # ksched: ignore[{rule}] (for "
+    "JSON, perFileIgnores of .ksched.yaml)"
 )
 
 
@@ -274,7 +277,7 @@ def vain_disabling(subject: Subject) -> None:
                 _disabled_unknown(subject, path, name)
             elif not subject.extends(name, point):
                 extends = [key for key in POINT_KEYS if key in subject.registry[name].points]
-                message = f"{name} does not extend {point}; there is nothing to disable"
+                message = f"{name} does not extend {point}, so disabling it has no effect"
                 hint = f"{_REMOVE}; {name} extends {', '.join(extends)}"
                 subject.findings.warn("disables-nothing", path, message, hint)
 
@@ -286,7 +289,7 @@ def _disabled_unknown(subject: Subject, path: Path, name: str) -> None:
         message = f"{problem}: nothing is disabled, and {near} stays on"
         subject.findings.alarm("disables-misspelt", (*path, "name"), message, hint)
     else:
-        message = f'there is no plugin "{name}" to disable'
+        message = f'unknown plugin "{name}" in a disabled list'
         subject.findings.warn("disables-nothing", path, message, _REMOVE)
 
 
@@ -310,8 +313,8 @@ def leader_election(
     if election.leader_elect and election.renew_deadline <= least:
         deadline, period = map(duration_text, (election.renew_deadline, election.retry_period))
         message = (
-            f"renewDeadline {deadline} must be more than 1.2 times retryPeriod, which is {period}:"
-            " kube-scheduler takes the file and ends as soon as it is to elect a leader"
+            f"renewDeadline {deadline} must be more than 1.2 times retryPeriod, which is "
+            f"{period}: kube-scheduler accepts the file and exits when leader election starts"
         )
         hint = f"write a renewDeadline above {duration_text(least)} and "
         if election.lease_duration > least + 1_000_000_000:
@@ -333,10 +336,10 @@ def extenders(
 def _extender(path: Path, extender: Extender, findings: Findings) -> None:
     scheme, separator, rest = extender.url_prefix.partition("://")
     if not separator or scheme not in ("http", "https") or not rest.strip("/"):
-        message = f'"{extender.url_prefix}" is no URL; every call to this extender will fail'
+        message = f'"{extender.url_prefix}" is not a URL; every call to this extender will fail'
         findings.warn("extender-url", (*path, "urlPrefix"), message, "as http://host:port/path")
     elif extender.enable_https and scheme == "http":
-        message = "enableHTTPS does not change the URL, which says http"
+        message = "enableHTTPS has no effect on a URL that begins with http://"
         findings.warn("extender-https", (*path, "urlPrefix"), message, "write https://")
     placing = extender.filter_verb or extender.prioritize_verb or extender.bind_verb
     if not (placing or extender.preempt_verb):
@@ -351,7 +354,7 @@ def _extender(path: Path, extender: Extender, findings: Findings) -> None:
         problem = unreadable(file)
         if problem is not None:
             message = f"{problem} on this machine; kube-scheduler reads it when it starts"
-            hint = "it must be there where kube-scheduler runs, as in a volume of its pod"
+            hint = "it must exist where kube-scheduler runs, for example in a volume of its pod"
             findings.inform("extender-file", (*path, "tlsConfig", key), message, hint)
     if extender.http_timeout < 0:
         message = "a negative httpTimeout makes every call fail at once"

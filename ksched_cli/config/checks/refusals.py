@@ -33,15 +33,12 @@ from ksched_cli.kube.field_errors import ErrorType, FieldError
 from ksched_cli.kube.near_names import did_you_mean
 
 _ALLOW = (
-    f"`{program_name()} plugins` lists those there are; "
-    "--allow-plugins takes one of another build as there"
+    f"`{program_name()} plugins` lists the known ones; --allow-plugins accepts plugins of "
+    "another build"
 )
 _KEEP_QUEUE_SORT = "leave PrioritySort on: one plugin must order the queue"
-_OVERFLOW = (
-    "{}'s weight {} makes kube-scheduler's sum of all weights wrap around, which it takes for an "
-    "overflow"
-)
-_POSITIVE = "write a weight above 0; a plugin that must not count is disabled at score"
+_OVERFLOW = "{}'s weight {} makes the sum of all weights overflow, and kube-scheduler refuses that"
+_POSITIVE = "write a weight above 0; to leave the plugin out, disable it at score"
 _KEEP_BIND = "leave DefaultBinder on, or enable another bind plugin"
 
 
@@ -52,7 +49,7 @@ def check_kind(data: Any, release_version: str, findings: Findings) -> bool:
     """
     if not isinstance(data, dict):
         content = {type(None): "empty", list: "a list"}.get(type(data), "a single value")
-        hint = f"a file begins with apiVersion: {API_VERSION} and kind: {KIND}"
+        hint = f"begin the file with apiVersion: {API_VERSION} and kind: {KIND}"
         findings.error("not-an-object", (), f"the document is {content}, not an object", hint)
         return False
     kind = data.get("kind")
@@ -84,13 +81,13 @@ def _wrong_version(
     group, _, name = str(version).rpartition("/")
     if group == GROUP and name in OLD_VERSIONS:
         last, changes = OLD_VERSIONS[name]
-        message = f"{name} was read by kube-scheduler up to {last}; {release_version} reads v1 only"
+        message = f"kube-scheduler up to {last} read {name}; {release_version} reads only v1"
         hint = f"`{program_name()} config migrate` writes it as {API_VERSION}"
         findings.error("old-version", ("apiVersion",), message, hint)
         for change in changes:
             findings.inform("changed-since", ("apiVersion",), f"since {name}: {change}")
         return
-    message = f'"{version}" is no version of {KIND}'
+    message = f'"{version}" is not a version of {KIND}'
     findings.error("wrong-version", ("apiVersion",), message, f"write apiVersion: {API_VERSION}")
 
 
@@ -111,7 +108,7 @@ def check_args_kind(
                 hint = f"write kind: {config.name}Args, or leave it out"
                 findings.error("args-kind", (*path, "kind"), message, hint)
             if isinstance(version, str) and version not in ("", API_VERSION):
-                message = f'"{version}" is no version of these args'
+                message = f'"{version}" is not a version of these args'
                 hint = f"write apiVersion: {API_VERSION}, or leave it out"
                 findings.error("args-version", (*path, "apiVersion"), message, hint)
 
@@ -172,8 +169,8 @@ def check_points_of_allowed(
     for path, point, plugin, _ in _enabled(configuration):
         entry = registry.get(plugin.name)
         if point == MULTI_POINT and entry is not None and not entry.points:
-            message = f"nothing says which points {plugin.name} extends; it is taken to have none"
-            hint = f"--allow-plugins {plugin.name}=filter+score, or what it extends"
+            message = f"the extension points of {plugin.name} are unknown; ksched assumes none"
+            hint = f"name them, such as --allow-plugins {plugin.name}=filter+score"
             findings.inform("points-unknown", path, message, hint)
 
 
@@ -195,21 +192,21 @@ def unknown_plugin(name: str, registry: KnownPlugins) -> tuple[str, str]:
     if not name:
         return "the plugin has no name", ""
     if name == ALL:
-        return '"*" cannot be enabled', "it stands for all plugins, in a disabled list"
+        return '"*" cannot be enabled', "use it in a disabled list only, where it means all plugins"
     if name in REMOVED_PLUGINS:
-        return f"{name} is no plugin of {registry.release.version} any more", REMOVED_PLUGINS[name]
+        return f"{registry.release.version} has no plugin {name} any more", REMOVED_PLUGINS[name]
     if name in POLICY_NAMES:
-        message = f"{name} is a name of the Policy API, which is gone"
-        return message, f"{POLICY_NAMES[name]} does its work"
+        message = f"{name} is a name of the removed Policy API"
+        return message, f"use {POLICY_NAMES[name]}"
     if name in FOREIGN_PLUGINS:
         message = f"{name} is known but not installed"
         hint = f"it comes with {FOREIGN_PLUGINS[name]}, not with kube-scheduler"
         if name in DISTRIBUTIONS:
             hint += f"; in a checkout of ksched: pip install {DISTRIBUTIONS[name]}"
-        hint += f". --allow-plugins {name} takes it as there"
+        hint += f". --allow-plugins {name} accepts it"
         return message, hint
     hint = did_you_mean(name, registry) or did_you_mean(name, FOREIGN_PLUGINS)
-    return f'there is no plugin "{name}"', hint or _ALLOW
+    return f'unknown plugin "{name}"', hint or _ALLOW
 
 
 def add_startup_error(
@@ -276,8 +273,8 @@ def _placement(
         message = error.message.rpartition(": ")[2]
         findings.error("plugin-set", path, message)
     elif error.point == "bind":
-        findings.error("no-bind", path, "no plugin is left that binds pods", _KEEP_BIND)
+        findings.error("no-bind", path, "no plugin binds pods", _KEEP_BIND)
     else:
         count = error.message.rpartition(" ")[2]
-        message = f"the profile has {count} queueSort plugins; one is needed"
+        message = f"the profile has {count} queueSort plugins; exactly one is required"
         findings.error("queue-sort-count", path, message, _KEEP_QUEUE_SORT)

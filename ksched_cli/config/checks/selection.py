@@ -57,15 +57,13 @@ def rules_of(selector: str) -> frozenset[str]:
         return frozenset((selector,))
     names = (*families(), *rules())
     hint = did_you_mean(selector, names) or f"`{program_name()} validate --explain all` lists them"
-    raise UsageError(f'"{selector}" is no rule and no family of rules; {hint}')
+    raise UsageError(f'"{selector}" is neither a rule nor a family of rules; {hint}')
 
 
 def check_ignored(selector: str) -> None:
     """Raises UsageError for a selector of nothing, and of what kube-scheduler refuses."""
     if rules_of(selector) <= frozenset(families()[REFUSALS]):
-        raise UsageError(
-            f'"{selector}" cannot be ignored: it is for files that kube-scheduler refuses'
-        )
+        raise UsageError(f'"{selector}" cannot be ignored: kube-scheduler refuses such files')
 
 
 def selected_rules(selections: Iterable[Selection]) -> frozenset[str]:

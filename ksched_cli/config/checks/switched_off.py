@@ -31,18 +31,20 @@ UNSAFE: Mapping[str, str] = {
 # Plugin → what pods ask for that is no longer looked at.
 UNMET: Mapping[str, str] = {
     "NodeAffinity": (
-        "nodeSelector and required node affinity are not looked at; the kubelet rejects a pod "
+        "nodeSelector and required node affinity are ignored; the kubelet rejects a pod "
         "that lands on another node (NodeAffinity)"
     ),
-    "NodePorts": "host ports are not looked at; the kubelet rejects a pod whose port is taken",
-    "VolumeRestrictions": "a second pod is placed for a volume that only one may use",
+    "NodePorts": "host ports are ignored; the kubelet rejects a pod whose port is taken",
+    "VolumeRestrictions": "two pods may be placed that use a volume for a single pod",
     "NodeVolumeLimits": "nodes are given more volumes than they can attach",
     "VolumeZone": "pods are placed in another zone than their volumes",
-    "PodTopologySpread": "topologySpreadConstraints with DoNotSchedule do not hold",
-    "InterPodAffinity": "required pod affinity and anti-affinity do not hold",
+    "PodTopologySpread": "topologySpreadConstraints with DoNotSchedule are ignored",
+    "InterPodAffinity": "required pod affinity and anti-affinity are ignored",
     "DynamicResources": "pods are placed on nodes without the devices that they claim",
     "NodeDeclaredFeatures": "pods are placed on nodes without the features that they need",
-    "SchedulingGates": "pods with scheduling gates are tried, and the API server refuses each",
+    "SchedulingGates": "pods with scheduling gates are tried, and the API server refuses each "
+    "binding "
+    "binding",
 }
 # Where a plugin protects, if not at filter.
 POINTS: Mapping[str, str] = {"SchedulingGates": "preEnqueue"}

@@ -60,7 +60,7 @@ def edit_top(document: EditableDocument, version: OldVersion, remarks: Remarks) 
     lock = document.get(("leaderElection", "resourceLock"))
     if lock not in (None, "", "leases"):
         path: Path = ("leaderElection", "resourceLock")
-        message = f'resourceLock "{lock}" is "leases" now: v1 takes no other'
+        message = f'resourceLock "{lock}" is "leases" now: v1 accepts no other'
         hint = "stop schedulers that hold the old lock first, or two lead for a while"
         remarks.lost(path, message, hint)
         document.put(path, "leases")
@@ -71,7 +71,7 @@ def edit_profile(profile: OldProfile) -> None:
     if profile.effect.refusal:
         message = f"kube-scheduler {profile.version.release} refused this profile"
         text = f"{message}: {profile.effect.refusal}"
-        profile.remarks.lost(profile.path, text, "each plugin is taken once, where it can be")
+        profile.remarks.lost(profile.path, text, "each plugin is kept once, where v1 allows it")
     _remark_on_strategy(profile)
     if profile.effect.runs(_AVOID, "score") and _AVOID not in profile.named:
         profile.remarks.changed(profile.path, AVOID_PODS, AVOID_PODS_HINT)
@@ -124,7 +124,7 @@ def _edit_entry(profile: OldProfile, path: Path, point: str, enabled: bool) -> N
     if name in profile.strategy.others or name == profile.strategy.plugin:
         return
     if not enabled:
-        profile.remarks.changed(path, f"{name} is gone, so that there is nothing to disable")
+        profile.remarks.changed(path, f"{name} is gone; nothing to disable")
     elif _is_replaced(profile, name, point):
         profile.remarks.changed(path, f"{name} is left out", _successor(name))
     else:

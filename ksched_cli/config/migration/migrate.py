@@ -141,7 +141,7 @@ def _migrate_configuration(
     configuration = decoder.decode(document.data, SchedulerConfiguration)
     if decoder.fatal is not None:
         raise InputError(
-            source_name, decoder.fatal, hint="No kube-scheduler reads this; mend it first."
+            source_name, decoder.fatal, hint="No kube-scheduler reads this file; correct it first."
         )
     registry = _with_foreign(configuration, version, registry)
     old_registry = version.plugins(registry)
@@ -193,7 +193,7 @@ def _finish(
             hint = "take them out for v1's own, which are higher"
             remarks.changed(("profiles", index), message, hint)
     if document.changed_style:
-        hint = "they meant more than one place, which an edit of one would change"
+        hint = "an edit of an anchor would change every place that uses it"
         remarks.lost((), "anchors are written out, and comments are not kept", hint)
     for difference in differences:
         remarks.put(_differing(difference))

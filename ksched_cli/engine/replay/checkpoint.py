@@ -43,9 +43,9 @@ from ksched_cli.errors import InputError, UsageError
 from ksched_cli.framework.pod_groups import GroupKey
 
 _VERSION = 1
-_NO_CHECKPOINT = "this is no checkpoint"
-_ANOTHER_FILE = "Give a checkpoint of this version of ksched, or the name of a new file."
-_HINT = "Remove the file to begin anew, or give the options and files of before."
+_NO_CHECKPOINT = "this is not a checkpoint"
+_ANOTHER_FILE = "Name a checkpoint of this version of ksched, or a new file."
+_HINT = "Remove the file to start again, or use the same options and files as before."
 
 
 class _File(Struct, frozen=True, array_like=True, tag="ksched checkpoint"):
@@ -205,7 +205,7 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
             raise OverflowError
         return write_file(fingerprint, pack(checkpoint))
     except OverflowError:
-        raise UsageError("--checkpoint: a time, or a sum of times, is too large for it") from None
+        raise UsageError("--checkpoint: a time or a sum of times is too large to save") from None
 
 
 def write_file(fingerprint: str, checkpoint: bytes) -> bytes:
@@ -227,7 +227,7 @@ def read_checkpoint(data: bytes, name: str, fingerprint: str) -> Checkpoint:
         raise InputError(name, problem, hint=_HINT)
     try:
         if sha256(file.checkpoint).digest() != file.digest:
-            raise DecodeError("it was changed since it was written")
+            raise DecodeError("it was edited after ksched wrote it")
         return unpack(file.checkpoint, Checkpoint)
     except DecodeError as error:
         raise InputError(name, f"{_NO_CHECKPOINT}: {error}", hint=_ANOTHER_FILE) from None

@@ -59,7 +59,7 @@ from ksched_cli.scenario.timeline import (
 )
 
 _SOURCE = "the timeline"
-_GAP = "the timeline has gaps: the recorder was without a connection for a while"
+_GAP = "the timeline has gaps, in which the recorder had no connection"
 _POD = KINDS["Pod"]
 
 
@@ -166,7 +166,7 @@ class EventApplier:
             self.log.counts.absent += 1
             return
         if self._is_there(pod.key):
-            raise UsageError(f"there is a pod {pod.key} already")
+            raise UsageError(f"pod {pod.key} already exists")
         info = self.cluster.info(pod)
         if pod.node_name:
             self._arrive_bound(info, runs_for)
@@ -351,7 +351,7 @@ class EventApplier:
                 self.log.counts.absent += 1
                 return
             name = kind if isinstance(kind, str) else kind.name
-            raise UsageError(f"no {name} {action.name} is there to be deleted")
+            raise UsageError(f"no {name} {action.name} exists to delete")
         self.change(lambda state: removed(state, kind, [key]))
 
     def change(self, change: Callable[[ClusterState], ClusterState]) -> None:

@@ -66,7 +66,7 @@ class AllocationExplanation:
     def lines(self) -> Iterator[str]:
         yield from self._pool_lines()
         if not any(pool.devices for pool in self._node_pools.pools):
-            yield "no ResourceSlice brings a device within this node's reach"
+            yield "this node reaches no device of any ResourceSlice"
             return
         is_short = False
         for claim, demand in zip(self._claims, self._view.demand.claims, strict=True):
@@ -131,13 +131,13 @@ class AllocationExplanation:
             self._view.capacity_policy,
             shared.consumed(device.id),
         ):
-            return "capacity that the request asks for and they do not have left"
+            return "not enough capacity left"
         counters = self._node_pools.counters[pool] if self._node_pools.counters else None
         if counters is None or (traits.is_shared and shared.has_consumed(device.id)):
             return ""
         consumption = dict(traits.consumption)
         if any(amount < consumption.get(key, 0) for key, amount in counters.items()):
-            return "counters of their pool that are used up"
+            return "used-up counters of their pool"
         return ""
 
     def _request_line(self, request: RequestAlternative, counts: _DeviceCounts) -> str:
@@ -175,7 +175,7 @@ class AllocationExplanation:
                     f"{_constrained_requests(constraint)}: {values}"
                 )
         if not has_constraints:
-            yield "each request alone finds enough devices, but they want the same ones"
+            yield "each request alone finds enough devices, but several need the same devices"
 
     def _attribute_values(
         self, claim_number: int, constraint_number: int, claim: ClaimDemand, constraint: Constraint
@@ -215,7 +215,7 @@ def _rejection_text(rejection: SelectorRejection, request: RequestAlternative) -
     if rejection is BINDING_CONDITIONS:
         return "their binding conditions, which kube-scheduler does not wait for by default"
     if rejection is OUT_OF_REACH:
-        return "what their slice says about the nodes that reach each"
+        return "what their slice says about the nodes that reach them"
     owner = f"class {request.class_name}" if rejection.from_class else "the request"
     failed = f", which fails: {rejection.failure.text}" if rejection.failure else ""
     return f"selector #{rejection.index} of {owner}, {rejection.expression}{failed}"

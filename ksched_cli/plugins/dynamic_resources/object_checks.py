@@ -154,6 +154,6 @@ def _pool_problems(slices: list[ResourceSlice]) -> Iterator[tuple[str, str, str]
                 yield (
                     f"ResourceSlice {resource_slice.name}",
                     f"spec.devices[{index}].name",
-                    f'"{device.name}" is there twice in pool {pool}, which makes it invalid',
+                    f'"{device.name}" appears twice in pool {pool}, which makes it invalid',
                 )
             names.add(device.name)

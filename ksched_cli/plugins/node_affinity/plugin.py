@@ -156,14 +156,14 @@ class NodeAffinity(
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         lines = [
-            f"{key}={value} is wanted, the node has {label_text(node, key)}"
+            f"it requires {key}={value}, the node has {label_text(node, key)}"
             for key, value in pod.spec.node_selector.items()
             if node.labels.get(key) != value
         ]
         required = _required_selector(pod.spec)
         if required and not matches_any(node.snapshot, node_terms(required))[node.row]:
             terms = required.node_selector_terms
-            line = f"{terms_text(terms)} is wanted{labels_text(terms, node)}"
+            line = f"it requires {terms_text(terms)}{labels_text(terms, node)}"
             lines.append(line if terms else "the required affinity has no terms")
         return lines
 

@@ -203,7 +203,7 @@ def volume_text(name: str, driver: str) -> str:
     """A volume in an explanation: its handle, or the claim it is to be provisioned for."""
     handle = name.removeprefix(f"{driver}/")
     claim = handle.removeprefix(f"{UNPROVISIONED}-")
-    return handle if claim == handle else f"one to be made for claim {claim}"
+    return handle if claim == handle else f"a new one for claim {claim}"
 
 
 class Attachments:

@@ -380,7 +380,7 @@ class PodTopologySpread(
         score_state = _pre_score_state(state)
         soft = score_state.soft
         if soft.eligible is not None and not soft.eligible[node.row]:
-            return ["the node lacks a label that the pod is to be spread by: scored as the worst"]
+            return ["the node lacks a label of the spread constraints: it gets the lowest score"]
         lines = [
             explained.score_line(counted, weight, node)
             for counted, weight in zip(soft.constraints, score_state.weights, strict=True)

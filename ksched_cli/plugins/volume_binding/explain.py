@@ -103,21 +103,21 @@ class BindingExplanation:
         for claim in self._claims.delayed_binding:
             selected = self._binder.assumed.selected_node(claim)
             if selected is not None and selected != node.name:
-                yield f"claim {claim.key}: its volume is to be made for node {selected}"
+                yield f"claim {claim.key}: its volume will be provisioned for node {selected}"
 
     def _no_provisioning_reason(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
         """Why no volume can be provisioned for the claim, or ""."""
         storage_class = self._cluster.storage_classes[claim_class(claim)]
         if not provisions(storage_class):
-            return f"{self._no_match_reason(claim, node)}, and the class makes none"
+            return f"{self._no_match_reason(claim, node)}, and the class provisions none"
         if not self._binder.provisioning_nodes(storage_class)[node.row]:
             terms = storage_class.allowed_topologies
-            return f"volumes are made only where {_topologies_text(terms, node)}"
+            return f"the class provisions volumes only where {_topologies_text(terms, node)}"
         if self._binder.has_enough_capacity(claim, storage_class)[node.row]:
             return ""
         largest = self._binder.capacity.largest(storage_class)
         if largest is None or largest[node.row] == NO_CAPACITY:
-            return "no capacity is known that the node can reach"
+            return "no CSIStorageCapacity covers the node"
         return f"the node can get at most {amount_text('memory', int(largest[node.row]))}"
 
     def _no_match_reason(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:

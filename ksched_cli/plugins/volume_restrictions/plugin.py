@@ -265,7 +265,7 @@ class VolumeRestrictions(
         ]
         return lines + [
             f"claim {pod.namespace}/{claim} is for a single pod, and {other.key} on "
-            f"{self._snapshot.names[row]} has it"
+            f"{self._snapshot.names[row]} uses it"
             for claim, other, row in self._claim_users(state, pod)
         ]
 

@@ -32,7 +32,7 @@ def page(answer: CapacityResult | NodesNeeded) -> Page:
     ]
     sections: list[Section] = []
     if answer.stopped_at is not None:
-        text = f"The search stopped at {answer.stopped_at:,} copies; --max N goes on to N."
+        text = f"The search stopped at {answer.stopped_at:,} copies; --max N raises the limit."
         sections.append(Prose("Not searched further", [text]))
     elif count:
         sections.append(Prose("Why the next one does not fit", [answer.limited_by], "warn"))

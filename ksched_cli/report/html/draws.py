@@ -43,7 +43,7 @@ def _title(answer: ReplayDraws) -> str:
     draws = counted(len(answer.seeds), "draw")
     varying = [name for name, each in answer.figures.items() if each.low != each.high]
     if not varying:
-        return f"All of {draws} come to the same figures"
+        return f"All figures are the same in {draws}"
     wait = answer.figures.get("wait.mean")
     if wait is None or wait.low == wait.high:
         verb = "varies" if len(varying) == 1 else "vary"

@@ -20,7 +20,7 @@ def page(answer: Remedies) -> Page:
     sections: list[Section] = []
     if remedies:
         groups = [_group(number, each, answer) for number, each in enumerate(remedies, 1)]
-        sections.append(Groups("What helps", groups, "Each was verified by a whole run."))
+        sections.append(Groups("What helps", groups, "Each was verified by a complete run."))
         sections.append(_costs(remedies))
     if answer.conflict:
         rows = [

@@ -32,7 +32,7 @@ def page(answer: PluginList) -> Page:
         sections.append(_points("Others", others, note))
     if answer.workloads:
         rows = [(each.kind, each.origin) for each in answer.workloads]
-        note = "Plugins make pods of these, besides the kinds that ksched knows."
+        note = "Kinds from which plugins create pods, in addition to those that ksched knows."
         sections.append(Table("Workloads", ("Kind", "From"), rows, note))
     title = f"{counted(len(answer.plugins), 'plugin')}, {len(default):,} of them run by default"
     return Page(title, (), tiles, sections)

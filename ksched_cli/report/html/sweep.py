@@ -85,7 +85,7 @@ def _title(answer: SweepResult) -> str:
         before = medians.get(answer.baseline or "")
         return text if before in (None, best) else f"{text}, {number(before)} in the baseline"
     count = counted(len(answer.variants), "variant")
-    return f"No metric tells {count} apart" if answer.variants else "No run came to its end"
+    return f"No metric differs between {count}" if answer.variants else "No run finished"
 
 
 def _failures(failures: Sequence[FailureResult]) -> Groups:
@@ -116,7 +116,7 @@ def _front(front: ParetoFront, variants: Sequence[VariantResult]) -> Scatter:
         if first in item.metrics and second in item.metrics
     ]
     listed = ", ".join(front.variants[:MAX_NAMES])
-    note = f"No variant is better in both, by their medians, than: {listed}."
+    note = f"By their medians, no variant is better in both than: {listed}."
     return Scatter(f"{first} and {second}", plane((first, second), values), note)
 
 

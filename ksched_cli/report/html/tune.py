@@ -26,7 +26,7 @@ def page(answer: TuneResult) -> Page:
     metrics = [ComparedMetric(each.metric, better(each.goal)) for each in answer.objectives]
     constrained = [each.metric for each in answer.constraints]
     metrics += [ComparedMetric(name, None) for name in dict.fromkeys(constrained)]
-    heading = "Baseline and tuned, where they were held out"
+    heading = "Baseline and tuned on the held-out runs"
     listed = [
         each for each in metrics if any(each.name in own.metrics for own in held_out.variants)
     ]
@@ -55,7 +55,7 @@ def _constraints(answer: TuneResult) -> Table:
         for each in answer.constraints
     ]
     headers = ("Metric", "At least", "At most", "Baseline", "Tuned", "Tuned keeps it")
-    return Table("Constraints", headers, rows, "Means where they were held out.")
+    return Table("Constraints", headers, rows, "Means on the held-out runs.")
 
 
 def _front(answer: TuneResult) -> Scatter:
@@ -63,7 +63,7 @@ def _front(answer: TuneResult) -> Scatter:
     points = [
         (_name(trial, answer), trial.values[0], trial.values[1], True) for trial in answer.front
     ]
-    note = "Trials that no other is better than in every objective."
+    note = "Trials that no other trial beats in every objective."
     names = (first.metric, second.metric)
     return Scatter(f"{first.metric} and {second.metric}", plane(names, points), note)
 

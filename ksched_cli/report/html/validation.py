@@ -87,7 +87,7 @@ def _files(files: Sequence[ReviewedFile]) -> Grid:
 def _sections(answer: ValidationResult) -> list[Section]:
     groups = [*_refusal(answer, ""), *_findings(answer, "")]
     if not groups:
-        return [Prose("Findings", ("Nothing to remark.",))]
+        return [Prose("Findings", ("No findings.",))]
     return [Groups("Findings", groups, opened=len(groups))]
 
 

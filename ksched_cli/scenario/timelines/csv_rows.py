@@ -55,7 +55,7 @@ class CsvFile:
         for column in names:
             if column not in self.columns:
                 listed = ", ".join(self.columns) or "none"
-                hint = f'there is no column "{column}"; there are: {listed}'
+                hint = f'unknown column "{column}"; expected one of {listed}'
                 raise InputError(self.source, hint)
 
     def rows(self) -> Iterator[tuple[int, Row]]:
@@ -65,7 +65,7 @@ class CsvFile:
             if (index == 0 and self.has_header) or not cells:
                 continue
             if len(cells) != count:
-                self.add_error(line, RowError(f"expected {count} values; there are {len(cells)}"))
+                self.add_error(line, RowError(f"expected {count} values, got {len(cells)}"))
                 continue
             yield line, dict(zip(self.columns, cells, strict=True))
 
@@ -99,7 +99,7 @@ def number_in(text: str, column: str) -> float:
     except ValueError:
         value = float("nan")
     if not abs(value) < 1e20:
-        raise RowError(f'column "{column}": a number is expected; not "{text}"')
+        raise RowError(f'column "{column}": expected a number, got "{text}"')
     return value
 
 
@@ -107,7 +107,7 @@ def count_in(text: str, column: str, most: int) -> int:
     """A whole number from 1 on. Raises RowError."""
     value = number_in(text, column)
     if value != int(value) or not 1 <= value <= most:
-        problem = f"a whole number from 1 to {most:,} is expected"
+        problem = f"expected a whole number from 1 to {most:,}"
         raise RowError(f'column "{column}": {problem}; not "{text}"')
     return int(value)
 
@@ -117,7 +117,7 @@ def quantity_in(text: str, unit: str, column: str) -> str:
     try:
         amount = Quantity.parse(f"{text or 0}{unit}")
     except QuantityError:
-        problem = f'"{text}{unit}" is no amount as Kubernetes writes them'
+        problem = f'"{text}{unit}" is not a Kubernetes quantity'
         raise RowError(f'column "{column}": {problem}') from None
     if amount.sign() < 0:
         raise RowError(f'column "{column}": "{text}" is negative')

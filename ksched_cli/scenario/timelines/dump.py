@@ -31,7 +31,7 @@ def timeline_of_dump(paths: Sequence[str]) -> tuple[Plain, list[Plain]]:
             continue
         pods[str(_object(item, "metadata").get("uid") or _key(item))] = item
     if not pods:
-        raise InputError(", ".join(paths), "there are no pods in it", hint=_HINT)
+        raise InputError(", ".join(paths), "it has no pods", hint=_HINT)
     created = {uid: _created(pod) for uid, pod in pods.items()}
     start = min(created.values()).replace(microsecond=0)
     order = sorted(pods, key=lambda uid: (_key(pods[uid]), created[uid]))
@@ -142,7 +142,7 @@ def _moment(text: object, path: str, pod: Plain) -> datetime:
     try:
         return parse_time(str(text))
     except ValueError:
-        problem = f'"{text}" is no time as 2026-01-31T12:00:00Z'
+        problem = f'"{text}" is not a time such as 2026-01-31T12:00:00Z'
         raise InputError("", problem, subject=f"{_subject(pod)}: {path}") from None
 
 

@@ -98,7 +98,7 @@ def parse_weight(text: str) -> float | None:
 def _weight(text: str, source: str) -> float:
     weight = parse_weight(text)
     if weight is None:
-        raise InputError(source, f'"{text}" is no weight; expected {WEIGHTS}')
+        raise InputError(source, f'"{text}" is not a weight; expected {WEIGHTS}')
     return weight
 
 
@@ -117,7 +117,7 @@ class Generator:
 
     def __post_init__(self) -> None:
         if not self.templates:
-            raise UsageError("there is no template to make pods of")
+            raise UsageError("there is no pod template")
 
     def header(self) -> Plain:
         templates = {

@@ -70,7 +70,7 @@ def read_recipe(name: str) -> Recipe:
         (document,) = documents
         recipe = msgspec.convert(document, Recipe)
     except (ValueError, msgspec.ValidationError) as error:
-        raise InputError(source, f"this is no recipe: {error}", hint=_HINT) from None
+        raise InputError(source, f"this is not a recipe: {error}", hint=_HINT) from None
     _check_nodes(recipe, source)
     return recipe
 
@@ -81,5 +81,5 @@ def _check_nodes(recipe: Recipe, source: str) -> None:
         try:
             Quantity.parse(amount)
         except QuantityError:
-            problem = f'nodes: "{amount}" is no amount of {resource}'
+            problem = f'nodes: "{amount}" is not an amount of {resource}'
             raise InputError(source, problem, hint=_HINT) from None

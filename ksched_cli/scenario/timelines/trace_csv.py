@@ -155,7 +155,7 @@ class TraceReader:
             left_out["by --skip-bad"] = len(file.errors)
         if not events:
             many = f"all {left_out.total():,} rows are left out" if left_out else ""
-            raise InputError(file.source, many or "there are no rows under the columns")
+            raise InputError(file.source, many or "the file has no rows below the header")
         start, span = self._shift(events, file.source)
         return Trace(
             header(start, self._templates),
@@ -201,7 +201,7 @@ class TraceReader:
         try:
             return datetime.fromtimestamp(first, UTC), span
         except (ValueError, OverflowError, OSError):
-            problem = "the first time is in no year from 1 to 9999; is --time-unit right?"
+            problem = "the first time is not between the years 1 and 9999; is --time-unit right?"
             raise InputError(source, problem) from None
 
     # -- rows -------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class TraceReader:
         created = self._created(row)
         name = row[columns.name].strip() if columns.name else f"pod-{index}"
         if not name:
-            raise RowError(f'column "{columns.name}": a name is expected')
+            raise RowError(f'column "{columns.name}": expected a name')
         namespace = (row[columns.namespace].strip() if columns.namespace else "") or "default"
         run_time, ended = self._end(row, created)
         column = columns.replicas
@@ -289,7 +289,7 @@ class TraceReader:
             return None
         if not default:
             hint = "--duration-default forever, or a duration, for empty cells"
-            raise RowError(f'column "{column}": there is nothing ({hint})')
+            raise RowError(f'column "{column}": the cell is empty ({hint})')
         return float(default) / TIME_UNITS[self.rules.unit]
 
     def _time(self, row: Row, column: str, default: str = "") -> float | None:
@@ -305,7 +305,7 @@ class TraceReader:
         try:
             return unix_seconds(text)
         except ValueError:
-            expected = "a number, or a time as 2026-01-31T12:00:00Z, is expected"
+            expected = "expected a number, or a time such as 2026-01-31T12:00:00Z"
             raise RowError(f'column "{column}": {expected}; not "{text}"') from None
 
     # -- pods -------------------------------------------------------------------------------------
@@ -354,7 +354,7 @@ class TraceReader:
         if columns.priority and row[columns.priority].strip():
             priority = number_in(row[columns.priority].strip(), columns.priority)
             if not -(2**31) <= priority < 2**31:
-                raise RowError(f'column "{columns.priority}": {priority:g} is no priority')
+                raise RowError(f'column "{columns.priority}": {priority:g} is not a priority')
             spec["priority"] = int(priority)
         terms = [
             {"key": label, "operator": "In", "values": row[column].strip().split(_ALTERNATIVES)}
@@ -405,7 +405,7 @@ def read_nodes(file: CsvFile, columns: NodeColumns) -> list[Plain]:
             node = _node(row, index, columns)
             name = node["metadata"]["name"]
             if name in nodes:
-                raise RowError(f'there is a node "{name}" already')
+                raise RowError(f'another row has the node "{name}"')
             nodes[name] = node
         except RowError as error:
             file.add_error(line, error)
@@ -417,7 +417,7 @@ def _node(row: Row, index: int, columns: NodeColumns) -> Plain:
     """Raises RowError."""
     name = row[columns.name].strip() if columns.name else f"node-{index}"
     if not name:
-        raise RowError(f'column "{columns.name}": a name is expected')
+        raise RowError(f'column "{columns.name}": expected a name')
     amounts = {
         resource: quantity_in(row[column].strip(), unit, column)
         for resource, (column, unit) in columns.capacity.items()

@@ -63,7 +63,7 @@ class WeeklyShape:
         sizes = [min(HOUR, length - HOUR * hour) for hour in range(ceil(length / HOUR))]
         weights = [size * self._weight(hour) for hour, size in enumerate(sizes)]
         if not any(weights):
-            raise UsageError("no pod can come: every hour of the time has the weight 0")
+            raise UsageError("no pod can arrive: every hour in the period has the weight 0")
         drawn = draw.choices(range(len(sizes)), cum_weights=[*accumulate(weights)], k=pods)
         return sorted(HOUR * hour + draw.random() * sizes[hour] for hour in drawn)
 
@@ -132,7 +132,7 @@ class WeekLike:
                 )
         every = [time for owner in self._owners.values() for time in owner.times]
         if not every:
-            raise InputError(timeline.name, "there are no pods in it")
+            raise InputError(timeline.name, "it has no pods")
         end = begin if timeline.until is None else begin + timeline.until / SECOND
         self._span = begin, max(*every, end)
         self._weights = fitted_weights(every, *self._span)
@@ -218,7 +218,7 @@ def read_day(text: str) -> date:
     try:
         return datetime.fromtimestamp(unix_seconds(text), UTC).date()
     except ValueError:
-        raise UsageError(f'--holiday takes a day as 2026-12-25; not "{text}"') from None
+        raise UsageError(f'--holiday takes a day such as 2026-12-25; not "{text}"') from None
 
 
 def read_weights(text: str, count: int, option: str) -> list[float]:

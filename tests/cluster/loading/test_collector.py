@@ -117,7 +117,7 @@ def test_two_pods_of_one_name_in_different_namespaces_are_two_pods(tmp_path: Pat
     ],
 )
 def test_what_another_option_takes_is_no_state(text: str, option: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no part of a cluster state") as caught:
+    with pytest.raises(InputError, match="does not belong in a cluster state") as caught:
         collect(text)
     assert caught.value.position is not None
     assert option in caught.value.hint
@@ -131,9 +131,9 @@ def test_an_object_that_is_there_twice_is_read_once_and_said() -> None:
     state = collect(pod % 1 + pod % 1 + node + node)
     assert (len(state.pods), names(state)) == (1, ["a"])
     assert state.warnings[0] == (
-        "2 objects are in the state more than once (same uid); the first is read: "
-        "Pod default/p, Node a"
+        "2 objects are in the state more than once (same uid); only the first copy "
+        "counts: Pod default/p, Node a"
     )
     for text in (pod % 1 + pod % 2, "kind: Pod\nmetadata: {name: p}\n---\n" * 2):
-        with pytest.raises(InputError, match="there is another Pod of this name"):
+        with pytest.raises(InputError, match="another Pod has this name; remove one of them"):
             collect(text)

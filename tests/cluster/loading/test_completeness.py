@@ -44,7 +44,7 @@ def test_what_somebody_wrote_by_hand_is_not_judged(path: Path) -> None:
 
 def test_without_all_namespaces_the_system_s_pods_are_missing() -> None:
     text = signs(messy.in_namespaces("shop"))
-    assert "no pods of namespace kube-system, all are in shop" in text
+    assert "no pods of namespace kube-system, all pods are in shop" in text
     assert "no node has a pod of a DaemonSet" in text
     assert "cluster-info dump --all-namespaces" in text
 
@@ -52,8 +52,9 @@ def test_without_all_namespaces_the_system_s_pods_are_missing() -> None:
 def test_cluster_info_dump_writes_one_namespace_and_the_system_s(tmp_path: Path) -> None:
     loaded = load_state([str(messy.write_dump(tmp_path, ["shop", "kube-system"]))])
     (line,) = [line for line in loaded.warnings if "part of a cluster" in line]
-    assert "pods of kube-system and shop alone, and 9 of 14 images on its nodes are of others" in (
-        line
+    assert (
+        "only pods of kube-system and shop, and 9 of 14 images on the nodes belong to other "
+        "pods" in line
     )
 
 

@@ -88,13 +88,13 @@ def test_one_warning_names_the_files_of_a_folder_that_hold_no_object(tmp_path: P
     folder = write(tmp_path, **foreign, a_json=NODE % "a", pod_json=POD % "p")
     (warning,) = load_state([folder]).warnings
     assert warning == (
-        "passed over 5 files that hold no Kubernetes object: "
+        "skipped 5 files without Kubernetes objects: "
         f"{folder}/Makefile, {folder}/empty.yaml, {folder}/log.txt, …"
     )
     for name in ("Makefile", "empty.yaml", "metrics.json", "notes.yaml"):
         (tmp_path / name).unlink()
     (warning,) = load_state([folder]).warnings
-    assert warning == f"passed over a file that holds no Kubernetes object: {folder}/log.txt"
+    assert warning == f"skipped a file without Kubernetes objects: {folder}/log.txt"
 
 
 def test_a_broken_file_of_a_folder_is_no_foreign_one(tmp_path: Path) -> None:
@@ -115,8 +115,8 @@ def test_a_file_given_twice_is_read_once_and_said(tmp_path: Path) -> None:
     state = load_state([path, "-", folder, "-"], BytesIO((NODE % "b").encode()))
     assert names(state) == ["a", "b"]
     assert state.warnings == (
-        f"{path} is given more than once; it is read once",
-        "standard input is given more than once; it is read once",
+        f"{path} is given more than once; ksched reads it once",
+        "standard input is given more than once; ksched reads it once",
     )
 
 
@@ -147,5 +147,5 @@ def test_a_missing_file_and_an_empty_folder_are_named(tmp_path: Path) -> None:
         load_state([str(tmp_path / "gone.yaml")])
     with pytest.raises(InputError, match="no such file"):
         load_state(["a\0b.yaml"])
-    with pytest.raises(InputError, match=r"holds no \.yaml"):
+    with pytest.raises(InputError, match=r"has no \.yaml"):
         load_state([str(tmp_path)])

@@ -63,7 +63,7 @@ def test_logs_between_the_lists_of_a_cluster_info_dump_are_left_out(text: str) -
 
 def test_logs_that_break_off_are_shown_where_they_begin() -> None:
     logs = (LOGS % "started\n").partition("==== END")[0]
-    with pytest.raises(InputError, match=r"state:2:1: the logs of a container do not end"):
+    with pytest.raises(InputError, match=r"state:2:1: a container's logs have no end marker"):
         split('{"a": 1}\n' + logs)
 
 

@@ -115,7 +115,7 @@ def test_what_pods_ask_for_and_no_node_has(
         (
             [manifest(), *({"kind": "Node", "metadata": {"name": name}} for name in "abcd")],
             "4 nodes without status.allocatable and status.capacity (a, b, c, …)",
-            "nothing fits there",
+            "no pod fits there",
         ),
         (
             [
@@ -219,5 +219,5 @@ def test_a_state_without_nodes_or_pods_says_so(objects: list[dict[str, Any]], be
 
 def test_the_kinds_that_are_skipped_are_not_longer_than_a_person_reads() -> None:
     (line,) = skipped_warnings(replace(ClusterState(), skipped={"9" * 5000: 1}))
-    assert line.startswith("skipped what no plugin reads: 1 999")
+    assert line.startswith("skipped kinds that no plugin reads: 1 999")
     assert len(line) < 3000

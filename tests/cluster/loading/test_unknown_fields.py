@@ -45,13 +45,13 @@ def pod(index: int, **spec: Any) -> dict[str, Any]:
 
 def test_each_has_file_line_object_and_the_similar_field() -> None:
     assert warnings(YAML) == [
-        "standard input:3:10: Node a: unknown field status.allocatble is ignored; "
+        "standard input:3:10: Node a: ignored the unknown field status.allocatble; "
         "did you mean allocatable?",
-        "standard input:8:3: Pod p: unknown field spec.nodeSelecter is ignored; "
+        "standard input:8:3: Pod p: ignored the unknown field spec.nodeSelecter; "
         "did you mean nodeSelector?",
-        "standard input:11:5: Pod p: unknown field spec.containers[0].resource is ignored; "
+        "standard input:11:5: Pod p: ignored the unknown field spec.containers[0].resource; "
         "did you mean resources?",
-        'standard input:13:31: key "cpu" is written twice; the last one counts',
+        'standard input:13:31: the key "cpu" appears twice; the last one counts',
     ]
 
 
@@ -59,7 +59,7 @@ def test_repeated_keys_of_json_are_placed_in_any_of_several_values() -> None:
     node = '{"kind": "Node", "metadata": {"name": "ä", "labels": {"a:b": "\\u003a"}}}'
     twice = '{"kind": "Pod",\n "metadata": {"name": "p",\n "name": "q"}}'
     assert warnings(f"{node} {twice}") == [
-        'standard input:3:2: key "name" is written twice; the last one counts'
+        'standard input:3:2: the key "name" appears twice; the last one counts'
     ]
     assert warnings(node) == []
 
@@ -68,14 +68,14 @@ def test_one_warning_counts_all_objects_that_have_the_field() -> None:
     pods = [pod(index, nodeSelecter={}, containers=[{"nam": "c"}] * 2) for index in range(500)]
     selector, container = warnings(state_json(*pods))
     assert selector.endswith("did you mean nodeSelector? (500 objects have it)")
-    assert "Pod p0: unknown field spec.containers[0].nam is" in container
+    assert "Pod p0: ignored the unknown field spec.containers[0].nam" in container
 
 
 def test_beyond_the_limit_every_template_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unknown_fields, "_MAX_CHECKED", 2)
     odd = [pod(index, hostnam="x", nodeName="n") for index in range(3, 7)]
     (line,) = warnings(state_json(pod(0), pod(1), pod(2), *odd))
-    assert "Pod p3: unknown field spec.hostnam" in line
+    assert "Pod p3: ignored the unknown field spec.hostnam" in line
     assert line.endswith("(4 objects have it)")
 
 

@@ -27,5 +27,5 @@ def test_without_a_file_there_are_no_codes_yet(tmp_path: Path) -> None:
 def test_another_file_is_no_key(text: str, tmp_path: Path) -> None:
     path = tmp_path / "key.json"
     path.write_text(text)
-    with pytest.raises(InputError, match="not the key of a redaction"):
+    with pytest.raises(InputError, match="this is not a redaction key"):
         read_key(str(path))

@@ -43,8 +43,8 @@ def test_what_is_no_configuration_is_said_once(
             'x: {"aTime":-1} is not valid: aTime must be greater than 0',
         ),
         (required("a", ""), "missing-value", "x.a", "a is missing"),
-        (duplicate("a", "n"), "duplicate-value", "x.a", '"n" is given twice'),
-        (unsupported("a", "ab", ["abc"]), "unsupported-value", "x.a", '"ab" is not a value of a'),
+        (duplicate("a", "n"), "duplicate-value", "x.a", '"n" appears twice'),
+        (unsupported("a", "ab", ["abc"]), "unsupported-value", "x.a", 'a cannot be "ab"'),
         (
             invalid("scoringStrategy.shape[0].score", 11, "high"),
             "invalid-value",
@@ -66,10 +66,10 @@ def test_a_field_error_becomes_a_finding_at_its_path_in_the_file(
     ("name", "hint"),
     [
         ("EBSLimits", "NodeVolumeLimits counts CSI volumes"),
-        ("LeastRequestedPriority", "NodeResourcesFit does its work"),
+        ("LeastRequestedPriority", "use NodeResourcesFit"),
         ("Coscheduling", "pip install ./plugins/ksched-coscheduling"),
         ("NodeAfinity", 'did you mean "NodeAffinity"?'),
-        ("Zebra", "`ksched plugins` lists those there are"),
+        ("Zebra", "`ksched plugins` lists the known ones"),
         ("*", "in a disabled list"),
     ],
 )

@@ -72,7 +72,7 @@ def test_names_of_families_are_no_names_of_rules() -> None:
 
 @pytest.mark.parametrize("selector", ["weigths", ""])
 def test_a_selector_of_nothing_is_refused(selector: str) -> None:
-    with pytest.raises(UsageError, match="no rule and no family"):
+    with pytest.raises(UsageError, match="neither a rule nor a family"):
         rules_of(selector)
 
 

@@ -119,7 +119,7 @@ def test_a_time_beyond_the_calendar_is_not_written(tmp_path: Path) -> None:
     events: list[Plain] = [{"at": 1, "pod": pod("p", "2", priority=9)}]
     run = Bench(tmp_path, [node("b", "2"), victim], events).stop(1, [])
     assert run is not None
-    with pytest.raises(UsageError, match="--checkpoint: a time, or a sum of times, is too large"):
+    with pytest.raises(UsageError, match="--checkpoint: a time or a sum of times is too large"):
         take_checkpoint(run, "f", [])
 
 
@@ -131,7 +131,7 @@ def test_what_is_no_checkpoint_of_this_replay_is_refused(tmp_path: Path) -> None
     with pytest.raises(InputError, match="of another timeline"):
         read_checkpoint(data, "file", "g")
     for other in (b"", b"else", b"\xc1", pack({}), pack(["ksched checkpoint"]), data + b"\0"):
-        with pytest.raises(InputError, match="this is no checkpoint"):
+        with pytest.raises(InputError, match="this is not a checkpoint"):
             read_checkpoint(other, "file", "f")
     later = pack(["ksched checkpoint", 99, "f", b"", {}])
     with pytest.raises(InputError, match="of another version of ksched"):
@@ -170,7 +170,7 @@ def test_a_checkpoint_whose_parts_contradict_each_other_is_refused(
     run = bench.stop(7, [])
     assert run is not None
     data = forged(take_checkpoint(run, "f", []), change)
-    with pytest.raises(InputError, match="this is no checkpoint: "):
+    with pytest.raises(InputError, match="this is not a checkpoint: "):
         resumed(bench, data)
 
 
@@ -194,5 +194,5 @@ def test_a_group_without_its_pods_is_refused(
     run = bench.stop(0, [])
     assert run is not None
     data = forged(take_checkpoint(run, "f", []), change)
-    with pytest.raises(InputError, match="this is no checkpoint: "):
+    with pytest.raises(InputError, match="this is not a checkpoint: "):
         resumed(bench, data)

@@ -99,8 +99,8 @@ def test_a_pod_that_has_gone_before_it_is_deleted_is_counted(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("event", "message"),
     [
-        ({"pod": pod("x")}, "event 0 of the timeline: there is a pod default/x already"),
-        ({"delete": {"kind": "Node", "name": "b"}}, "no Node b is there to be deleted"),
+        ({"pod": pod("x")}, "event 0 of the timeline: pod default/x already exists"),
+        ({"delete": {"kind": "Node", "name": "b"}}, "no Node b exists to delete"),
         ({"change": "cordon b"}, 'no node "b" in the state'),
     ],
 )
@@ -233,5 +233,5 @@ def test_devices_that_a_recorded_scheduler_chose_are_no_claims_state(tmp_path: P
 def test_gaps_of_a_recorder_are_a_warning(tmp_path: Path) -> None:
     run = replay(tmp_path, [node("a")], [{"at": 1, "gap": {"seconds": 3, "kind": "Pod"}}])
     assert list(run.applier.warnings) == [
-        "the timeline has gaps: the recorder was without a connection for a while"
+        "the timeline has gaps, in which the recorder had no connection"
     ]

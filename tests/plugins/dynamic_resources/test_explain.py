@@ -110,14 +110,14 @@ def test_requests_that_want_the_same_device_are_told() -> None:
         "pods": {"p": ["one"]},
     }
     assert details_of(case)[-1] == (
-        "each request alone finds enough devices, but they want the same ones"
+        "each request alone finds enough devices, but several need the same devices"
     )
 
 
 @pytest.mark.parametrize("node", ["a", "b"])
 def test_a_node_without_devices_is_told_so(node: str) -> None:
     case = {"claims": {"one": "gpu"}, "pods": {"p": ["one"]}}
-    assert details_of(case, node) == ["no ResourceSlice brings a device within this node's reach"]
+    assert details_of(case, node) == ["this node reaches no device of any ResourceSlice"]
 
 
 def test_an_incomplete_pool_is_told() -> None:
@@ -163,11 +163,11 @@ def test_a_claim_that_is_allocated_elsewhere_is_told_with_the_nodes_it_is_for() 
         ),
         (
             {"capacity": {"memory": {"value": "1"}}},
-            "1 turned away by capacity that the request asks for and they do not have left",
+            "1 turned away by not enough capacity left",
         ),
         (
             {"consumesCounters": [{"counterSet": "card", "counters": {"m": {"value": "2"}}}]},
-            "1 turned away by counters of their pool that are used up",
+            "1 turned away by used-up counters of their pool",
         ),
     ],
 )

@@ -124,7 +124,7 @@ def slices(*given: dict[str, Any]) -> list[dict[str, Any]]:
                 {"node": "a", "count": 2, "devices": {"g0": {}}},
                 {"node": "a", "count": 2, "devices": {"g0": {}}},
             ),
-            f'ResourceSlice slice-1: spec.devices[0].name: "g0" is there twice in pool {GPU}/a, '
+            f'ResourceSlice slice-1: spec.devices[0].name: "g0" appears twice in pool {GPU}/a, '
             "which makes it invalid",
             id="a device that is there twice",
         ),

@@ -46,7 +46,7 @@ def test_only_a_node_without_an_allocation_has_an_explanation() -> None:
     search, nodes = search_of({"slices": slices, "claims": {"one": "gpu"}})
     search.verdicts(nodes)
     assert search.lines(0, UNREAD) == []
-    assert search.lines(1, UNREAD) == ["no ResourceSlice brings a device within this node's reach"]
+    assert search.lines(1, UNREAD) == ["this node reaches no device of any ResourceSlice"]
 
 
 def test_an_error_of_a_claim_is_every_nodes() -> None:

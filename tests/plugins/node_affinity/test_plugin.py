@@ -68,8 +68,8 @@ def test_an_explanation_says_what_is_wanted_and_what_is_there() -> None:
     )
     (rejection,) = explanation(state).nodes[0].rejections
     assert rejection.details == (
-        "zone=a is wanted, the node has no zone",
-        "disk In ssd,nvme or x In ssd,nvme is wanted, the node has disk=hdd, no x",
+        "it requires zone=a, the node has no zone",
+        "it requires disk In ssd,nvme or x In ssd,nvme, the node has disk=hdd, no x",
     )
 
 
@@ -78,7 +78,7 @@ def test_an_explanation_does_not_dwell_on_what_matches() -> None:
         node("n", labels={"zone": "a"}), pod("p", node_selector={"zone": "a", "disk": "ssd"})
     )
     (rejection,) = explanation(state).nodes[0].rejections
-    assert rejection.details == ("disk=ssd is wanted, the node has no disk",)
+    assert rejection.details == ("it requires disk=ssd, the node has no disk",)
 
 
 @pytest.mark.parametrize(("plugin", "case"), cases(__file__))

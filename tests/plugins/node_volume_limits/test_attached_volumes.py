@@ -69,7 +69,7 @@ def test_a_volume_to_be_provisioned_is_named_by_its_claim() -> None:
         node("a"), storage_class("wait", CSI), claim("c", storage_class="wait"), wants("p", "c")
     )
     (name,) = present(names_of(state))
-    assert volume_text(name, CSI) == "one to be made for claim default/c"
+    assert volume_text(name, CSI) == "a new one for claim default/c"
 
 
 def test_a_missing_claim_is_an_error_for_a_new_pod_only() -> None:

@@ -48,5 +48,5 @@ def test_explain_shows_where_a_score_comes_from() -> None:
     state = cluster(*NODES, *webs("n0", "n2", "n1"), pod("p", spec=spread(soft)))
     lines = score_details("PodTopologySpread", state)
     assert lines["n0"] == ["rack r1 has 2 pods with app=web: 2 x 1.386 + 2, fewer is better"]
-    lacking = "the node lacks a label that the pod is to be spread by: scored as the worst"
+    lacking = "the node lacks a label of the spread constraints: it gets the lowest score"
     assert lines["n3"] == [lacking]

@@ -26,7 +26,7 @@ def test_the_volumes_of_the_class_are_counted_by_what_does_not_match() -> None:
         claim("c", "5Gi"),
     ) == [
         "claim default/c wants 5Gi of class local: of 4 volumes 2 too small, 1 taken by other "
-        "claims, 1 out of the node's reach, and the class makes none"
+        "claims, 1 out of the node's reach, and the class provisions none"
     ]
 
 

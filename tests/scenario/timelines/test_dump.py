@@ -83,9 +83,9 @@ def test_volumes_that_no_plugin_reads_do_not_make_pods_differ(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("item", "problem"),
     [
-        ({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}, "there are no pods"),
+        ({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}, "it has no pods"),
         ({"kind": "Pod", "metadata": {"name": "p"}}, "Pod default/p: it has no creationTimestamp"),
-        (pod("p", "yesterday"), 'Pod a/p: metadata.creationTimestamp: "yesterday" is no time'),
+        (pod("p", "yesterday"), 'Pod a/p: metadata.creationTimestamp: "yesterday" is not a time'),
     ],
 )
 def test_what_is_no_dump_is_refused(tmp_path: Path, item: Plain, problem: str) -> None:

@@ -86,8 +86,8 @@ def test_priorities_are_drawn_instead_of_those_of_templates(tmp_path: Path) -> N
         ("kind: Node\nmetadata: {name: n}", "Node has no pod in it"),
         ("- 1", "an object is expected"),
         (POD.replace('"1"', "one"), "quantit"),
-        (DEPLOYMENT.replace('"3"', '"1e308"'), '"1e308" is no weight'),
-        (DEPLOYMENT.replace('"3"', '"-3"'), '"-3" is no weight; expected a number greater than 0'),
+        (DEPLOYMENT.replace('"3"', '"1e308"'), '"1e308" is not a weight'),
+        (DEPLOYMENT.replace('"3"', '"-3"'), '"-3" is not a weight; expected a number'),
     ],
 )
 def test_what_is_no_template_is_refused(tmp_path: Path, text: str, problem: str) -> None:
@@ -98,7 +98,7 @@ def test_what_is_no_template_is_refused(tmp_path: Path, text: str, problem: str)
 def test_a_distribution_that_is_none_is_refused_with_its_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"templates.yaml: ksched/runs-for takes fixed:S"):
         templates(tmp_path, DEPLOYMENT.replace("fixed:7", "never"))
-    with pytest.raises(UsageError, match="there is no template"):
+    with pytest.raises(UsageError, match="there is no pod template"):
         Generator([], arrivals_of("poisson"), run_time_of("fixed:1"), 1, 1.0)
 
 

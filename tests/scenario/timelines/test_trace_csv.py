@@ -131,15 +131,15 @@ def test_a_packed_trace_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "problem"),
     [
-        ("gpu_spec", "spec", r'there is no column "gpu_spec"; there are: name, cpu_milli'),
+        ("gpu_spec", "spec", r'unknown column "gpu_spec"; expected one of name, cpu_milli'),
         ("110", "", r'trace.csv:2:1: column "creation_time": a time is expected'),
-        ("110", "soon", r'trace.csv:2:1: column "creation_time": a number, or a time'),
-        ("6000", "six", r'trace.csv:3:1: column "cpu_milli": "sixm" is no amount'),
+        ("110", "soon", r'trace.csv:2:1: column "creation_time": expected a number, or a time'),
+        ("6000", "six", r'trace.csv:3:1: column "cpu_milli": "sixm" is not a Kubernetes quantity'),
         ("6000", "-6", r'trace.csv:3:1: column "cpu_milli": "-6" is negative'),
-        (",110", "", r"trace.csv:2:1: expected 8 values; there are 7"),
+        (",110", "", r"trace.csv:2:1: expected 8 values, got 7"),
         ("190.5", "129", r'"deletion_time": "129" is before "130.0" of column "scheduled_time"'),
         ("120.0", "109", r'"deletion_time": "109" is before "110" of column "creation_time"'),
-        ("waited", " ", r'trace.csv:2:1: column "name": a name is expected'),
+        ("waited", " ", r'trace.csv:2:1: column "name": expected a name'),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(
@@ -157,7 +157,7 @@ def test_a_trace_of_more_years_than_a_timeline_is_refused(tmp_path: Path, rows: 
 
 
 def test_a_trace_without_rows_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there are no rows"):
+    with pytest.raises(InputError, match="the file has no rows"):
         read(tmp_path, OPENB.splitlines()[0])
 
 
@@ -168,7 +168,7 @@ JOBS = TraceColumns("t", {"cpu": ("c", ""), "example.com/gpu": ("g", "")}, name=
 
 def test_an_empty_duration_is_an_error_unless_an_option_says_what_it_is(tmp_path: Path) -> None:
     text = "n,t,d,c,g\na,0,5,1,\nb,1,,1,\n"
-    problem = r'trace.csv:3:1: column "d": there is nothing \(--duration-default forever, or'
+    problem = r'trace.csv:3:1: column "d": the cell is empty \(--duration-default forever, or'
     with pytest.raises(InputError, match=problem):
         trace_of(tmp_path, text, JOBS)
     lengths = {}
@@ -180,7 +180,7 @@ def test_an_empty_duration_is_an_error_unless_an_option_says_what_it_is(tmp_path
 
 def test_an_empty_end_is_an_error_unless_an_option_says_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r'trace.csv:4:1: column "deletion_time": there is nothing'
+        InputError, match=r'trace.csv:4:1: column "deletion_time": the cell is empty'
     ):
         trace_of(tmp_path, OPENB)
 
@@ -288,9 +288,9 @@ def test_a_row_of_several_pods_is_divided_over_them(tmp_path: Path) -> None:
     ("row", "problem"),
     [
         ("job,0,5,4,3,5,2", r'column "g": 5 of example.com/gpu cannot be divided by 2'),
-        ("job,0,5,4,3,5,0", r'column "r": a whole number from 1 to 100,000 is expected; not "0"'),
-        ("job,0,5,4,3,5,1.5", r'column "r": a whole number from 1'),
-        ("job,0,5,4,3,5,", r'column "r": a number is expected'),
+        ("job,0,5,4,3,5,0", r'column "r": expected a whole number from 1 to 100,000; not "0"'),
+        ("job,0,5,4,3,5,1.5", r'column "r": expected a whole number from 1'),
+        ("job,0,5,4,3,5,", r'column "r": expected a number'),
     ],
 )
 def test_a_row_that_cannot_be_so_many_pods_is_wrong(row: str, problem: str, tmp_path: Path) -> None:
@@ -331,5 +331,5 @@ def test_nodes_are_what_their_columns_say(tmp_path: Path) -> None:
     path.write_text("sn,cpu,model\nn1,8000,\nn1,x,\nn1,4000,\n")
     with pytest.raises(InputError) as caught:
         read_nodes(CsvFile(str(path)), columns)
-    assert 'column "cpu": "xm" is no amount' in str(caught.value)
-    assert 'nodes.csv:4:1: there is a node "n1" already' in str(caught.value)
+    assert 'column "cpu": "xm" is not a Kubernetes quantity' in str(caught.value)
+    assert 'nodes.csv:4:1: another row has the node "n1"' in str(caught.value)

@@ -60,7 +60,7 @@ def test_a_start_in_the_middle_of_a_week() -> None:
 
 
 def test_a_time_in_which_nobody_comes_is_an_error() -> None:
-    with pytest.raises(UsageError, match="no pod can come"):
+    with pytest.raises(UsageError, match="no pod can arrive"):
         WeeklyShape.of(WORK, OFFICE).arrivals(random.Random(1), 1, 5 * HOUR)
 
 
@@ -146,7 +146,7 @@ def test_a_dump_is_a_week_too(tmp_path: Path) -> None:
 def test_a_timeline_without_pods_is_none(tmp_path: Path) -> None:
     path = tmp_path / "t.yaml"
     path.write_text("apiVersion: ksched/v1\nkind: Timeline\nevents: []\n")
-    with pytest.raises(InputError, match="there are no pods in it"):
+    with pytest.raises(InputError, match="it has no pods"):
         read_week(str(path))
 
 

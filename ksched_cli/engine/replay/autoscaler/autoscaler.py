@@ -81,7 +81,7 @@ class Autoscaler:
         """Resumes from there. Raises LookupError where it names a group that there is not."""
         named = {*state.added.values(), *(node.group for node in state.upcoming)}
         if not named <= self.groups.keys():
-            raise LookupError("there is no such node group")
+            raise LookupError("unknown node group")
         self.state = state
         self.applier.removed_nodes = state.removed
 
@@ -220,14 +220,14 @@ class Autoscaler:
         if queued.gated:
             return "it is gated"
         if not queued.rejectors:
-            return "no plugin has rejected it: it was not tried, or its attempt broke"
+            return "no plugin has rejected it: it was not tried, or its attempt failed"
         if queued.pod.priority < cutoff:
             priority = queued.pod.priority
             return f"its priority {priority} is less than expendablePodsPriorityCutoff {cutoff}"
         if node:
-            return f"it waits for pods to leave {node}, where preemption makes room for it"
+            return f"it waits for the pods that preemption evicts from {node}"
         if self.state.scale_ups.get(queued.pod.uid, 0) >= _MAX_TRIALS:
-            return f"nodes were asked for it {_MAX_TRIALS} times"
+            return f"nodes were requested for it {_MAX_TRIALS} times"
         return ""
 
     # -- why not --------------------------------------------------------------------------------
@@ -245,8 +245,8 @@ class Autoscaler:
         plan = self._planner.plan(pods, upcoming, headroom)
         if node := plan.placed.get(key):
             is_there = node in self.applier.cluster.snapshot.row
-            which = "is there" if is_there else "was asked for"
-            return ScaleUpReview(f"it fits on {node}, which {which} already")
+            which = "is there" if is_there else "was requested"
+            return ScaleUpReview(f"it fits on {node}, which already {which}")
         best = best_option(plan.options, self.settings.expanders)
         return ScaleUpReview(
             groups=tuple(

@@ -170,6 +170,6 @@ def test_the_price_expander_needs_a_price_of_every_group(tmp_path: Path) -> None
     state = state_of(tmp_path, node("n", "1"))
     group = {"name": "g", "like": "n", "maxSize": 1}
     settings = autoscaler_of(tmp_path, state, {"nodeGroups": [group], "expanders": ["price"]})
-    with pytest.raises(UsageError, match=r'a price of the node group "g": .*--price g=N'):
+    with pytest.raises(UsageError, match=r'a price for the node group "g": .*--price g=N'):
         settings.check_prices(NO_PRICES)
     settings.check_prices(read_prices(["g=1"]))
