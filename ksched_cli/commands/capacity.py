@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,8 +18,7 @@ from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
-    from ksched_cli.engine.simulation import Simulation
+    pass
 
 MAXIMUM, MAX_COPIES = 10_000, 1_000_000_000
 MAX_LIKE = 3
@@ -108,6 +108,7 @@ def _copies(
     """Ask about the pod or workload of this name, or else about that in a file."""
     from ksched_cli.analysis import capacity as analysis
     from ksched_cli.commands import runs
+    from ksched_cli.report import capacity as renderer
 
     run = runs.run_of(options)
     opener = runs.opener(run)
@@ -118,42 +119,33 @@ def _copies(
     else:
         copies = analysis.copies_of(opener, run, simulation, name, maximum)
     simulation, answer = copies.simulation, copies.answer(maximum, alone)
-    runs.report_defects(simulation, options.debug)
-    _show(simulation, options, answer)
-    if answer.undecided:
-        return ExitCode.DEFECT
-    return ExitCode.YES if answer.count else ExitCode.NO
+    return runs.conclude(
+        simulation,
+        options,
+        answer,
+        partial(renderer.table, wide=options.output is Form.WIDE),
+        lambda answer: tuple(answer.nodes),
+        is_yes=bool(answer.count),
+        is_undecided=answer.undecided,
+    )
 
 
 def _nodes_needed(options: StateOptions, likes: Sequence[str]) -> ExitCode:
     from ksched_cli.analysis import capacity as analysis
     from ksched_cli.commands import runs
+    from ksched_cli.report import capacity as renderer
 
     run = runs.run_of(options, uses=["prices"])
     opener = runs.opener(run)
     simulation = opener.simulation(run)
     runs.introduce(simulation)
     answer = analysis.nodes_needed_by(opener, run, simulation, likes)
-    runs.report_defects(simulation, options.debug)
-    _show(simulation, options, answer)
-    if answer.undecided:
-        return ExitCode.DEFECT
-    return ExitCode.NO if answer.nodes_needed is None else ExitCode.YES
-
-
-def _show(
-    simulation: Simulation, options: StateOptions, answer: CapacityResult | NodesNeeded
-) -> None:
-    from ksched_cli.analysis.capacity import NodesNeeded
-    from ksched_cli.commands.output import limit, show_of_state
-    from ksched_cli.report import capacity as renderer
-    from ksched_cli.report.forms import Report
-
-    report = Report(
-        lambda: answer,
-        table=lambda: renderer.table(
-            answer, limit(options.everything), wide=options.output is Form.WIDE
-        ),
-        names=lambda: () if isinstance(answer, NodesNeeded) else tuple(answer.nodes),
+    return runs.conclude(
+        simulation,
+        options,
+        answer,
+        renderer.table,
+        lambda answer: (),
+        is_yes=answer.nodes_needed is not None,
+        is_undecided=answer.undecided,
     )
-    show_of_state(report, options, simulation.state.changes)

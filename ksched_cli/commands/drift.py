@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import ShownOptions
 
@@ -22,23 +24,19 @@ def drift(options: ShownOptions) -> ExitCode:
     """
     from ksched_cli.analysis import drift as analysis
     from ksched_cli.commands import progress, runs
-    from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import drift as renderer
-    from ksched_cli.report.forms import Form, Report
+    from ksched_cli.report.forms import Form
 
     simulation = runs.open_simulation(runs.run_of(options))
     chosen = runs.chosen_pods(simulation, options)
     with progress.of_pods("pods asked about") as on_progress:
         answer = analysis.drift(simulation, on_progress, chosen)
-    runs.report_defects(simulation, options.debug)
-    report = Report(
-        lambda: answer,
-        table=lambda: renderer.table(
-            answer, limit(options.everything), wide=options.output is Form.WIDE
-        ),
-        names=lambda: renderer.names(answer),
+    return runs.conclude(
+        simulation,
+        options,
+        answer,
+        partial(renderer.table, wide=options.output is Form.WIDE),
+        renderer.names,
+        is_yes=not answer.summary.worse + answer.summary.not_allowed,
+        is_undecided=bool(simulation.caller.defects),
     )
-    show_of_state(report, options, simulation.state.changes)
-    if simulation.caller.defects:
-        return ExitCode.DEFECT
-    return ExitCode.NO if answer.summary.worse + answer.summary.not_allowed else ExitCode.YES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -14,7 +13,6 @@ from ksched_cli.commands.options import (
     Manifest,
     PodName,
     ShownOptions,
-    StateOptions,
 )
 from ksched_cli.errors import UsageError
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.named_objects import GroupName
     from ksched_cli.answers import StateAnswer
     from ksched_cli.engine.simulation import Simulation
-    from ksched_cli.report.table import Limit
 
 T = TypeVar("T", bound="StateAnswer")
 
@@ -117,20 +114,20 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
         explanation = with_fields(explanation, scale_up=scale_up)
     if nodes or top:
         explanation = analysis.select(explanation, nodes, top or 0)
-    _show(
-        options,
+    return runs.conclude(
         simulation,
+        options,
         explanation,
         renderer.table,
         renderer.names,
+        is_yes=bool(explanation.node),
+        is_undecided=explanation.undecided,
     )
-    if explanation.undecided:
-        return ExitCode.DEFECT
-    return ExitCode.YES if explanation.node else ExitCode.NO
 
 
 def _explain_group(options: ExplainOptions, simulation: Simulation, group: GroupName) -> ExitCode:
     from ksched_cli.analysis.explain_group import explain_group
+    from ksched_cli.commands import runs
     from ksched_cli.report import group_explanation as renderer
 
     if options.node or options.top or options.alone or options.autoscaler:
@@ -139,16 +136,15 @@ def _explain_group(options: ExplainOptions, simulation: Simulation, group: Group
             " one of its pods"
         )
     explanation = explain_group(simulation, group)
-    _show(
-        options,
+    return runs.conclude(
         simulation,
+        options,
         explanation,
         renderer.table,
         renderer.names,
+        is_yes=not explanation.pending,
+        is_undecided=explanation.undecided,
     )
-    if explanation.undecided:
-        return ExitCode.DEFECT
-    return ExitCode.NO if explanation.pending else ExitCode.YES
 
 
 def _explain_pending(options: ShownOptions) -> ExitCode:
@@ -158,31 +154,12 @@ def _explain_pending(options: ShownOptions) -> ExitCode:
 
     simulation = runs.open_simulation(runs.run_of(options))
     report = pending_report(simulation, runs.chosen_pods(simulation, options))
-    _show(
-        options,
+    return runs.conclude(
         simulation,
+        options,
         report,
         renderer.table,
         lambda report: [pod for group in report.groups for pod in group.pods],
+        is_yes=not report.groups,
+        is_undecided=any(group.undecided for group in report.groups),
     )
-    if any(group.undecided for group in report.groups):
-        return ExitCode.DEFECT
-    return ExitCode.NO if report.groups else ExitCode.YES
-
-
-def _show(
-    options: StateOptions,
-    simulation: Simulation,
-    answer: T,
-    table: Callable[[T, Limit], str],
-    names: Callable[[T], Sequence[str]],
-) -> None:
-    """Warns of plugins that failed, and prints the result."""
-    from ksched_cli.commands import runs
-    from ksched_cli.commands.output import limit, show_of_state
-    from ksched_cli.report.forms import Report
-
-    runs.report_defects(simulation, options.debug)
-    shown = limit(options.everything)
-    report = Report(lambda: answer, lambda: table(answer, shown), lambda: names(answer))
-    show_of_state(report, options, simulation.state.changes)

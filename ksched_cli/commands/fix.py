@@ -75,9 +75,8 @@ def fix(
     from ksched_cli.analysis import named_objects
     from ksched_cli.analysis.fix_pending import fix_pending
     from ksched_cli.commands import progress, runs
-    from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import fix as renderer
-    from ksched_cli.report.forms import Form, Report
+    from ksched_cli.report.forms import Form
 
     if [bool(pod), options.manifest is not None, options.pending].count(True) != 1:
         raise UsageError("fix takes one of POD, -f FILE, and --pending for all pending pods")
@@ -96,17 +95,16 @@ def fix(
             keys = named_objects.pods_of(simulation, subject.name, subject.namespace)
             answer = analysis.fix(fixer, subject.name, keys)
     simulation.caller.defects.update(fixer.defects)
-    runs.report_defects(simulation, options.debug)
-    report = Report(
-        lambda: answer,
-        table=lambda: renderer.table(answer, limit(options.everything)),
-        names=lambda: [line for remedy in answer.remedies[:1] for line in remedy.changes],
+    return runs.conclude(
+        simulation,
+        options,
+        answer,
+        renderer.table,
+        lambda answer: [line for each in answer.remedies[:1] for line in each.changes],
         texts={Form.PATCH: lambda: renderer.patches(answer)},
+        is_yes=answer.is_yes,
+        is_undecided=answer.undecided,
     )
-    show_of_state(report, options, simulation.state.changes)
-    if answer.undecided:
-        return ExitCode.DEFECT
-    return ExitCode.YES if answer.is_yes else ExitCode.NO
 
 
 def _search(options: FixOptions, on_run: OnProgress | None) -> Search:

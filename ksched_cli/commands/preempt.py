@@ -41,9 +41,7 @@ def preempt(
     """
     from ksched_cli.analysis import preempt as analysis
     from ksched_cli.commands import runs
-    from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import preemption as renderer
-    from ksched_cli.report.forms import Report
 
     if bool(pod) == (options.manifest is not None):
         raise UsageError("preempt takes one of POD and -f FILE")
@@ -55,15 +53,14 @@ def preempt(
         everything=options.all_candidates,
         alone=options.alone,
     )
-    runs.report_defects(simulation, options.debug)
     if answer.victims:
         runs.warn_of_missing_budgets(simulation.state)
-    report = Report(
-        lambda: answer,
-        table=lambda: renderer.table(answer, limit(options.everything)),
-        names=lambda: answer.victims,
+    return runs.conclude(
+        simulation,
+        options,
+        answer,
+        renderer.table,
+        lambda answer: answer.victims,
+        is_yes=answer.is_yes,
+        is_undecided=answer.undecided,
     )
-    show_of_state(report, options, simulation.state.changes)
-    if answer.undecided:
-        return ExitCode.DEFECT
-    return ExitCode.YES if answer.is_yes else ExitCode.NO

@@ -8,16 +8,19 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import SystemRandom
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
+from ksched_cli.commands.command import DEBUG_HINT, ExitCode
 from ksched_cli.commands.options import CommonOptions
-from ksched_cli.commands.output import SETTINGS, note, set_release, warn
+from ksched_cli.commands.output import SETTINGS, limit, note, set_release, show_of_state, warn
 from ksched_cli.errors import InputError, UsageError
+from ksched_cli.report.forms import Form, Report
 
 if TYPE_CHECKING:
+    from ksched_cli.answers import Answer
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.commands.options import ReplayableOptions, ShownOptions, StateOptions
@@ -26,11 +29,13 @@ if TYPE_CHECKING:
     from ksched_cli.engine.engine import Engine
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.framework.registry import Registry
+    from ksched_cli.report.table import Limit
     from ksched_cli.run.inputs import Inputs
     from ksched_cli.run.open import Opener, Watch
     from ksched_cli.run.run import LiveCluster, Patch, Run
 
 AnyOptions = TypeVar("AnyOptions", bound=CommonOptions)
+A = TypeVar("A", bound="Answer")
 
 # -- options → Run --------------------------------------------------------------------------------
 
@@ -392,11 +397,34 @@ def _call_lines(engine: Engine) -> Iterator[str]:
         yield from (f"  {line}" for line in trace.lines(name, enabled))
 
 
+def conclude(
+    simulation: Simulation,
+    options: ReplayableOptions,
+    answer: A,
+    table: Callable[[A, Limit], str],
+    names: Callable[[A], Sequence[str]],
+    *,
+    is_yes: bool,
+    is_undecided: bool,
+    texts: Mapping[Form, Callable[[], str]] | None = None,
+) -> ExitCode:
+    """After a question about one state: warns of plugins that failed, and prints the answer. table,
+    names, texts: as Report has them. is_undecided: because of a plugin's failure"""
+    report_defects(simulation, options.debug)
+    shown = limit(options.everything)
+    report = Report(
+        lambda: answer, lambda: table(answer, shown), lambda: names(answer), texts or {}
+    )
+    show_of_state(report, options, simulation.state.changes)
+    if is_undecided:
+        return ExitCode.DEFECT
+    return ExitCode.YES if is_yes else ExitCode.NO
+
+
 def report_defects(engine: Engine, debug: bool, *, evicts: bool = False) -> None:
     """After a run: warns of every plugin that failed, with `debug` prints the tracebacks too, and
     which plugins were called about each pod; and where budgets that the state lacks might have
     saved pods that were evicted. evicts: whether a replay evicted some"""
-    from ksched_cli.commands.command import DEBUG_HINT
     from ksched_cli.run.remarks import budget_lines, defect_line
 
     for line in budget_lines(engine, evicts=evicts):

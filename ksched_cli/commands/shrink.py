@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.options import StateOptions
 from ksched_cli.errors import UsageError
-from ksched_cli.report.forms import Form, Report
+from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.drained_cluster import DrainedCluster
@@ -70,7 +71,6 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     from ksched_cli.analysis.drained_cluster import DrainedCluster
     from ksched_cli.analysis.named_objects import label_selector_of
     from ksched_cli.commands import progress, runs
-    from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import shrink as renderer
 
     _check(options)
@@ -91,18 +91,15 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     base = DrainedCluster.after_run(simulation, rules)
     with progress.of_runs("nodes drained") as on_progress:
         answer = _ask(base, limits, options, on_progress)
-    runs.report_defects(simulation, options.debug)
-    report = Report(
-        lambda: answer,
-        table=lambda: renderer.table(
-            answer, limit(options.everything), wide=options.output is Form.WIDE
-        ),
-        names=lambda: renderer.names(answer),
+    return runs.conclude(
+        simulation,
+        options,
+        answer,
+        partial(renderer.table, wide=options.output is Form.WIDE),
+        renderer.names,
+        is_yes=answer.succeeds,
+        is_undecided=answer.undecided,
     )
-    show_of_state(report, options, simulation.state.changes)
-    if answer.undecided:
-        return ExitCode.DEFECT
-    return ExitCode.YES if answer.succeeds else ExitCode.NO
 
 
 def _ask(
