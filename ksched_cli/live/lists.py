@@ -6,6 +6,7 @@ Upstream: k8s.io/client-go/tools/pager.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import msgspec
 from msgspec import Raw, Struct
@@ -50,16 +51,18 @@ def read_list(
     namespace: str,
     convert: Callable[[Raw], bytes],
     on_items: Callable[[int], None] | None = None,
+    parameters: Mapping[str, str] = MappingProxyType({}),
 ) -> ObjectList:
-    """All objects of a resource. convert: what is kept of an object's JSON; on_items: called with
-    how many have been read.
+    """All objects of a resource, or those that the parameters select. convert: what is kept of an
+    object's JSON; on_items: called with how many have been read.
 
     Begins again where the continue token expires (410). Raises StatusError, ClusterError.
     """
     for attempt in range(_PAGED_TRIES + 1):
         try:
-            limit = PAGE if attempt < _PAGED_TRIES else 0
-            return _read_pages(server, resource, namespace, limit, convert, on_items)
+            limit = {"limit": str(PAGE)} if attempt < _PAGED_TRIES else {}
+            selected = {**parameters, **limit}
+            return _read_pages(server, resource, namespace, selected, convert, on_items)
         except StatusError as error:
             if error.status != GONE or not limit:
                 raise
@@ -76,12 +79,11 @@ def _read_pages(
     server: ApiServer,
     resource: Resource,
     namespace: str,
-    limit: int,
+    parameters: dict[str, str],
     convert: Callable[[Raw], bytes],
     on_items: Callable[[int], None] | None,
 ) -> ObjectList:
     path, items = resource.path(namespace), []
-    parameters = {"limit": str(limit)} if limit else {}
     version = ""
     while True:
         page = _decoded(server.get(path, parameters, f"objects of kind {resource.kind}"), resource)

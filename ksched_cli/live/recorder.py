@@ -116,6 +116,7 @@ class Recorder:
     _count: int = 0
     _newest: int = 0
     _evictions_since: str = ""
+    _evictions_until: int = 0
     _watches: Watches = field(init=False)
     # By resource: the revision of the list that a part begins with.
     _since: dict[Resource, int] = field(default_factory=dict)
@@ -176,6 +177,7 @@ class Recorder:
             for line in (*reader.snapshot.absences, *reader.snapshot.warnings):
                 self.warn(line)
             self._evictions_since = self._revision_of_evictions()
+            self._evictions_until = _number(self._evictions_since)
         self._since = {each.resource: _number(each.resource_version) or -1 for each in lists}
         about = reader.snapshot
         if self.redactor is not None:
@@ -263,12 +265,20 @@ class Recorder:
     def _events(self, notice: Notice, at: float) -> Iterator[Plain]:
         """at: when they are said to have been"""
         if isinstance(notice, Reconnection):
-            gap = {"seconds": round(notice.at - notice.since, 3), "kind": notice.resource.kind}
-            yield {"gap": {**gap, **({"relisted": True} if notice.objects is not None else {})}}
-            if notice.objects is not None and notice.resource != _EVENTS:
-                plain = self._redacted([plain_json(item) for item in notice.objects.items])
-                kind = notice.resource.kind
+            kind = notice.resource.kind
+            items = [] if notice.objects is None else notice.objects.items
+            # A list has all events of the last hour, those that were missed among them.
+            is_relisted = notice.objects is not None and notice.resource != _EVENTS
+            if is_relisted or notice.is_lost:
+                gap = {"seconds": round(notice.at - notice.since, 3), "kind": kind}
+                yield {"gap": {**gap, **({"relisted": True} if is_relisted else {})}}
+            plain = [plain_json(item) for item in items]
+            if is_relisted:
+                plain = self._redacted(plain)
                 yield from self._tracker.relist(kind, notice.namespace, plain, at)
+            else:
+                for event in sorted(plain, key=_revision):
+                    yield from self._eviction(event)
         elif isinstance(notice, WatchedChange) and notice.resource == _EVENTS:
             if notice.type == "ADDED":
                 yield from self._eviction(plain_json(notice.object))
@@ -281,6 +291,10 @@ class Recorder:
                     yield from self._tracker.change(obj, at)
 
     def _eviction(self, event: Plain) -> Iterator[Plain]:
+        """Nothing where it has been told already."""
+        if 0 < _revision(event) <= self._evictions_until:
+            return
+        self._evictions_until = _revision(event)
         victim = event.get("involvedObject") or {}
         eviction = _EVICTED_BY.match(event.get("message") or "")
         if eviction is not None:
@@ -323,6 +337,10 @@ class _Versioned(Struct):
 
 
 _versioned = msgspec.json.Decoder(_Versioned)
+
+
+def _revision(obj: Plain) -> int:
+    return _number(obj["metadata"].get("resourceVersion", ""))
 
 
 def _number(version: str) -> int:

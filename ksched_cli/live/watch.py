@@ -42,13 +42,15 @@ class WatchedChange(Struct, frozen=True):
 
 class Reconnection(Struct, frozen=True):
     """A watch goes on after it was interrupted. since: when it was heard of last. objects: of
-    all there are now, where the API server had forgotten the revision; else nothing was missed"""
+    all there are now, where the API server had forgotten the revision; else nothing was missed.
+    is_lost: whether the connection was lost, too"""
 
     at: float
     since: float
     resource: Resource
     namespace: str
     objects: ObjectList | None
+    is_lost: bool
 
 
 class WatchEnded(Struct, frozen=True):
@@ -111,7 +113,7 @@ class Watcher:
         while not self.ends.is_set():
             try:
                 if is_expired:
-                    self._begin_again()
+                    self._begin_again(is_lost)
                     is_lost = is_expired = False
                 self._watch(is_lost)
                 is_lost = False
@@ -131,10 +133,12 @@ class Watcher:
             self.ends.wait(self._backoff)
             self._backoff = min(2 * self._backoff, MOST_BACKOFF_SECONDS)
 
-    def _begin_again(self) -> None:
+    def _begin_again(self, is_lost: bool) -> None:
         since, objects = self._heard, self.relist()
         self.version, self._heard = objects.resource_version, time.time()
-        self._notify(Reconnection(self._heard, since, self.resource, self.namespace, objects))
+        self._notify(
+            Reconnection(self._heard, since, self.resource, self.namespace, objects, is_lost)
+        )
 
     def _watch(self, is_lost: bool) -> None:
         """Until the API server ends it. Raises ClusterError, ExpiredError."""
@@ -153,7 +157,8 @@ class Watcher:
         with self.server.stream(path, parameters, SILENT_SECONDS) as lines:
             if is_lost:
                 now = time.time()
-                self._notify(Reconnection(now, self._heard, self.resource, self.namespace, None))
+                since = self._heard
+                self._notify(Reconnection(now, since, self.resource, self.namespace, None, True))
             self._heard, self._backoff = time.time(), LEAST_BACKOFF_SECONDS
             for line in lines:
                 self._heard = time.time()

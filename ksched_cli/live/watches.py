@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Thread
+from types import MappingProxyType
 
 from msgspec import Raw
 
@@ -27,7 +28,7 @@ class Watches:
     def start(
         self,
         objects: ObjectList,
-        parameters: Mapping[str, str] | None = None,
+        parameters: Mapping[str, str] = MappingProxyType({}),
         convert: Callable[[Resource, Raw], bytes] = trimmed_object,
     ) -> None:
         """Watches from the revision of a list on. convert: what is kept of an object, where the
@@ -35,7 +36,13 @@ class Watches:
         resource, namespace = objects.resource, objects.namespace
 
         def relist() -> ObjectList:
-            return read_list(self.server, resource, namespace, lambda item: convert(resource, item))
+            return read_list(
+                self.server,
+                resource,
+                namespace,
+                lambda item: convert(resource, item),
+                parameters=parameters,
+            )
 
         watcher = Watcher(
             self.server,
@@ -45,7 +52,7 @@ class Watches:
             relist,
             self.notify,
             self._ends,
-            parameters or {},
+            parameters,
         )
         thread = Thread(target=watcher.run, name=f"watch {resource.plural}", daemon=True)
         self._threads.append(thread)

@@ -31,6 +31,7 @@ from tests.live.fixtures import Connect, Serve
 
 PODS = "/api/v1/pods"
 NODES = "/api/v1/nodes"
+EVENTS = "/api/v1/events"
 
 
 @pytest.fixture(autouse=True)
@@ -142,20 +143,44 @@ def test_a_refusal_with_its_nomination_is_a_decision(server: ApiServer, record: 
     assert event == {"decision": about("first", nominatedNode="n", message="0/1 nodes")}
 
 
+def eviction(name: str) -> Manifest:
+    """The scheduler's event."""
+    return {
+        "kind": "Event", "apiVersion": "v1", "metadata": {"name": name, "namespace": "default"},
+        "reason": "Preempted", "message": "Preempted by pod UID on node n",
+        "involvedObject": {"namespace": "default", "name": "first", "uid": "first"},
+    }  # fmt: skip
+
+
+def test_evictions_are_listed_where_the_revision_of_their_watch_is_forgotten(
+    server: ApiServer, record: Recording
+) -> None:
+    """As happens every ten minutes where nobody is evicted: events have no bookmarks."""
+    server.faults.watches = {EVENTS: [EXPIRED]}
+    first = [eviction("a"), eviction("b")]
+
+    def publish(path: str) -> None:
+        if path == EVENTS and first:
+            server.publish("ADDED", first.pop())
+
+    server.watches_begin = publish  # type: ignore[method-assign]
+    decision = {"decision": about("first", node="n", evictedFor="UID")}
+    nothing, later = lambda: None, lambda: server.publish("ADDED", eviction("c"))
+    events = record(3, nothing, nothing, later)
+    assert events == [decision] * 3, "each eviction is there once, and there is no gap"
+    lists = [each for each in server.requests if f"{EVENTS}?" in each and "watch=" not in each]
+    assert all("fieldSelector=reason" in each for each in lists)
+
+
 def test_a_victim_of_the_scheduler_is_marked(server: ApiServer, record: Recording) -> None:
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
     victim = placed(own(pod("first"), conditions=[condition]))
     victim["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    event = {
-        "kind": "Event", "apiVersion": "v1", "metadata": {"name": "e", "namespace": "default"},
-        "reason": "Preempted", "message": "Preempted by pod UID on node n",
-        "involvedObject": {"namespace": "default", "name": "first", "uid": "first"},
-    }  # fmt: skip
     events = record(
         4,
         lambda: server.publish("MODIFIED", placed(own(pod("first")))),
         lambda: server.publish("MODIFIED", victim),
-        lambda: server.publish("ADDED", event),
+        lambda: server.publish("ADDED", eviction("e")),
         lambda: server.publish("DELETED", victim),
     )
     target = {"kind": "Pod", "namespace": "default", "name": "first"}
