@@ -84,7 +84,7 @@ def test_what_is_no_list_is_no_empty_list(body: bytes) -> None:
         def get(self, *_: object) -> bytes:
             return body
 
-    with pytest.raises(ClusterError, match="the list of pods is no list"):
+    with pytest.raises(ClusterError, match="the answer to a list of pods is not a list"):
         read(Server())
 
 
