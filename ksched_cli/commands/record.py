@@ -60,6 +60,7 @@ def record(
         ksched record week.jsonl.gz --redact
     """
     from ksched_cli.commands.output import limit, show, warn
+    from ksched_cli.kube.file_lock import locked
     from ksched_cli.live.kubeconfig import ClusterOptions, connect
     from ksched_cli.live.recorder import Recorder
     from ksched_cli.live.recording_file import parts
@@ -75,6 +76,7 @@ def record(
         if options.redact or options.redact_key:
             from ksched_cli.commands.redaction import RecordingRedactor
 
+            stack.enter_context(locked(options.redact_key, "--redact-key"))
             redactor = RecordingRedactor(options.redact_key)
             stack.callback(redactor.save)
         recorder = Recorder(server, options.namespace, files, limits, warn, redactor)

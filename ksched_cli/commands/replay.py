@@ -86,6 +86,7 @@ def replay(
     """
     from ksched_cli.commands import runs
     from ksched_cli.commands.output import show_of_state
+    from ksched_cli.kube.file_lock import locked
 
     _check(options, timeline)
     if options.from_now:
@@ -95,7 +96,8 @@ def replay(
         return _draw(options, timeline, name)
     described = runs.run_of(options, timeline=timeline)
     run = _Run(described, runs.opener(described), options, [] if _lists_pods(options) else None)
-    replay = run.run()
+    with locked(options.checkpoint, "--checkpoint"):
+        replay = run.run()
     evicts = bool(replay.log.counts.evicted)
     runs.report_defects(replay.cluster.engine, options.debug, evicts=evicts)
     if options.save_state and not replay.is_interrupted:

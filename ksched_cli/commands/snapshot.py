@@ -70,6 +70,7 @@ def snapshot(
     from ksched_cli.commands import runs
     from ksched_cli.commands.redaction import write_redacted
     from ksched_cli.commands.snapshot_origin import Origin
+    from ksched_cli.kube.file_lock import locked
 
     path = "" if _is_stdout(file, options.output) else file
     origin = Origin(
@@ -88,7 +89,8 @@ def snapshot(
     run = runs.configured_run(options)
     registry = runs.opener(run).plugins(run)
     if options.redact or options.redact_key:
-        return write_redacted(options, origin, registry, path, options.redact_key)
+        with locked(options.redact_key, "--redact-key"):
+            return write_redacted(options, origin, registry, path, options.redact_key)
     return _write_plain(options, origin, registry, path)
 
 

@@ -63,6 +63,7 @@ def sweep(
         ksched sweep sweep.yaml --rows rows.jsonl --workers 2
         ksched sweep sweep.yaml -o csv
     """
+    from ksched_cli.kube.file_lock import locked
     from ksched_cli.sweep.execution import Execution
     from ksched_cli.sweep.outcome import is_evicting
     from ksched_cli.sweep.preparation import every, prepare
@@ -86,7 +87,10 @@ def sweep(
     prepared = prepare(sweep_file.document, [sweep_file.plan], options.metric or (), may_import)
     introduce(prepared)
     shared = replace(prepared.shared, rows=options.rows and os.path.abspath(options.rows))
-    with RowsFile(options.rows, dry_run=options.dry_run) as rows_file:
+    with (
+        locked("" if options.dry_run else options.rows, "--rows"),
+        RowsFile(options.rows, dry_run=options.dry_run) as rows_file,
+    ):
         execution = Execution.of(sweep_file.plan, shared, rows_file)
         if options.dry_run:
             executor = serially(prepared.shared, cluster.timeout)

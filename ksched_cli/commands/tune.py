@@ -50,6 +50,7 @@ def tune(
         ksched tune tune.yaml --workers 2 -o json
     """
     from ksched_cli.commands import progress
+    from ksched_cli.kube.file_lock import locked
     from ksched_cli.live.snapshot_file import check_writable
     from ksched_cli.sweep.execution import open_executor
     from ksched_cli.sweep.preparation import prepare
@@ -66,16 +67,17 @@ def tune(
     prepared = prepare(tune_file.document, plans, options.metric or ())
     introduce(prepared)
     problem = Problem(tune_file, prepared.shared)
-    search = Search(problem, options.study)
     trials = problem.file.trials
-    with (
-        interruptible(
-            lambda: f"{search.ended:,} of {trials:,} trials are done", options.study, "--study"
-        ),
-        open_executor(prepared.shared, cluster) as (executor, _),
-        progress.of_runs("trials") as on_trial,
-    ):
-        result = search_and_judge(problem, search, executor, on_trial)
+    with locked(options.study, "--study"):
+        search = Search(problem, options.study)
+        with (
+            interruptible(
+                lambda: f"{search.ended:,} of {trials:,} trials are done", options.study, "--study"
+            ),
+            open_executor(prepared.shared, cluster) as (executor, _),
+            progress.of_runs("trials") as on_trial,
+        ):
+            result = search_and_judge(problem, search, executor, on_trial)
     if search.evicts:
         warn_of_missing_budgets(prepared)
     if options.best:

@@ -62,15 +62,20 @@ class RecordingFile:
     ) -> None:
         """Writes the state, and the timeline's first line. at: seconds since 1970. Raises
         UsageError."""
-        with written_aside(self.state_path) as file:
-            for text in snapshot_text(objects, about):
-                file.write(text)
-        self._start = int(at)
-        start = datetime.fromtimestamp(self._start, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        # The name is this recorder's from here on, and that of the state with it.
         try:
             self._raw = open(self.path, "xb")  # noqa: SIM115  # closed in `close`
         except OSError as error:
             raise unwritable(self.path, error) from None
+        try:
+            with written_aside(self.state_path) as file:
+                file.writelines(snapshot_text(objects, about))
+        except BaseException:
+            self._raw.close()
+            os.unlink(self.path)
+            raise
+        self._start = int(at)
+        start = datetime.fromtimestamp(self._start, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         is_packed = self.path.endswith(_GZIP)
         self._file = gzip.GzipFile("", "wb", 6, self._raw, mtime=0) if is_packed else self._raw
         self._write({"apiVersion": "ksched/v1", "kind": "Timeline", "start": start})
