@@ -1,0 +1,78 @@
+"""Runs a command again and again, and kills it at every write: a script of its own, that forks.
+
+    killed.py POINTS ARGUMENT...     with the bytes of the file FILE before each run in $BEFORE
+
+Prints a line of JSON for each point: what is in the file then, in base64, and what of its kind lies
+beside it. A point is how large a file may become: beyond it, the kernel kills the process in the
+middle of its write. The point "rename" kills it where it would put a whole file in place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+from base64 import b64encode
+from pathlib import Path
+
+from ksched_cli.commands import checkpoints
+from ksched_cli.commands.main import main
+
+COMPLETE = "complete"
+
+
+def run(arguments: list[str], point: str) -> int:
+    """How the process ended, as `waitpid` has it."""
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if point == "rename":
+        sys.addaudithook(lambda event, _: killed() if event == "os.rename" else None)
+    elif point != COMPLETE:
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(point), int(point)))
+    checkpoints.INTERVAL = -1.0
+    os._exit(completed(arguments))
+
+
+def completed(arguments: list[str]) -> int:
+    """The exit code."""
+    sys.argv = ["ksched", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    return 0
+
+
+def killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def reset(file: Path, before: bytes | None) -> None:
+    for other in file.parent.iterdir():
+        if other.is_file():
+            other.unlink()
+    if before is not None:
+        file.write_bytes(before)
+
+
+if __name__ == "__main__":
+    points, name, *command = sys.argv[1:]
+    target, text = Path(name), os.environ.get("BEFORE")
+    results = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    reset(target, None if text is None else text.encode())
+    completed(command)  # what is imported now need not be in each fork
+    for each in points.split(","):
+        reset(target, None if text is None else text.encode())
+        status = run(command, each)
+        content = target.read_bytes() if target.exists() else None
+        after = None if content is None else b64encode(content).decode()
+        again = run(command, COMPLETE) if each != COMPLETE else status
+        whole = target.read_bytes() if target.exists() else None
+        resumed = None if whole is None else b64encode(whole).decode()
+        print(json.dumps([each, status, after, again, resumed]), flush=True, file=results)

@@ -1,0 +1,149 @@
+"""A ksched that is killed in the middle of a write leaves the old file or the new one, never half;
+and what resumes from a file resumes from what is in it then."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from base64 import b64decode
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ksched_cli.testing import pod
+from tests.commands.killed import COMPLETE
+from tests.commands.test_two_at_once import sweep, tune
+from tests.commands.test_written_files import replay, state_in
+
+HELPER = Path(__file__).with_name("killed.py")
+# Sizes that a file may have; the files here are larger than some of these, and smaller than others.
+SIZES = (0, 7, 60, 250, 900)
+POINTS = (*map(str, SIZES), "rename", COMPLETE)
+OLD_CONFIGURATION = (
+    "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one point: how the process ended, and the file then; the same after a run to the end."""
+
+    point: str
+    status: int
+    content: bytes | None
+    status_again: int
+    content_again: bytes | None
+
+
+def outcomes(file: Path, before: str | None, *command: object) -> list[Outcome]:
+    """file: the only one in its folder"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (Path.cwd(), *sys.path)))}
+    environment |= {} if before is None else {"BEFORE": before}
+    done = subprocess.run(
+        [sys.executable, HELPER, ",".join(POINTS), file, *map(str, command)],
+        env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    def read(text: str | None) -> bytes | None:
+        return None if text is None else b64decode(text)
+
+    lines = map(json.loads, done.stdout.splitlines())
+    return [Outcome(line[0], line[1], read(line[2]), line[3], read(line[4])) for line in lines]
+
+
+def pod_in(folder: Path) -> Path:
+    path = folder / "pod.json"
+    path.write_text(json.dumps(pod("p")))
+    return path
+
+
+Command = Callable[[Path, Path], tuple[object, ...]]
+# Files that are written whole, with what was there before.
+WHOLE: dict[str, tuple[str | None, Command]] = {
+    "snapshot": ("old", lambda folder, file: ("snapshot", file, "--state", state_in(folder))),
+    "first-snapshot": (None, lambda folder, file: ("snapshot", file, "--state", state_in(folder))),
+    "redact-key": (
+        None,
+        lambda folder, file: (
+            *("snapshot", folder / "out.json", "--state", state_in(folder)),
+            *("--redact", "--redact-key", file),
+        ),
+    ),
+    "save-state": ("old", lambda folder, file: replay(folder, "--save-state", str(file))),
+    "to": (
+        "old",
+        lambda folder, file: (
+            *("timeline", "generate", pod_in(folder), "--pods", 4, "--days", 1, "--to", file),
+        ),
+    ),
+    "migrated": (OLD_CONFIGURATION, lambda folder, file: ("config", "migrate", file, "-w")),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_the_old_file_is_there_or_the_new_one(name: str, tmp_path: Path) -> None:
+    before, command = WHOLE[name]
+    folder = tmp_path / "own"
+    folder.mkdir()
+    file = folder / ("file.jsonl" if name == "to" else "file")
+    *killed, complete = outcomes(file, before, *command(tmp_path, file))
+    old = None if before is None else before.encode()
+    assert complete.content != old
+    assert complete.status == 0
+    assert {each.content for each in killed} <= {old, complete.content}
+    # Some were killed in a write, and one before the file is put in its place.
+    assert signal.SIGXFSZ in {os.waitstatus_to_exitcode(each.status) * -1 for each in killed}
+    assert os.waitstatus_to_exitcode(killed[-1].status) == -signal.SIGKILL
+    assert killed[-1].content == old
+    assert {each.content_again for each in killed} == {complete.content}
+
+
+def parsed(content: bytes | None) -> list[Any]:
+    """The whole lines. One that was being written may follow, which the next run drops."""
+    whole, _, _ = (content or b"").rpartition(b"\n")
+    return [json.loads(line) for line in whole.splitlines()]
+
+
+def rows(content: bytes | None) -> dict[str, str]:
+    """The placements by run."""
+    return {row["id"]: row["placements"] for row in parsed(content)}
+
+
+def test_rows_that_were_written_stay_and_the_others_are_made(tmp_path: Path) -> None:
+    file = tmp_path / "own" / "rows.jsonl"
+    file.parent.mkdir()
+    *killed, complete = outcomes(file, None, *sweep(tmp_path, str(file)))
+    whole = rows(complete.content)
+    assert len(whole) == 2
+    for each in killed:
+        assert rows(each.content).items() <= whole.items()
+        assert (each.status_again, rows(each.content_again)) == (0, whole)
+        assert len(parsed(each.content_again)) == len(whole)
+    assert {len(rows(each.content)) for each in killed} >= {0, 1}
+
+
+def test_a_study_that_was_being_written_is_resumed(tmp_path: Path) -> None:
+    file = tmp_path / "own" / "study"
+    file.parent.mkdir()
+    *killed, complete = outcomes(file, None, *tune(tmp_path, str(file)))
+    lines = parsed(complete.content)
+    for each in killed:
+        assert os.waitstatus_to_exitcode(each.status_again) in (0, 1), each.point
+        assert len(parsed(each.content_again)) >= len(lines)
+
+
+def test_a_checkpoint_is_whole_or_there_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "own" / "checkpoint"
+    file.parent.mkdir()
+    *killed, complete = outcomes(file, None, *replay(tmp_path, "--checkpoint", str(file)))
+    assert complete.content is None, "it goes when the replay is over"
+    assert all(each.status for each in killed[:1]), "the first is killed"
+    # A half one would be refused, with exit code 2.
+    assert {each.status_again for each in killed} == {complete.status}
+    assert {each.content_again for each in killed} == {None}
