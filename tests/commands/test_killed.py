@@ -32,7 +32,7 @@ OLD_CONFIGURATION = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one point: how the process ended, and the file then; the same after a run to the end."""
+    """How the process ended at a point, and the file then; the same after a run to the end."""
 
     point: str
     status: int
