@@ -25,6 +25,7 @@ from ksched_cli.scenario.targets import WORKLOADS
 # How many objects of a folder, or of a search, are listed.
 MAX_LISTED = 200
 NODES, NAMESPACE = "nodes", "namespace/"
+PENDING = "pending"
 # What a person does not edit, and kubectl does not show either.
 _HIDDEN = "managedFields"
 
@@ -32,9 +33,9 @@ _HIDDEN = "managedFields"
 class TreeItem(Struct, frozen=True, omit_defaults=True):
     """An object, or a folder of objects.
 
-    path: of the folder; "" for an object without one
-    kind: of the object; "" for a folder that is none
-    size: how many objects the folder has
+    path: of the folder; "" for an object
+    kind: of the object, or of the workload whose folder it is
+    size: how many objects the folder has, or how many pods the workload
     note: what there is to say of the object in a word
     """
 
@@ -55,9 +56,11 @@ class Listing(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class ObjectTree:
-    """Folders of a state, made when the first is asked for."""
+    """Folders of a state, made when the first is asked for. standings: what becomes of its pods, by
+    their keys, where that is not what the state says"""
 
     state: ClusterState
+    standings: Mapping[str, str]
 
     @cached_property
     def folders(self) -> Mapping[str, list[TreeItem]]:
@@ -65,28 +68,39 @@ class ObjectTree:
         folders: dict[str, list[TreeItem]] = {NODES: [*map(_node, self.state.nodes)]}
         owned: dict[tuple[str, str], list[TreeItem]] = {}
         for pod in self.state.pods:
-            owned.setdefault((pod.namespace, owner_of(pod)), []).append(_pod(pod))
+            owned.setdefault((pod.namespace, owner_of(pod)), []).append(self._pod(pod))
         for kind in WORKLOADS:
-            for key in objects_of(self.state, KINDS[kind]):
-                owned.setdefault((key[0], f"{kind}/{key[1]}"), [])
+            for namespace, name in objects_of(self.state, KINDS[kind]):
+                item = TreeItem(name, "", kind, namespace)
+                owned.setdefault((namespace, f"{kind}/{name}"), []).insert(0, item)
         for (namespace, owner), pods in sorted(owned.items()):
             kind, _, name = owner.partition("/")
             path = f"{NAMESPACE}{namespace}"
             if kind == POD:
                 folders.setdefault(path, []).extend(pods)
                 continue
-            item = TreeItem(name, f"{path}/{owner}", kind, namespace, len(pods))
+            size = sum(item.kind == POD for item in pods)
+            item = TreeItem(name, f"{path}/{owner}", kind, namespace, size)
             folders.setdefault(path, []).append(item)
             folders[item.path] = pods
         for item in self._others():
             path = f"{NAMESPACE}{item.namespace}" if item.namespace else item.kind
             folders.setdefault(path, []).append(item)
-        roots = {path: len(items) for path, items in folders.items() if path.count("/") < 2}
+        roots = {
+            path: sum(item.size if item.path else 1 for item in items)
+            for path, items in folders.items()
+            if path.count("/") < 2
+        }
         folders[""] = [
             TreeItem(path.removeprefix(NAMESPACE), path, size=size)
             for path, size in sorted(roots.items(), key=lambda root: _order(root[0]))
         ]
         return folders
+
+    def _pod(self, pod: Pod) -> TreeItem:
+        note = "finished" if pod.finished else pod.node_name or PENDING
+        note = self.standings.get(pod.key, note)
+        return TreeItem(pod.name, "", POD, pod.namespace, note=printable(note))
 
     def _others(self) -> Iterator[TreeItem]:
         for kind in KINDS.values():
@@ -103,7 +117,9 @@ class ObjectTree:
                 item
                 for folder, listed in self.folders.items()
                 for item in listed
-                if folder and all(part in _searched(item) for part in parts)
+                if folder
+                and (item.path or item.kind not in WORKLOADS)
+                and all(part in _searched(item) for part in parts)
             ]
         elif path not in self.folders:
             raise UsageError(f"there is no {path} in the state")
@@ -174,8 +190,3 @@ def _order(path: str) -> tuple[bool, bool, str]:
 
 def _node(node: Node) -> TreeItem:
     return TreeItem(node.name, "", "Node", note="cordoned" if node.spec.unschedulable else "")
-
-
-def _pod(pod: Pod) -> TreeItem:
-    note = "finished" if pod.finished else pod.node_name or "waits"
-    return TreeItem(pod.name, "", POD, pod.namespace, note=printable(note))

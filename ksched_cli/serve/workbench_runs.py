@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -45,6 +45,7 @@ MAX_CHANGES = 500
 # Bytes of Runs, and of pages, that are stored. A page of 5,000 nodes has 3 MB.
 RUN_BYTES = 32 << 20
 PAGE_BYTES = 96 << 20
+STANDING_BYTES = 300
 TREES = 2
 # How many pods are named: of those that wait, and as expectations.
 MAX_PENDING = 200
@@ -110,14 +111,15 @@ class RunView(Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """view: as JSON"""
+    """view: as JSON; standings: of pods, as ObjectTree has them"""
 
     run: Run
     edits: Edits
     view: bytes
+    standings: Mapping[str, str]
 
     def __len__(self) -> int:
-        return len(self.view)
+        return len(self.view) + STANDING_BYTES * len(self.standings)
 
 
 class Sized(Protocol):
@@ -188,7 +190,7 @@ class Workbench:
             answer = self._schedule(run)
             self._pages.put((name, "schedule", "", "html"), render_page(answer))
             view = self._view(name, run, edits, answer)
-            stored = StoredRun(run, edits, msgspec.json.encode(view))
+            stored = StoredRun(run, edits, msgspec.json.encode(view), _standings(answer))
             self._runs.put(name, stored)
             self.opener.inputs.keep_only([each.run for each in self._runs.items.values()])
         return stored.view
@@ -287,9 +289,9 @@ class Workbench:
 
     def tree(self, name: str) -> ObjectTree:
         """The objects of the Run's state after its changes. Raises UnknownRunError."""
-        run = self._stored(name).run
+        stored = self._stored(name)
         if name not in self._trees:
-            self._trees[name] = ObjectTree(self.opener.state(run))
+            self._trees[name] = ObjectTree(self.opener.state(stored.run), stored.standings)
             if len(self._trees) > TREES:
                 self._trees.popitem(last=False)
         return self._trees[name]
@@ -446,6 +448,12 @@ class Workbench:
             case "expectations.yaml":
                 return self.expectations(name)
         raise UsageError(f"there is no {file} to save")
+
+
+def _standings(answer: ScheduleResult) -> Mapping[str, str]:
+    """What becomes of the pods that are not where the state has them."""
+    placed = {pod: f"gets {node}" for pod, node in answer.placements.items()}
+    return placed | dict.fromkeys(answer.gated, "gated") | dict.fromkeys(answer.evicted, "evicted")
 
 
 def weights_of(configuration: Configuration) -> tuple[ProfileWeights, ...]:

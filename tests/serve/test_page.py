@@ -376,20 +376,26 @@ def test_the_state_is_a_tree_with_a_search(start: Start) -> None:
     ]
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim",
              "metadata": {"name": "data", "namespace": "default"}, "spec": {}}  # fmt: skip
-    bench = start(node("b"), node("a", unschedulable=True), *pods, pod("alone", node="a"), claim)
+    job = {"apiVersion": "batch/v1", "kind": "Job",
+           "metadata": {"name": "once", "namespace": "default"}}  # fmt: skip
+    nodes = [node("b"), node("a", unschedulable=True)]
+    bench = start(*nodes, *pods, pod("alone", node="a"), claim, job)
     objects = f"/api/runs/{bench.ask('/api/start')['run']['digest']}/objects"
     assert [(each["path"], each["size"]) for each in bench.ask(objects)["items"]] == [
-        ("nodes", 2), ("namespace/default", 3),
+        ("nodes", 2), ("namespace/default", 252),
     ]  # fmt: skip
-    nodes = bench.ask(f"{objects}?path=nodes")["items"]
-    assert {each["name"]: each.get("note", "") for each in nodes} == {"a": "cordoned", "b": ""}
+    listed = bench.ask(f"{objects}?path=nodes")["items"]
+    assert {each["name"]: each.get("note", "") for each in listed} == {"a": "cordoned", "b": ""}
     inside = bench.ask(f"{objects}?path=namespace/default")["items"]
     assert [(each["kind"], each["name"]) for each in inside] == [
-        ("Deployment", "web"), ("Pod", "alone"), ("PersistentVolumeClaim", "data"),
+        ("Deployment", "web"), ("Job", "once"), ("Pod", "alone"), ("PersistentVolumeClaim", "data"),
     ]  # fmt: skip
+    (once,) = bench.ask(f"{objects}?path={inside[1]['path']}")["items"]
+    assert once == {"name": "once", "kind": "Job", "namespace": "default"}
     web = bench.ask(f"{objects}?path={inside[0]['path']}")
     assert (len(web["items"]), web["more"]) == (200, 50)
-    assert [each["name"] for each in bench.ask(f"{objects}?search=77-249+waits")["items"]] == [
+    assert {each["note"] for each in web["items"]} == {"gets b", "pending"}
+    assert [each["name"] for each in bench.ask(f"{objects}?search=77-249+pending")["items"]] == [
         "web-77-249"
     ]
     assert bench.error(f"{objects}?path=nowhere")[0] == 422

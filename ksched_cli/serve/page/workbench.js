@@ -1,7 +1,7 @@
 "use strict";
 (() => {
 const $ = (id) => document.getElementById(id);
-const SEARCH_MS = 150, FINDINGS_MS = 300, MAX_WEIGHT = 20;
+const SEARCH_MS = 150, FINDINGS_MS = 300, SETTLE_MS = 250, MAX_WEIGHT = 20;
 const VERBS = ["drain ", "cordon ", "uncordon ", "taint nodes ", "label nodes ", "scale deployment/", "set resources ", "delete pod/", "rollout restart ", "add-nodes spare --like ", "fail nodes ", "reschedule --all"];
 const QUESTIONS = { schedule: "Schedule", compare: "Compared with before", explain: "Explain", fix: "Fix" };
 const bench = { run: null, runs: [], at: -1, question: "schedule", object: null };
@@ -60,44 +60,45 @@ function say(text, isError = false) {
 
 // -- Runs -----------------------------------------------------------------------------------------
 
-let asking = new AbortController();
+// Edits are made one after the other, each to what the one before it left.
+let queue = Promise.resolve();
 
-async function opened(load) {
-  asking.abort();
-  asking = new AbortController();
+// load: gives the Run to show. Resolves to whether there was one.
+function opened(load) {
   const start = performance.now();
   $("answer").setAttribute("aria-busy", "true");
-  try {
-    const run = await load(asking.signal);
-    return await show(run, start);
-  } finally {
-    if (!asking.signal.aborted) $("answer").removeAttribute("aria-busy");
-  }
+  const shown = queue.then(async () => {
+    show(await load(), start);
+    return true;
+  });
+  queue = shown.catch((error) => {
+    $("answer").removeAttribute("aria-busy");
+    say(error.message, true);
+    return false;
+  });
+  return queue;
 }
 
-// A Run with other edits; it comes after the one that is shown.
-const edit = act((fields) => opened(async (signal) => {
-  const run = await ask("/api/runs", { ...bench.run.edits, ...fields }, signal);
+// A Run with other edits, as `make` makes them; it comes after the one that is shown.
+const edit = (make) => opened(async () => {
+  const run = await ask("/api/runs", { ...bench.run.edits, ...await make(bench.run.edits) });
   if (bench.run.digest !== run.digest) {
     bench.runs = [...bench.runs.slice(0, bench.at + 1), run.digest];
     bench.at += 1;
   }
   return run;
-}));
-
-const step = act(async (by) => {
-  const at = bench.at + by;
-  if (at < 0 || at >= bench.runs.length) return;
-  await opened(async (signal) => {
-    const run = await ask("/api/runs/" + bench.runs[at], undefined, signal);
-    bench.at = at;
-    return run;
-  });
 });
 
-const changed = (change) => edit({ changes: [...(bench.run.edits.changes || []), change] });
+const step = (by) => opened(async () => {
+  const at = Math.max(0, Math.min(bench.runs.length - 1, bench.at + by));
+  const run = await ask("/api/runs/" + bench.runs[at]);
+  bench.at = at;
+  return run;
+});
 
-async function show(run, start) {
+const changed = (change) => edit(({ changes = [] }) => ({ changes: [...changes, change] }));
+
+function show(run, start) {
   bench.run = run;
   history.replaceState(null, "", "#run=" + run.digest);
   $("undo").disabled = bench.at <= 0;
@@ -109,19 +110,28 @@ async function show(run, start) {
   showConfiguration();
   showExports();
   $("pods").replaceChildren(...run.pending.map((pod) => element("option", { value: pod })));
-  const tree = Promise.all([showTree(), bench.object && showObject(bench.object, false).catch(closeObject)]);
-  await answer(start);
-  await tree;
+  act(showTree)();
+  if (bench.object) showObject(bench.object, false).catch(closeObject);
+  answer(start);
 }
 
 // -- the answer -----------------------------------------------------------------------------------
 
 let answering = new AbortController();
 
-async function answer(start = performance.now()) {
+const answer = act(async (start = performance.now()) => {
   answering.abort();
   answering = new AbortController();
   const { signal } = answering;
+  $("answer").setAttribute("aria-busy", "true");
+  try {
+    await answered(start, signal);
+  } finally {
+    if (!signal.aborted) $("answer").removeAttribute("aria-busy");
+  }
+});
+
+async function answered(start, signal) {
   if (bench.question === "compare" && bench.at < 1) bench.question = "schedule";
   const { question, run } = bench, pod = $("pod").value.trim();
   if (!pod && (question === "explain" || question === "fix")) {
@@ -140,6 +150,8 @@ async function answer(start = performance.now()) {
   showExports();
   const seconds = ((performance.now() - start) / 1000).toFixed(1);
   say("Answered in " + seconds + " s: " + run.title);
+  if (bench.lost) say(bench.lost, true);
+  bench.lost = "";
 }
 
 // The page takes the place of the one before it when it is there, scrolled as that was.
@@ -172,12 +184,11 @@ function explainClicked(event) {
   if (cell && cell.textContent.trim()) question("explain", cell.textContent.trim());
 }
 
-const question = act(async (name, pod) => {
+function question(name, pod) {
   bench.question = name;
   if (pod) $("pod").value = pod;
-  $("answer").setAttribute("aria-busy", "true");
-  try { await answer(); } finally { $("answer").removeAttribute("aria-busy"); }
-});
+  return answer();
+}
 
 // -- changes --------------------------------------------------------------------------------------
 
@@ -186,7 +197,7 @@ function showChanges() {
   const items = applied.map((change, index) => {
     const text = typeof own[index - given] === "object" ? "apply " + named(own[index - given].apply) : change.text;
     const remove = index < given ? "" : button("Remove", () => {
-      edit({ changes: own.filter((_, place) => place !== index - given) });
+      edit(({ changes }) => ({ changes: changes.filter((_, place) => place !== index - given) }));
       $("change").focus();
     }, { "aria-label": "Remove " + text });
     const did = change.did.slice(0, 3).join("; ") || "nothing to do";
@@ -211,7 +222,7 @@ async function listed(query, signal) {
 
 function leaf(item) {
   const text = item.kind === "Pod" || item.kind === "Node" ? item.name : item.kind + "/" + item.name;
-  const note = item.note ? element("span", { class: item.note === "waits" ? "note waits" : "note" }, item.note) : "";
+  const note = item.note ? element("span", { class: item.note === "pending" ? "note pending" : "note", title: item.note }, item.note) : "";
   const current = bench.object && ["kind", "namespace", "name"].every((key) => (item[key] || "") === bench.object[key]);
   const choose = act(async () => {
     await showObject({ kind: item.kind, namespace: item.namespace || "", name: item.name }, true);
@@ -227,7 +238,7 @@ const openFolders = new Set();
 
 function folder(item) {
   const size = element("span", { class: "size" }, item.size.toLocaleString("en-US"));
-  const details = element("details", {}, element("summary", {}, item.kind ? leaf(item) : item.name, size));
+  const details = element("details", {}, element("summary", {}, item.kind ? item.kind + "/" + item.name : item.name, size));
   const fill = act(async () => {
     if (!details.open) { openFolders.delete(item.path); return; }
     openFolders.add(item.path);
@@ -296,7 +307,7 @@ function showWeights() {
     $("weights").replaceChildren(...profiles.map(({ profile, weights }, index) =>
       element("fieldset", {}, element("legend", {}, profile), ...Object.keys(weights).map((plugin) => slider(index, plugin)))));
   }
-  $("weights").querySelectorAll("input").forEach((input) => {
+  $("weights").querySelectorAll("input:not([data-moving])").forEach((input) => {
     const weight = profiles[input.dataset.profile].weights[input.dataset.plugin];
     input.max = Math.max(MAX_WEIGHT, weight);
     input.value = weight;
@@ -307,11 +318,15 @@ function showWeights() {
 function slider(profile, plugin) {
   const id = "weight-" + profile + "-" + plugin;
   const input = element("input", { type: "range", min: 1, id, "data-profile": profile, "data-plugin": plugin });
-  input.addEventListener("input", () => { input.nextElementSibling.value = input.value; });
-  input.addEventListener("change", act(async () => {
-    const { configuration } = await ask(ofRun("/weight"), { profile, plugin, weight: Number(input.value) });
-    await edit({ configuration });
-  }));
+  const settle = later(() => edit(() => {
+    delete input.dataset.moving;
+    return ask(ofRun("/weight"), { profile, plugin, weight: Number(input.value) });
+  }), SETTLE_MS);
+  input.addEventListener("input", () => {
+    input.dataset.moving = "";
+    input.nextElementSibling.value = input.value;
+    settle();
+  });
   return element("div", { class: "weight" }, element("label", { for: id }, plugin), input, element("output", { for: id }));
 }
 
@@ -390,12 +405,10 @@ function listen() {
     await navigator.clipboard.writeText(location.href);
     say("The link is copied. It is good while this server runs.");
   }));
-  $("minor").addEventListener("change", () => edit({ kubernetesVersion: $("minor").value }));
+  $("minor").addEventListener("change", () => edit(() => ({ kubernetesVersion: $("minor").value })));
   $("change-form").addEventListener("submit", act(async (event) => {
     event.preventDefault();
-    const before = bench.run.digest;
-    await changed($("change").value);
-    if (bench.run.digest !== before) $("change").value = "";
+    if (await changed($("change").value)) $("change").value = "";
   }));
   $("search").addEventListener("input", later(act(showTree), SEARCH_MS));
   $("apply").addEventListener("click", act(async () => {
@@ -405,7 +418,7 @@ function listen() {
   }));
   $("configuration").addEventListener("input", later(findings, FINDINGS_MS));
   $("configuration").addEventListener("scroll", scrollLines);
-  $("apply-configuration").addEventListener("click", () => edit({ configuration: $("configuration").value }));
+  $("apply-configuration").addEventListener("click", () => edit(() => ({ configuration: $("configuration").value })));
   $("pod").addEventListener("keydown", (event) => {
     if (event.key === "Enter") question(bench.question === "fix" ? "fix" : "explain");
   });
@@ -416,10 +429,11 @@ function listen() {
     document.querySelectorAll("iframe").forEach((frame) => theme(frame.contentDocument));
   });
   document.addEventListener("keydown", (event) => {
-    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || event.target.matches("input, textarea")) return;
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || event.target.matches("input:not([type=range]), textarea")) return;
     event.preventDefault();
     step(event.shiftKey ? 1 : -1);
   });
+  document.addEventListener("click", (event) => { if (!event.target.closest(".menu")) document.querySelector(".menu").open = false; });
   addEventListener("hashchange", () => location.reload());
 }
 
@@ -437,21 +451,16 @@ const begin = act(async () => {
   bench.run = run;
   const linked = asked.get("run");
   if (linked && linked !== run.digest) {
-    await opened(async (signal) => {
-      try {
-        const other = await ask("/api/runs/" + linked, undefined, signal);
-        bench.runs.push(linked);
-        bench.at = 1;
-        return other;
-      } catch (error) {
-        bench.lost = error.message;
-        return run;
-      }
+    const isThere = await opened(async () => {
+      const other = await ask("/api/runs/" + linked);
+      bench.runs.push(linked);
+      bench.at = 1;
+      return other;
     });
-    if (bench.lost) say(bench.lost, true);
-  } else {
-    await opened(() => run);
+    if (isThere) return;
+    bench.lost = $("error").textContent;
   }
+  await opened(() => run);
 });
 begin();
 })();
