@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import NoReturn
 
+import numpy as np
+
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.resources import resources_rule
@@ -181,10 +183,14 @@ class Engine:
     def _running_pods(self) -> Snapshot:
         """The nodes, with the pods that run on them."""
         snapshot = Snapshot(self.state.nodes, self.state.noticed_nodes)
-        for pod in self.state.pods:
-            row = snapshot.row.get(pod.node_name) if pod.node_name else None
-            if row is not None and not pod.finished:
-                snapshot.add(self.catalog.info(pod), row)
+        row_of, info = snapshot.row, self.catalog.info
+        running = [
+            pod
+            for pod in self.state.pods
+            if pod.node_name and pod.node_name in row_of and not pod.finished
+        ]
+        rows = np.array([row_of[pod.node_name] for pod in running], dtype=np.intp)
+        snapshot.fill([info(pod) for pod in running], rows)
         return snapshot
 
     def _framework(

@@ -1,5 +1,6 @@
 """What many pods take of their nodes, added and subtracted at once."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_usage import PodUsageColumns
+from ksched_cli.cluster.resources import MANY_PODS
 from ksched_cli.cluster.snapshot import Snapshot, SnapshotFork
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.testing import simulation
+from ksched_cli.testing import cluster, node, pod, simulation
 from tests.clusters import states
 
 
@@ -24,6 +26,35 @@ def look(snapshot: Snapshot | SnapshotFork) -> dict[str, Any]:
         "memory": snapshot.requested("memory").tolist(),
         "nonzero": (snapshot.nonzero_cpu.tolist(), snapshot.nonzero_memory.tolist()),
     }
+
+
+@given(states(max_running=12, max_nodes=2), st.sampled_from([None, "2000000Gi"]))
+def test_a_snapshot_that_is_filled_is_as_one_that_pods_were_added_to(
+    state: ClusterState, memory: str | None
+) -> None:
+    """memory: of a pod for which sums are too large to be multiplied"""
+    if memory is not None:
+        big = cluster(node("n0"), pod("big", memory=memory, node="n0")).pods
+        state = replace(state, pods=(*state.pods, *big))
+    filled = simulation(state).snapshot
+    added = Snapshot(state.nodes)
+    for row, pods in enumerate(filled.pods):
+        for info in pods:
+            added.add(info, row)
+    assert look(filled) == look(added)
+    assert filled.pods == added.pods
+    assert filled.huge == added.huge
+    assert filled.usage.tolist() == added.usage.tolist()
+
+
+def test_pods_that_are_not_huge_may_be_so_together() -> None:
+    one_less, huge = (
+        simulation(
+            cluster(node("a"), *(pod(f"p{i}", memory="4095Gi", node="a") for i in range(count)))
+        ).snapshot.huge
+        for count in (MANY_PODS, MANY_PODS + 1)
+    )
+    assert (one_less, huge) == (False, True)
 
 
 @given(states(max_running=8), st.data())
