@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from ksched_cli.cluster.loading.gc_control import gc_paused
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.resources import resources_rule
@@ -190,7 +191,8 @@ class Engine:
             if pod.node_name and pod.node_name in row_of and not pod.finished
         ]
         rows = np.array([row_of[pod.node_name] for pod in running], dtype=np.intp)
-        snapshot.fill([info(pod) for pod in running], rows)
+        with gc_paused():
+            snapshot.fill([info(pod) for pod in running], rows)
         return snapshot
 
     def _framework(
