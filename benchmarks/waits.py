@@ -95,8 +95,8 @@ WAITS = {
 
 
 def measure(checkout: Path, arguments: Sequence[str], bytecode: Path) -> tuple[float, float]:
-    """Seconds of processor time and the most MiB of a command in a checkout. bytecode: where that of
-    the modules is kept, as that of an installed ksched is; the first run makes it"""
+    """Seconds of processor time and the most MiB of a command in a checkout. bytecode: where that
+    of the modules is kept, as that of an installed ksched is; the first run makes it"""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(bytecode)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", "ksched_cli", *arguments]

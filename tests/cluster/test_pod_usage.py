@@ -48,13 +48,13 @@ def test_a_snapshot_that_is_filled_is_as_one_that_pods_were_added_to(
 
 
 def test_pods_that_are_not_huge_may_be_so_together() -> None:
-    one_less, huge = (
+    many, huge = (
         simulation(
             cluster(node("a"), *(pod(f"p{i}", memory="4095Gi", node="a") for i in range(count)))
         ).snapshot.huge
         for count in (MANY_PODS, MANY_PODS + 1)
     )
-    assert (one_less, huge) == (False, True)
+    assert (many, huge) == (False, True)
 
 
 @given(states(max_running=8), st.data())
