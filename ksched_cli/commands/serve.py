@@ -180,7 +180,7 @@ class PageOptions(StateOptions):
 @app.command(cls=Command)
 @as_command
 def page(options: PageOptions) -> ExitCode:
-    """A workbench in the browser: edit the state and the configuration, see what changes.
+    """A workbench in the browser: edit a cluster and see what changes.
 
     Objects, changes in kubectl's words, weights, the configuration with validate's findings and the
     Kubernetes version are edited on the left; schedule, compare, explain and fix answer on the

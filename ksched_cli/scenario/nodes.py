@@ -123,17 +123,15 @@ def edited_raw(raw: ObjectJson, edit: Callable[[dict[str, Any]], None]) -> Objec
     return msgspec.Raw(msgspec.json.encode(data))
 
 
-def cordon(state: ClusterState, names: Sequence[str]) -> Changed:
-    """The nodes unschedulable, and what that did."""
-    nodes = {node.name: node for node in state.nodes}
-    effects = [
-        Effect(name, "already cordoned" if nodes[name].spec.unschedulable else "cordoned")
-        for name in names
-    ]
+def cordon(state: ClusterState, names: Sequence[str], *, undo: bool = False) -> Changed:
+    """The nodes unschedulable, or with `undo` schedulable again, and what that did."""
+    done = "uncordoned" if undo else "cordoned"
+    marked = {node.name: node.spec.unschedulable for node in state.nodes}
+    effects = [Effect(name, f"already {done}" if marked[name] != undo else done) for name in names]
 
     def edit(node: Node) -> Node:
         taints = tuple(taint for taint in node.spec.taints if not _is_unschedulable(taint))
-        return with_spec(node, (*taints, UNSCHEDULABLE), unschedulable=True)
+        return with_spec(node, taints if undo else (*taints, UNSCHEDULABLE), unschedulable=not undo)
 
     return replace_nodes(state, names, edit), effects
 
@@ -167,18 +165,7 @@ class Uncordon(Change):
         return Uncordon(arguments.text, NodeChoice.read(arguments, arguments.names))
 
     def apply(self, state: ClusterState) -> Changed:
-        names = self.nodes.of(self, state)
-        nodes = {node.name: node for node in state.nodes}
-        effects = [
-            Effect(name, "uncordoned" if nodes[name].spec.unschedulable else "already uncordoned")
-            for name in names
-        ]
-
-        def edit(node: Node) -> Node:
-            taints = tuple(taint for taint in node.spec.taints if not _is_unschedulable(taint))
-            return with_spec(node, taints, unschedulable=False)
-
-        return replace_nodes(state, names, edit), effects
+        return cordon(state, self.nodes.of(self, state), undo=True)
 
 
 @dataclass(frozen=True, slots=True)
