@@ -290,7 +290,7 @@ def nothing_differs(page: Page, document: dict[str, Any]) -> None:
 
 
 def draws(page: Page, document: dict[str, Any]) -> None:
-    assert tiles(page)["draws"] == f"{len(document['seeds']):,}"
+    assert tiles(page)["seeds"] == f"{len(document['seeds']):,}"
     assert page.locator(".curve-chart .band").count() > 0
     replay(page, document)
 

@@ -26,7 +26,7 @@ from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation
 from ksched_cli.framework.status import Status
-from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.kube.format_quantity import amount_texts
 from ksched_cli.kube.selectors import Requirement
 from ksched_cli.plugins.node_unschedulable import TAINT as CORDON
 from ksched_cli.plugins.taint_toleration import taint_text
@@ -270,12 +270,12 @@ class _Nodes:
         is_too_big = amount > allocatable.max()
         amounts = allocatable if is_too_big else free
         best, most = self._snapshot.names[rows[int(amounts.argmax())]], int(amounts.max())
-        text = amount_text(resource, most)
+        requested, text = amount_texts(resource, (amount, most))
         there = f"the only node it may use, {best}, has {text}"
         if len(rows) > 1:
             there = f"of the {len(rows):,} nodes it may use none has more than {text}"
         difficulty = Difficulty.TOO_BIG if is_too_big else Difficulty.RESOURCE
-        what = f"it requests {amount_text(resource, amount)} of {resource}, and {there}"
+        what = f"it requests {requested} of {resource}, and {there}"
         if is_too_big:
             return Obstacle(difficulty, what, resource)
         where = f" ({best})" if len(rows) > 1 else ""

@@ -5,6 +5,8 @@ The scheduler counts cpu in thousandths, memory and storage in bytes, all else i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _BINARY_UNITS = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 
 
@@ -15,6 +17,14 @@ def amount_text(resource: str, amount: int) -> str:
     if is_of_bytes(resource):
         return _bytes_text(amount)
     return str(amount)
+
+
+def amount_texts(resource: str, amounts: Sequence[int]) -> list[str]:
+    """Texts of amounts that are read beside each other: cpu of all in cores, or of all in
+    thousandths."""
+    if resource == "cpu" and any(amount % 1000 for amount in amounts):
+        return [f"{amount}m" if amount else "0" for amount in amounts]
+    return [amount_text(resource, amount) for amount in amounts]
 
 
 def exact_text(resource: str, amount: int) -> str:

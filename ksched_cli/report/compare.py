@@ -95,6 +95,15 @@ def because_of(axes: Sequence[str]) -> str:
     return f" because of {', '.join(first)} and {last}" if first else f" because of {last}"
 
 
+def judgement(lower: Sequence[str], higher: Sequence[str], because: str) -> str:
+    """Better, worse or a trade-off. lower, higher: figures of which less is better that fell, and
+    that rose"""
+    if not lower and not higher:
+        return f"neither better nor worse{because}"
+    word = "a trade-off" if lower and higher else "better" if lower else "worse"
+    return f"{word}{because}: {', but '.join(', '.join(each) for each in (lower, higher) if each)}"
+
+
 def _kind(first: Place, other: Place) -> str:
     """What becomes of a pod from the first side to another."""
     if first.node and other.node:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ksched_cli.analysis.compare_replays import ReplayComparison, ReplaySideResult
 from ksched_cli.analysis.replay_result import HOUR, GroupResult, NodeRange
 from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.kube.time import SECOND
-from ksched_cli.report.compare import because_of
+from ksched_cli.report.compare import because_of, judgement
 from ksched_cli.report.node_groups import cost_text, hours_text, range_text
 from ksched_cli.report.replay import duration
 from ksched_cli.report.table import (
@@ -27,7 +27,7 @@ _TIMES = (("mean", "mean"), ("half at most", "p50"), ("99 of 100", "p99"), ("lon
 
 
 def headline(answer: ReplayComparison, limit: Limit) -> str:
-    """How many pods fared differently."""
+    """Whether it is better or worse on the other sides, and how many pods fared differently."""
     if not answer.pods:
         text = f"no difference: {counted(answer.pod_count, 'pod')} placed alike on every side"
         return verdict(paragraph(text, limit), GREEN, limit)
@@ -46,11 +46,33 @@ def _of_side(answer: ReplayComparison, index: int) -> str:
     delays = [difference.delay(index) for difference in answer.pods]
     longer, shorter = sum(delay > 0 for delay in delays), sum(delay < 0 for delay in delays)
     verb = "differs" if count == 1 else "differ"
-    because = because_of(side.differs_in)
     return (
-        f"{prefix}{count:,} of {total} {verb}{because}: {longer:,} waited longer than on the first "
-        f"side, {shorter:,} less long"
+        f"{prefix}{_judgement(answer.sides[0], side)}\n"
+        f"{prefix}{count:,} of {total} {verb}: {shorter:,} waited less long, {longer:,} longer"
     )
+
+
+def _judgement(first: ReplaySideResult, side: ReplaySideResult) -> str:
+    """Better, worse or a trade-off, and in which figures."""
+    lower, higher = list[str](), list[str]()
+    for (name, before, text_before), (_, now, text) in zip(
+        _judged(first), _judged(side), strict=True
+    ):
+        if text != text_before:
+            (lower if now < before else higher).append(f"{name} {text} instead of {text_before}")
+    return judgement(lower, higher, because_of(side.differs_in))
+
+
+def _judged(side: ReplaySideResult) -> Iterator[tuple[str, float, str]]:
+    """The figures of which less is better: name, amount and text."""
+    waited = side.waiting.mean
+    yield "mean wait", waited, duration(round(waited * SECOND))
+    yield "pending at the end", side.summary.pending, f"{side.summary.pending:,}"
+    yield "evictions", side.summary.evicted, f"{side.summary.evicted:,}"
+    if side.cost:
+        yield "cost", side.cost.total, cost_text(side.cost.total)
+    else:
+        yield "node-hours", side.nodes.hours, _hours(side.nodes.hours)
 
 
 def table(answer: ReplayComparison, limit: Limit) -> str:

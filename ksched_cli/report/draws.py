@@ -10,8 +10,11 @@ from ksched_cli.analysis.draws import (
     Interval,
     ReplayDraws,
 )
-from ksched_cli.report.compare import because_of
+from ksched_cli.report.compare import because_of, judgement
 from ksched_cli.report.table import GREEN, YELLOW, Limit, columns, paragraph, verdict
+
+# Figures of which less is better.
+JUDGED = ("wait.mean", "pending", "evicted", "cost", "nodeHours")
 
 
 def headline(answer: DrawnComparison, limit: Limit) -> str:
@@ -26,9 +29,18 @@ def _of_side(answer: DrawnComparison, side: DrawnSide, count: int) -> str:
     prefix = f"{side.name}: " if len(answer.sides) > 2 else ""
     differing = [each for each in side.differences.values() if not each.within_noise]
     if not differing:
-        return f"{prefix}within the noise of {count:,} draws: no figure differs"
+        return f"{prefix}within the noise of {count:,} seeds: no figure differs"
     of = f"{len(differing)} of {len(side.differences)} figures differ"
-    return f"{prefix}{of} by more than the noise of {count:,} draws{because_of(side.differs_in)}"
+    lower, higher = list[str](), list[str]()
+    for name in JUDGED:
+        each = side.differences.get(name)
+        if each is not None and not each.within_noise:
+            (lower if each.mean < 0 else higher).append(f"{label(name)} {difference_text(each)}")
+    because = because_of(side.differs_in)
+    noise = f"{prefix}{of} by more than the noise of {count:,} seeds"
+    if not lower and not higher:
+        return f"{noise}{because}"
+    return f"{prefix}{judgement(lower, higher, because)}\n{noise}"
 
 
 def table(answer: DrawnComparison, limit: Limit) -> str:
@@ -49,7 +61,7 @@ def table(answer: DrawnComparison, limit: Limit) -> str:
         for name in names
     ]
     headers = [
-        f"MEAN OF {len(answer.seeds):,} DRAWS, 95 %",
+        f"MEAN OF {len(answer.seeds):,} SEEDS, 95 %",
         *(side.name for side in answer.sides),
         *(f"difference of {side.name}" for side in answer.sides[1:]),
     ]
@@ -65,7 +77,7 @@ def replay_table(answer: ReplayDraws, limit: Limit) -> str:
         for name, each in answer.figures.items()
         if each.low or each.high
     ]
-    headers = (f"OF {len(answer.seeds):,} DRAWS", "MEAN", "95 % INTERVAL")
+    headers = (f"OF {len(answer.seeds):,} SEEDS", "MEAN", "95 % INTERVAL")
     return columns(headers, rows, limit)
 
 

@@ -10,7 +10,7 @@ from itertools import chain
 from ksched_cli import program_name
 from ksched_cli.analysis.explain import Explanation, NodeExplanation, ranking
 from ksched_cli.plugins import short_names
-from ksched_cli.report.reasons import APART_MAX, rejected_table, remedy_line
+from ksched_cli.report.reasons import APART_MAX, message_line, rejected_table, remedy_line
 from ksched_cli.report.scale_up import scale_up_table
 from ksched_cli.report.table import (
     GREEN,
@@ -90,11 +90,11 @@ def _unplaced(explanation: Explanation, limit: Limit) -> list[str]:
     text = "gets no node" if explanation.feasible else "fits on no node"
     diagnosis = explanation.diagnosis
     if diagnosis is None:
-        return [verdict(text, RED, limit), paragraph(explanation.message, limit)]
+        return [verdict(text, RED, limit), message_line(explanation.message, limit)]
     return [
         verdict(paragraph(f"{text}: {diagnosis.cause}", limit), RED, limit),
         remedy_line(diagnosis, explanation.pod, limit),
-        paragraph(explanation.message, limit),
+        message_line(explanation.message, limit),
     ]
 
 

@@ -87,7 +87,7 @@ def _block(number: int, remedy: Remedy, answer: Remedies, limit: Limit) -> str:
     ]
     lines = [verdict("\n".join(headings), GREEN, limit)]
     lines += [paragraph(f"   {line}", limit, "   ") for line in effects(remedy, answer, limit)]
-    lines += [f"     --change {_quoted(line)}" for line in remedy.changes]
+    lines += [f"     {change_option(line)}" for line in remedy.changes]
     lines += [f"     {command}" for command in remedy.commands if command]
     return "\n".join(lines)
 
@@ -113,12 +113,12 @@ def effects(remedy: Remedy, answer: Remedies, limit: Limit) -> Iterator[str]:
         yield "also placed: " + listed(also.placed, limit)
 
 
-def _quoted(line: str) -> str:
-    """For a shell; in single quotes, or double ones where the line has single ones."""
+def change_option(line: str) -> str:
+    """As a shell reads it: in single quotes, or double ones where the line has single ones."""
     if "'" not in line:
-        return f"'{line}'"
+        return f"--change '{line}'"
     escaped = line.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$").replace("`", "\\`")
-    return f'"{escaped}"'
+    return f'--change "{escaped}"'
 
 
 def _conflict(answer: Remedies, limit: Limit) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ksched_cli import program_name
 from ksched_cli.analysis.explain_group import Blocker, Domain, GroupExplanation, Member
-from ksched_cli.report.reasons import remedy_line
+from ksched_cli.report.reasons import message_line, remedy_line
 from ksched_cli.report.table import (
     GREEN,
     RED,
@@ -74,7 +74,7 @@ def _unplaced(explanation: GroupExplanation, limit: Limit) -> list[str]:
     if blocker.diagnosis is not None:
         lines.append(remedy_line(blocker.diagnosis, explanation.group, limit))
     messages = dict.fromkeys((blocker.message, explanation.message))
-    return lines + [paragraph(message, limit) for message in messages if message]
+    return lines + [message_line(message, limit) for message in messages if message]
 
 
 def _cause(explanation: GroupExplanation, blocker: Blocker) -> str:

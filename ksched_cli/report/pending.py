@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.pending import PendingGroup, PendingReport
 from ksched_cli.report.owners import group_name, shared_owner
-from ksched_cli.report.reasons import brief_reasons_table, remedy_line
+from ksched_cli.report.reasons import brief_reasons_table, message_line, remedy_line
 from ksched_cli.report.table import (
     ALL_HINT,
     GREEN,
@@ -101,7 +101,7 @@ def _block(group: PendingGroup, most: int, limit: Limit) -> str:
         lines.append(paragraph(group.diagnosis.cause, limit))
         lines.append(remedy_line(group.diagnosis, fix_subject(group), limit))
     if not group.diagnosis or limit.rows is None:
-        lines.append(paragraph(group.message, limit))
+        lines.append(message_line(group.message, limit))
     if most and group.reasons:
         lines.append(brief_reasons_table(group.reasons, most, limit))
     return "\n".join(lines)

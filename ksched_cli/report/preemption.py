@@ -10,7 +10,7 @@ from dataclasses import replace
 from ksched_cli.analysis.attempts import NodeRejection
 from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionResult
 from ksched_cli.plugins import short_names
-from ksched_cli.report.reasons import nearest_text
+from ksched_cli.report.reasons import message_line, nearest_text
 from ksched_cli.report.table import (
     ALL_HINT,
     GREEN,
@@ -66,7 +66,7 @@ def headline(answer: PreemptionResult, limit: Limit) -> str:
     if answer.node and not answer.fits:
         lines += [paragraph(line, limit) for line in _consequences(answer, limit)]
     elif not answer.fits and answer.message and not answer.error:
-        lines.append(paragraph(answer.message, limit))
+        lines.append(message_line(answer.message, limit))
     return "\n".join(lines)
 
 

@@ -57,6 +57,11 @@ def remedy_line(diagnosis: Diagnosis, pod: str, limit: Limit) -> str:
     return paragraph(f"what helps: {diagnosis.remedy}" if diagnosis.remedy else search, limit)
 
 
+def message_line(message: str, limit: Limit) -> str:
+    """kube-scheduler's own words, which are in the pod's events."""
+    return paragraph(f"kube-scheduler says: {message}", limit)
+
+
 def _cut(rows: Sequence[tuple[str, str]], most: int, limit: Limit) -> str:
     shown = rows if limit.rows is None else rows[:most]
     text = columns(("NOT ON", "WHY"), shown, limit.whole)
@@ -65,7 +70,7 @@ def _cut(rows: Sequence[tuple[str, str]], most: int, limit: Limit) -> str:
 
 
 def _row(reason: Reason, limit: Limit) -> tuple[str, str]:
-    alone = "" if reason.alone == reason.nodes else f" ({reason.alone:,} for this alone)"
+    alone = "" if reason.alone == reason.nodes else f" ({reason.alone:,} for no other reason)"
     why, nearest = f"{_name(reason)}{alone}", reason.nearest
     if nearest is not None:
         why += f"\n{nearest_text((nearest.node, *nearest.tied_nodes), nearest.detail, limit)}"

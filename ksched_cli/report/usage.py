@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ksched_cli.analysis.usage import NodeUsage, Pool, UtilizationByLabel, utilization_by
-from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.kube.format_quantity import amount_text, amount_texts
 from ksched_cli.report.table import Limit, columns, counted, fits_width, listed, paragraph
 
 PODS = "pods"
@@ -140,4 +140,4 @@ def _of_allocatable(usage: NodeUsage, resource: str) -> str:
         return "-"
     requested = _requested(usage, resource)
     share = f" ({percent(requested / capacity)})" if capacity else ""
-    return f"{amount_text(resource, requested)} of {amount_text(resource, capacity)}{share}"
+    return f"{' of '.join(amount_texts(resource, (requested, capacity)))}{share}"

@@ -56,9 +56,9 @@ def after_run() -> Simulation:
         ),
         (
             "batch/backup",
-            "it requests 6 of cpu, and of the 20 nodes it may use none has more than 3990m free "
-            "(general-02)",
-            "request 3990m of cpu instead of 6, which general-02 has free",
+            "it requests 6000m of cpu, and of the 20 nodes it may use none has more than 3990m "
+            "free (general-02)",
+            "request 3990m of cpu instead of 6000m, which general-02 has free",
         ),
         (
             "ml/finetune",

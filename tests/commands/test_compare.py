@@ -314,7 +314,7 @@ def test_several_draws_are_compared_by_means_and_intervals(
     difference = result["sides"][1]["differences"]["nodesUsed"]
     assert difference == {"mean": -3, "low": -3, "high": -3, "withinNoise": False}
     _, out, _ = ksched(*command, "--vs", "--config", packing)
-    assert "figures differ by more than the noise of 6 draws because of the configuration" in out
+    assert "figures differ by more than the noise of 6 seeds because of the configuration" in out
     code, out, _ = ksched(*command, "--vs", "--no-retries")
     assert code == 0
-    assert "within the noise of 6 draws: no figure differs" in out
+    assert "within the noise of 6 seeds: no figure differs" in out

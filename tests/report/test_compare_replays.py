@@ -17,7 +17,9 @@ def test_totals_and_the_pods_that_differ_are_shown(tmp_path: Path) -> None:
     last = side(tmp_path, "one node", node("m"), left_out=1)
     answer = compare_replays([first, last])
     lines = squeezed(renderer.table(answer, Limit(width=100, rows=40)))
-    assert lines[0].startswith("2 of 3 pods differ: 1 waited longer than on the first side")
+    assert lines[0].startswith("a trade-off: pending at the end 0 instead of 1, node-hours")
+    assert lines[0].endswith(", but mean wait")
+    assert "2 of 3 pods differ: 0 waited less long, 1 longer" in lines
     assert "placed 2 2" in lines
     assert "waited, longest 9s 9s" in lines  # c came at 2 and waits until the end, at 11
     assert "most pending at once 1 1" in lines

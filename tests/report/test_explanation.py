@@ -102,10 +102,10 @@ def test_many_rejected_nodes_are_grouped_by_reason_the_nearest_first() -> None:
     small = [node(f"s{i:02}", cpu=str(1 + i % 3)) for i in range(20)]
     tainted = [node(f"t{i}", cpu="1", taints=["k=v:NoSchedule"]) for i in range(2)]
     text = explained(*small, *tainted, pod("p", cpu="6"))
-    first = text.index("22 nodes NodeResourcesFit: Insufficient cpu (20 for this alone)")
+    first = text.index("22 nodes NodeResourcesFit: Insufficient cpu (20 for no other reason)")
     nearest = "nearest s02: cpu: wants 6, 3 free of 3 (as near: s05, s08, s11 and 2 more)"
     assert text[first + 1] == nearest
-    reason = "TaintToleration: node(s) had untolerated taint {k: v} (0 for this alone)"
+    reason = "TaintToleration: node(s) had untolerated taint {k: v} (0 for no other reason)"
     second = text.index(f"2 nodes {reason}")
     assert second > first
 

@@ -19,7 +19,7 @@ def test_a_group_has_its_message_and_its_reasons_with_the_nearest_node() -> None
     assert lines[0] == "pending: default/p"
     assert lines[1] == "it requests 12 of cpu, and of the 2 nodes it may use none has more than 8"
     assert lines[2] == "what helps: request 8 of cpu instead of 12, which b has free"
-    assert lines[3].startswith("0/2 nodes are available: 2 Insufficient cpu.")
+    assert lines[3].startswith("kube-scheduler says: 0/2 nodes are available: 2 Insufficient cpu.")
     assert lines[4:7] == [
         "NOT ON WHY",
         "2 nodes NodeResourcesFit: Insufficient cpu",

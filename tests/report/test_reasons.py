@@ -30,7 +30,7 @@ def rejected(name: str, obstacles: int = 1, detail: str = "1 free") -> NodeExpla
 def test_a_reason_is_counted_with_the_nearest_node_and_those_as_near() -> None:
     assert squeezed(reasons_table([CPU], TERMINAL)) == [
         "NOT ON WHY",
-        "4,000 nodes Fit: Insufficient cpu (3,000 for this alone)",
+        "4,000 nodes Fit: Insufficient cpu (3,000 for no other reason)",
         "nearest a: 1 free of 2 (as near: b)",
     ]
     assert squeezed(brief_reasons_table([CPU], 1, TERMINAL))[1:] == [

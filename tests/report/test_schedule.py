@@ -92,7 +92,7 @@ def test_a_run_says_who_went_where_and_why_not() -> None:
     at = text.index("pending: default/big")
     assert text[at + 1].startswith("it requests 3 of cpu, and the only node it may use, a, has 2")
     assert text[at + 2].startswith("what helps: request 1 of cpu instead of 3, which a has free")
-    assert text[at + 3].startswith("0/1 nodes are available")
+    assert text[at + 3].startswith("kube-scheduler says: 0/1 nodes are available")
     at = text.index("gated: default/held")
     assert text[at + 1] == "waiting for scheduling gates: [example.com/wait]"
     assert text[-1] == "1 placed, 1 pending, 1 gated"

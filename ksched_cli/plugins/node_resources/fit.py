@@ -50,7 +50,7 @@ from ksched_cli.framework.pod_groups import GroupKey, Placement
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
-from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.kube.format_quantity import amount_texts
 from ksched_cli.plugins.helper.hints import had_node
 from ksched_cli.plugins.helper.signatures import Fragments, sign_requests
 from ksched_cli.plugins.node_resources.fit_args import NodeResourcesFitArgs, ScoringStrategy
@@ -275,12 +275,9 @@ class NodeResourcesFit(
         for resource, amount in sorted(pod.resources.requests.items()):
             capacity, used = node.allocatable(resource), node.requested(resource)
             if amount > 0 and not self._ignores(resource) and amount > capacity - used:
-                requested_text, free_text, allocatable_text = (
-                    amount_text(resource, value) for value in (amount, capacity - used, capacity)
-                )
-                lines.append(
-                    f"{resource}: wants {requested_text}, {free_text} free of {allocatable_text}"
-                )
+                amounts = (amount, capacity - used, capacity)
+                requested_text, free_text, all_text = amount_texts(resource, amounts)
+                lines.append(f"{resource}: wants {requested_text}, {free_text} free of {all_text}")
         return lines
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:

@@ -11,7 +11,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import CPU, PODS
 from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.kube.format_quantity import amount_text, exact_text
+from ksched_cli.kube.format_quantity import amount_text, amount_texts, exact_text
 from ksched_cli.plugins.helper.evictions import may_make_room, named
 
 # With up to this many pods, every pair is looked at.
@@ -64,10 +64,10 @@ def lower_request(pod: PodInfo, limits: Amounts, why: str = "") -> Proposal | No
                 return None
             for container, text in lowered.items():
                 requests.setdefault(container, {})[resource] = text
-        texts.append(
-            f"{exact_text(resource, limit)} of {resource} instead of"
-            f" {amount_text(resource, amount)}"
-        )
+        exact, before = exact_text(resource, limit), amount_text(resource, amount)
+        if resource == CPU:
+            exact, before = amount_texts(resource, (limit, amount))
+        texts.append(f"{exact} of {resource} instead of {before}")
     share = max(1 - limit / pod.resources.requests[name] for name, limit in limits.items())
     patch: dict[str, Any] = {"spec": {"resources": {"requests": pod_level}}} if pod_level else {}
     text = f"request {' and '.join(texts)}{why}"

@@ -16,7 +16,15 @@ HEADERS = ("", "Mean", "Highest", "First at", "At the end")
 STRANDED = "Stranded: free on nodes without room for a pod of mean requests."
 _COLOURS = 10
 _SMALL = 0.5  # at most so much of the nodes' pods is not worth a curve
-_BAND = "Lines: mean of {0:,} draws. Bands: from the lowest draw to the highest."
+_BAND = (
+    "Lines: mean of {0:,} seeds, each of which breaks ties between equally good nodes in another "
+    "way. Bands: from the lowest to the highest."
+)
+_EVENTS = (
+    "Marks above the charts: \u25b2 nodes join or a scale-up, \u25bc nodes leave, a scale-down or "
+    "evictions, \u25c6 changes of the timeline"
+)
+_SIDES = "; coloured where only one side has it"
 _NIGHT = "Shaded: 18:00 to 06:00 UTC."
 _HOW = "Drag to zoom, double-click for the whole time; arrow keys move the line, + and - zoom."
 
@@ -146,7 +154,7 @@ def curves_of_sides(sides: Sequence[tuple[str, ReplayCurves]]) -> Curves:
         ),
     ]
     end = max(curves.end for _, curves in sides)
-    return Curves(charts, first.start, end, sides, _note(first, has_stranded=False))
+    return Curves(charts, first.start, end, sides, _note(first, has_stranded=False, has_sides=True))
 
 
 def _by_quantity(
@@ -176,11 +184,12 @@ def _chart(title: str, curves: Mapping[str, Curve], *, is_share: bool = False) -
     return Chart(title, lines, is_share)
 
 
-def _note(curves: ReplayCurves, *, has_stranded: bool) -> str:
+def _note(curves: ReplayCurves, *, has_stranded: bool, has_sides: bool = False) -> str:
     parts = [
         _BAND.format(curves.draws) if curves.draws > 1 else "",
         _NIGHT if curves.start is not None else "",
         STRANDED if has_stranded else "",
+        f"{_EVENTS}{_SIDES if has_sides else ''}." if curves.events or has_sides else "",
         _HOW,
     ]
     return " ".join(filter(None, parts))

@@ -15,13 +15,14 @@ from ksched_cli.report.html.spreads import Range, ranges
 from ksched_cli.report.replay import duration
 from ksched_cli.report.table import PAGE, counted
 
-_NOTE = "Means over the draws, with 95 % intervals (Student's t). Each row has a scale of its own."
+SEEDS = "Each seed breaks ties between equally good nodes in another way."
+_NOTE = f"Means over the seeds, with 95 % intervals (Student's t). {SEEDS}"
 
 
 def replay_page(answer: ReplayDraws) -> Page:
     count = len(answer.seeds)
     wait, pending = answer.figures.get("wait.mean"), answer.figures["pending"]
-    tiles = [Tile("draws", f"{count:,}")]
+    tiles = [Tile("seeds", f"{count:,}")]
     if wait is not None:
         tiles.append(Tile("waited, mean", _time(wait.mean)))
     tiles.append(Tile("pending at the end", interval_text(pending), "bad" * bool(pending.mean)))
@@ -34,22 +35,22 @@ def replay_page(answer: ReplayDraws) -> Page:
         if each.low or each.high
     ]
     headers = ("Figure", "Mean", "95 % from", "to")
-    sections.append(Table("Figures", headers, rows, "Intervals are Student's t."))
+    sections.append(Table("Figures", headers, rows, f"Intervals are Student's t. {SEEDS}"))
     return Page(_title(answer), (f"timeline {answer.timeline}",), tiles, sections)
 
 
 def _title(answer: ReplayDraws) -> str:
-    """What the draws agree about, and what they do not."""
-    draws = counted(len(answer.seeds), "draw")
+    """What the seeds agree about, and what they do not."""
+    seeds = counted(len(answer.seeds), "seed")
     varying = [name for name, each in answer.figures.items() if each.low != each.high]
     if not varying:
-        return f"All figures are the same in {draws}"
+        return f"The figures are the same with all of {seeds}"
     wait = answer.figures.get("wait.mean")
     if wait is None or wait.low == wait.high:
         verb = "varies" if len(varying) == 1 else "vary"
-        return f"{len(varying):,} of {len(answer.figures):,} figures {verb} over {draws}"
+        return f"{len(varying):,} of {len(answer.figures):,} figures {verb} over {seeds}"
     return (
-        f"Pods wait {_time(wait.mean)} on average over {draws}, "
+        f"Pods wait {_time(wait.mean)} on average over {seeds}, "
         f"between {_time(max(wait.low, 0))} and {_time(wait.high)} with 95 % confidence"
     )
 
@@ -84,7 +85,7 @@ def compare_page(answer: DrawnComparison) -> Page:
         for side in answer.sides[1:]
         if any(not each.within_noise for each in side.differences.values())
     ]  # fmt: skip
-    return Page(title, lede, (Tile("draws", f"{len(answer.seeds):,}"),), sections)
+    return Page(title, lede, (Tile("seeds", f"{len(answer.seeds):,}"),), sections)
 
 
 def _intervals(
@@ -98,6 +99,9 @@ def _intervals(
             None if each is None else Range(each.low, each.low, each.mean, each.high, each.high)
             for each in own
         ]
-        cells = (label(name), *("" if each is None else interval_text(each) for each in own))
+        scale = [end for each in own if each is not None for end in (each.low, each.high)]
+        ends = f"{number(min(scale))} to {number(max(scale))}"
+        cells = (label(name), *("" if each is None else interval_text(each) for each in own), ends)
         rows.append(ranges([(cells, marks)])[0])
-    return Ranges("Figures that differ", ("Figure", *sides, ""), rows, sides, _NOTE)
+    headers = ("Figure", *sides, "Scale of this row", "")
+    return Ranges("Figures that differ", headers, rows, sides, _NOTE)

@@ -4,23 +4,29 @@ side, all nodes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ksched_cli.analysis.explain import Explanation, NodeExplanation, ranking
 from ksched_cli.analysis.reasons import FilterStep, Reason
 from ksched_cli.report.explanation import headline, short_name
 from ksched_cli.report.html.charts import bar
-from ksched_cli.report.html.columns import Kind, coded, column
+from ksched_cli.report.html.columns import Kind, coded, column, filled
 from ksched_cli.report.html.sections import Bars, Grid, Page, Pair, Section, Table, Tile
 from ksched_cli.report.scale_up import group_row, scale_up_line
 from ksched_cli.report.table import PAGE, marked, printable
 
 BEST = 20
+IN_ALL = (
+    "Rejected here: of the nodes that the plugins above left. Rejected in all: of all nodes, also "
+    "those that another plugin rejected before."
+)
 
 
 def page(answer: Explanation) -> Page:
-    title, *lede = headline(answer, PAGE).split("\n")
-    return Page(title, lede, _tiles(answer), _sections(answer))
+    _, verdict, *lede = headline(answer, PAGE).split("\n")
+    lede.append(f"profile {answer.profile}")
+    return Page(f"{answer.pod}: {verdict}", lede, _tiles(answer), _sections(answer))
 
 
 def _tiles(answer: Explanation) -> list[Tile]:
@@ -30,9 +36,12 @@ def _tiles(answer: Explanation) -> list[Tile]:
     tiles = [
         Tile("nodes shown" if steps and _total(steps) != nodes else "nodes", f"{nodes:,}"),
         Tile("fit", f"{answer.feasible:,}", "good" if answer.feasible else "bad"),
-        Tile("looked at", f"{answer.evaluated:,}"),
     ]
-    numbers = {"score": answer.score, "margin": answer.margin, "rank": answer.rank}
+    if answer.evaluated != nodes:
+        tiles.append(Tile("looked at in this attempt", f"{answer.evaluated:,}"))
+    numbers = {"points": answer.score, "ahead of the next": answer.margin}
+    if answer.running_on:
+        numbers["rank of its node"] = answer.rank
     return [*tiles, *(Tile(key, f"{n:,}") for key, n in numbers.items() if n is not None)]
 
 
@@ -62,33 +71,33 @@ def _sections(answer: Explanation) -> list[Section]:
 
 
 def _funnel(answer: Explanation) -> Bars:
-    """All nodes, what each plugin leaves, those that fit, the best."""
+    """All nodes, what each plugin leaves, those that fit."""
     steps = answer.funnel
     total = _total(steps)
     names = ("left", "rejected here")
     bars = [bar(("all nodes", total, "", ""), (total, 0), names, total)]
-    left = total
+    left, is_alone = total, True
     for step in steps:
         rejected = left - step.left
         left = step.left
+        is_alone = is_alone and step.rejects == rejected
         if step.rejects:
             cells = (step.plugin or "Filter", left, rejected, step.rejects)
             bars.append(bar(cells, (left, rejected), names, total))
+    if is_alone:
+        bars = [replace(each, cells=each.cells[:-1]) for each in bars]
     idle = [step.plugin for step in steps if not step.rejects]
-    note = f"Plugins that rejected no node: {', '.join(idle)}." if idle else ""
-    best = len(answer.ties) or bool(answer.node)
-    bars.append(bar(("fit", answer.feasible, "", ""), (answer.feasible, 0), names, total))
-    if answer.score is not None:
-        bars.append(bar(("best", int(best), "", ""), (int(best), 0), names, total))
-    headers = ("", "Nodes left", "Rejected here", "Rejects of all", "")
-    return Bars("From all nodes to the best", headers, bars, names, note)
+    note = "" if is_alone else IN_ALL
+    note += f" Plugins that rejected no node: {', '.join(idle)}." if idle else ""
+    headers = ("", "Nodes left", "Rejected here", *(() if is_alone else ("Rejected in all",)), "")
+    return Bars("Nodes left after each plugin", headers, bars, names, note.strip())
 
 
 def reasons_table(heading: str, reasons: Sequence[Reason]) -> Table:
     return Table(heading, REASON_HEADERS, [reason_row(reason) for reason in reasons])
 
 
-REASON_HEADERS = ("Nodes", "For this alone", "Plugin", "Reason", "Nearest node")
+REASON_HEADERS = ("Nodes", "For no other reason", "Plugin", "Reason", "Nearest node")
 
 
 def reason_row(reason: Reason) -> tuple[Any, ...]:
@@ -196,10 +205,10 @@ def _columns(nodes: Sequence[NodeExplanation], plugins: Sequence[str]) -> list[d
     ]
     if any(node.rejections for node in nodes):
         columns.append(
-            column("By", [", ".join(r.plugin for r in node.rejections) for node in nodes])
+            column("Rejected by", [", ".join(r.plugin for r in node.rejections) for node in nodes])
         )
         columns.append(column("Why not", [_why(node) for node in nodes]))
-    return columns
+    return filled(columns)
 
 
 def _why(node: NodeExplanation) -> str:

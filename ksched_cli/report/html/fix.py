@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ksched_cli.analysis.remedies import Remedies, Remedy
-from ksched_cli.report.fix import effects, headline, search
+from ksched_cli.report.fix import change_option, effects, headline, search
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.sections import Bars, Group, Groups, Page, Prose, Section, Table, Tile
 from ksched_cli.report.table import PAGE
@@ -35,7 +35,7 @@ def page(answer: Remedies) -> Page:
 
 def _group(number: int, remedy: Remedy, answer: Remedies) -> Group:
     """What to do, what it does, and how it is typed."""
-    rows = [("ksched", f"--change {line}") for line in remedy.changes]
+    rows = [("ksched", change_option(line)) for line in remedy.changes]
     rows += [("kubectl", command) for command in remedy.commands if command]
     return Group(
         f"{number}. {' and '.join(remedy.parts or (remedy.text,))}",

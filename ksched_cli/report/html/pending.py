@@ -10,7 +10,7 @@ from ksched_cli.report.html.explanation import REASON_HEADERS, reason_row
 from ksched_cli.report.html.sections import Grid, Group, Groups, Page, Section, Tile
 from ksched_cli.report.owners import group_name, shared_owner
 from ksched_cli.report.pending import fix_subject, merged
-from ksched_cli.report.reasons import remedy_line
+from ksched_cli.report.reasons import message_line, remedy_line
 from ksched_cli.report.table import PAGE, counted
 
 NAMED_PODS = 20
@@ -51,7 +51,7 @@ def _group(group: PendingGroup) -> Group:
         heading = f"{counted(len(pods), 'pod')} of {heading}"
     return Group(
         heading,
-        group.message,
+        message_line(group.message, PAGE),
         "cannot be decided" if group.undecided else "pending",
         "bad",
         REASON_HEADERS if group.reasons else (),
@@ -69,6 +69,6 @@ def _pods(answer: PendingReport) -> Grid:
     columns = [
         column("Pod", [pod for pod, _ in rows]),
         column("Owner", [_owner(group) for _, group in rows]),
-        column("Message", [group.message for _, group in rows]),
+        column("kube-scheduler's message", [group.message for _, group in rows]),
     ]
     return Grid("Table of pods", "pods", columns)

@@ -33,8 +33,9 @@ VICTIM_HEADERS = ("Evicted", "Priority", "Started", "Cannot stay because", "Viol
 
 
 def page(answer: PreemptionResult) -> Page:
-    title, *lede = headline(answer, PAGE).split("\n")
-    return Page(title, lede, _tiles(answer), _sections(answer))
+    _, verdict, *lede = headline(answer, PAGE).split("\n")
+    lede.append(f"profile {answer.profile}")
+    return Page(f"{answer.pod}: {verdict}", lede, _tiles(answer), _sections(answer))
 
 
 def _tiles(answer: PreemptionResult) -> list[Tile]:

@@ -84,8 +84,11 @@ class Plane:
     front: str
 
 
-def plane(names: tuple[str, str], values: Sequence[tuple[str, float, float, bool]]) -> Plane:
-    """values: of each variant its name, the two metrics, and whether it is on the front"""
+def plane(
+    names: tuple[str, str], values: Sequence[tuple[str, float, float, bool]], labelled: str = ""
+) -> Plane:
+    """values: of each variant its name, the two metrics, and whether it is on the front. labelled:
+    the variant that has a label although it is not"""
     x_steps = steps([value[1] for value in values])
     y_steps = steps([value[2] for value in values])
 
@@ -101,7 +104,7 @@ def plane(names: tuple[str, str], values: Sequence[tuple[str, float, float, bool
             y_of(y),
             f"{name}: {names[0]} {number(x)}, {names[1]} {number(y)}",
             on_front,
-            name if on_front else "",
+            name if on_front or name == labelled else "",
         )
         for name, x, y, on_front in values
     ]

@@ -30,7 +30,6 @@ from ksched_cli.sweep.answers import (
     FailureResult,
     HeldOutVariant,
     MetricResult,
-    ParetoFront,
     SweepPlan,
     SweepResult,
     VariantResult,
@@ -58,7 +57,7 @@ def page(answer: SweepResult) -> Page:
         sections.append(_failures(answer.failures))
     front = answer.pareto_front
     if front.metrics:
-        sections.append(_front(front, variants))
+        sections.append(_front(answer))
     if variants:
         tags = dict.fromkeys(front.variants, "front") | {answer.baseline or "": "baseline"}
         sections.append(multiples("Variants by metric", answer.metrics, variants, tags))
@@ -78,12 +77,18 @@ def _title(answer: SweepResult) -> str:
             continue
         choose = min if metric.better == "less" else max
         best = choose(medians.values())
-        first, *others = [name for name, median in medians.items() if median == best]
+        on_front = answer.pareto_front.variants
+        first, *others = sorted(
+            (name for name, median in medians.items() if median == best),
+            key=lambda name: name not in on_front,
+        )
         names = f"{first} and {len(others):,} more" if others else first
         which = "least" if metric.better == "less" else "greatest"
         text = f"{metric.name} is {which} with {names}: {number(best)}"
         before = medians.get(answer.baseline or "")
-        return text if before in (None, best) else f"{text}, {number(before)} in the baseline"
+        if before is None or before == best:
+            return text
+        return f"{text}, against {number(before)} with the baseline {answer.baseline}"
     count = counted(len(answer.variants), "variant")
     return f"No metric differs between {count}" if answer.variants else "No run finished"
 
@@ -103,21 +108,24 @@ def _failures(failures: Sequence[FailureResult]) -> Groups:
     return Groups("Runs that failed", groups, "The first run of each is shown as an example.")
 
 
-def _front(front: ParetoFront, variants: Sequence[VariantResult]) -> Scatter:
+def _front(answer: SweepResult) -> Scatter:
+    """The front, and the baseline, by name."""
+    front, baseline = answer.pareto_front, answer.baseline
     first, second = front.metrics
+    label = f"{baseline} (baseline)"
     values = [
         (
-            item.name,
+            label if item.name == baseline else item.name,
             item.metrics[first].median,
             item.metrics[second].median,
             item.name in front.variants,
         )
-        for item in variants
+        for item in answer.variants
         if first in item.metrics and second in item.metrics
     ]
     listed = ", ".join(front.variants[:MAX_NAMES])
-    note = f"By their medians, no variant is better in both than: {listed}."
-    return Scatter(f"{first} and {second}", plane((first, second), values), note)
+    note = f"On the front: {listed}. No variant is better in both metrics, by their medians."
+    return Scatter(f"{first} and {second}", plane((first, second), values, label), note)
 
 
 def multiples(

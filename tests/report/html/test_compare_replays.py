@@ -56,7 +56,7 @@ def test_draws_of_sides_say_what_differs_by_more_than_the_noise(
     document, page = page_of("compare", "--timeline", path, *options, objects=NODES)
     assert document["sides"][1]["summary"]["pending"]["mean"] == 1
     text = " ".join(page.text)
-    assert "figures differ by more than the noise of 3 draws because of the changes" in text
+    assert "figures differ by more than the noise of 3 seeds" in text
     lines = page.data["curves"]["sides"]["charts"][0]["lines"]
     assert all(line["low"] == line["high"] for line in lines)
     assert "Figures that differ" in text

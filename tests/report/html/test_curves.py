@@ -43,7 +43,7 @@ def test_several_draws_are_a_mean_with_a_band_from_the_lowest_to_the_highest() -
     # The second draw ends after two seconds, and keeps its last value.
     assert line["values"] == [1, 2, 2]
     assert (line["low"], line["high"]) == ([0, 0, 0], [2, 4, 4])
-    assert "mean of 2 draws" in curves_of_run(drawn).note
+    assert "mean of 2 seeds" in curves_of_run(drawn).note
 
 
 def test_sides_share_a_chart_and_a_time_axis() -> None:

@@ -1,5 +1,6 @@
 """The page of `fix` shows what the record has."""
 
+from ksched_cli.report.fix import change_option
 from ksched_cli.testing import node, pod
 from tests.report.html.pages import PageOf
 
@@ -12,7 +13,7 @@ def test_remedies_are_those_of_the_record_with_what_they_cost(page_of: PageOf) -
     for number, remedy in enumerate(document["remedies"], 1):
         assert f"{number}. {remedy['text']}" in text
         for change in remedy["changes"]:
-            assert f"--change {change}" in text
+            assert change_option(change) in text
     assert "What they cost" in page.text
 
 

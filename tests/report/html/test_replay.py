@@ -74,5 +74,5 @@ def test_draws_have_bands_and_a_table_of_figures(page_of: PageOf, tmp_path: Path
     pending = lines["pending"]
     assert (min(pending["low"]), max(pending["high"])) == (0, 1)
     assert 0 < max(pending["values"]) < 1
-    assert "mean of 8 draws" in " ".join(page.text)
+    assert "mean of 8 seeds" in " ".join(page.text)
     assert "wait.mean (s)" in page.text

@@ -56,7 +56,8 @@ def test_pending_pods_are_grouped_as_in_the_table_with_cause_and_remedy(page_of:
     assert "2 pods of no controller in default" in text
     cause = "no node has the label disk=x, which it selects"
     remedy = "what helps: label a disk=x, or do not select disk=x"
-    assert f"{cause} {remedy} 0/1 nodes are available: 1 node(s) didn't match" in text
+    message = "kube-scheduler says: 0/1 nodes are available: 1 node(s) didn't match"
+    assert f"{cause} {remedy} {message}" in text
     assert "no node has the label disk=y" in text
     assert "2 pods of no controller in default waiting for scheduling gates: [wait]" in text
 

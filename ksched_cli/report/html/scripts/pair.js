@@ -37,9 +37,10 @@ class Pair {
     }
     const verdicts = element("tr", {}, element("th", { scope: "row" }, "Verdict"), ...rows.map((row) => this.verdict(row)), element("td"));
     const plugins = this.plugins.filter((plugin) => rows.some((row) => plugin.weighted(row) !== null));
+    const difference = plugins.length ? "Difference" : "";
     const head = element(
-      "tr", {}, ...["", ...rows.map((row) => this.pair.names[row]), "Difference"].map((text, i) =>
-        element(i ? "th" : "td", i ? { scope: "col", class: i === 3 ? "number" : null } : {}, text)),
+      "tr", {}, ...["", ...rows.map((row) => this.pair.names[row]), difference].map((text, i) =>
+        element(text ? "th" : "td", text ? { scope: "col", class: i === 3 ? "number" : null } : {}, text)),
     );
     replaceChildren(this.output, element(
       "table", { class: "two", "aria-label": "Two nodes side by side" },
