@@ -35,7 +35,9 @@ def _of_side(answer: DrawnComparison, side: DrawnSide, count: int) -> str:
     for name in JUDGED:
         each = side.differences.get(name)
         if each is not None and not each.within_noise:
-            (lower if each.mean < 0 else higher).append(f"{label(name)} {difference_text(each)}")
+            (lower if each.mean < 0 else higher).append(
+                f"{label(name)} {'+' * (each.mean > 0)}{_number(each.mean)}"
+            )
     because = because_of(side.differs_in)
     noise = f"{prefix}{of} by more than the noise of {count:,} seeds"
     if not lower and not higher:
