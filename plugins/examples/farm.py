@@ -1,4 +1,4 @@
-"""A workload that ksched does not know: a Farm has so many workers."""
+"""A workload kind that ksched does not know: a Farm with a number of workers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
