@@ -38,8 +38,8 @@ class Answer(Part, frozen=True, kw_only=True):
     """What a question returns.
 
     kubernetes_version: of the kube-scheduler whose rules were applied, as v1.34.1
-    kubernetes_version_from: where nobody chose the release: what it was inferred from
-    warnings: every line of warning that standard error had too
+    kubernetes_version_from: what the release was inferred from, if it was not chosen
+    warnings: every warning, as on standard error
     """
 
     COMMAND: ClassVar[str]
@@ -58,7 +58,7 @@ class Answer(Part, frozen=True, kw_only=True):
     def to_frame(self, field: str = "") -> Any:
         """A pandas.DataFrame of a field that is a list or a mapping: a row per item.
 
-        field: its name in Python; by default the one that the answer is mostly about
+        field: its name in Python; by default the answer's main list
         Raises UsageError for another field, MissingExtraError without pandas
         """
         try:

@@ -7,8 +7,8 @@
     assert not verdicts("NodeResourcesFit", state)["small"].is_success
     assert scores(MyPlugin, state, args={"weight": 3}) == {"large": 100, "small": 0}
 
-`node` and `pod` make manifests, plain mappings as a state file has them, and any other manifest may
-stand beside them. `cluster` reads them as a file is read, with all the API server's defaults. A
+`node` and `pod` make manifests, plain mappings as a state file has them, and you can mix them
+with any other manifest. `cluster` reads them like a file, with all the API server's defaults. A
 state may be the path of a file or a folder, or a list of manifests, too:
 
     assert simulate("examples/first-cluster/cluster.yaml").placements["default/web-1"] == "birch"

@@ -1,4 +1,5 @@
-"""How many more copies of a pod fit, and what stops the next one; how many nodes all pods need.
+"""The number of copies of a pod that fit, and what stops the next one; the number of nodes that
+all pods need.
 
 Copies of a pod go through the engine one after the other, so that spread and anti-affinity are
 counted as they grow. They come when the pod's turn comes in a run, and evict nobody.
@@ -45,7 +46,7 @@ LINEAR_MAX = 8
 
 
 class CapacityResult(StateAnswer, frozen=True, kw_only=True):
-    """How many more copies of a pod fit.
+    """The number of further copies of a pod that fit.
 
     pod: the pod that is copied
     workload: the workload whose next replica that is, as "Deployment default/web"; else null
@@ -75,7 +76,7 @@ class CapacityResult(StateAnswer, frozen=True, kw_only=True):
 
 
 class Trial(Part, frozen=True):
-    """What a run with so many more nodes came to.
+    """The result of a run with more nodes.
 
     mix: node → how many copies of it
     evicted: pods that made room for others
@@ -150,7 +151,7 @@ class Copies:
 
 def copies_of(opener: Opener, run: Run, simulation: Simulation, name: str, maximum: int) -> Copies:
     """Copies of a pod of the state, or of KIND/NAME the next replicas. simulation: of the Run, not
-    run yet. Raises UsageError where there is none."""
+    run yet. Raises UsageError if there is none."""
     target = workload_target(name, run.namespace)
     if target is None or any(pod.key == name for pod in simulation.state.pods):
         return Copies(simulation, find_pod(simulation, name, run.namespace).pod)

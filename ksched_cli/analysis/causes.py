@@ -23,7 +23,7 @@ from ksched_cli.framework.status import Status
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """plugin: whose verdict or score it is, or "" where it is none's
+    """plugin: whose verdict or score it is, or "" if no single plugin decides
 
     reason: the plugin's, or what else made the difference
     detail: the node and the run that the reason is about, or ""

@@ -1,4 +1,4 @@
-"""The volumes that claims got between two states: what the scheduler chose is no part of the state
+"""The volumes that claims got between two states: what the scheduler chose is not part of the state
 to begin with, and is taken over once the pod has been judged.
 
 Among equally small volumes upstream takes whichever its map gives it first.

@@ -116,7 +116,8 @@ class PodDifference(Part, frozen=True):
             scheduler's; absent: not in that side's state
     because: why the first side that differs from the first does: the plugin and its reason, or what
              else made the difference
-    plugin: whose verdict or score that is; null where it is none's, or was not looked for
+    plugin: whose verdict or score that is; null if no single plugin decides, or if the search
+    was skipped
     """
 
     pod: str

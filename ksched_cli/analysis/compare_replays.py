@@ -51,10 +51,10 @@ class ReplaySide:
 
 class ReplayDifference(Part, frozen=True):
     """A pod that was placed elsewhere, at another time, or not on every side: a value per side,
-    null where there is none; times in seconds.
+    null if there is none; times in seconds.
 
     waited: from its arrival to its placement, or so far where it still waits
-    records: None where there was no such pod
+    records: None if there was no such pod
     waits: as `waited`, in microseconds
     """
 

@@ -227,7 +227,7 @@ class _Nodes:
         yield from np.split(order, np.flatnonzero(np.diff(classes[order])) + 1)
 
     def _obstacles(self, row: int, rows: Rows) -> Iterator[Obstacle]:
-        """What is in the way on the row, which stands for all the rows."""
+        """The obstacles on the row, which represents all the rows."""
         for answer in self._answers:
             status = answer.verdicts.statuses[answer.verdicts.ids[row]]
             if not answer.verdicts.ids[row]:
@@ -282,7 +282,7 @@ class _Nodes:
         return Obstacle(difficulty, f"{what} free{where}", resource)
 
     def _open_rows(self) -> Rows:
-        """The rows that nothing but NodeResourcesFit rejects; all rows where there are none."""
+        """The rows that nothing but NodeResourcesFit rejects; all rows if there are none."""
         closed = np.zeros(len(self._snapshot), dtype=np.bool_)
         for answer in self._answers:
             if answer.plugin != "NodeResourcesFit":

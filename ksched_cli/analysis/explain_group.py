@@ -26,7 +26,7 @@ class Blocker(Part, frozen=True):
     """What keeps a group from being placed as a whole.
 
     group: namespace/name of the group that does not fit: the one asked about, or a part of its tree
-    pod: the member that gets no node; empty where it is none in particular
+    pod: the member that gets no node; empty if no single member blocks
     domain: the topology domain in which the most members fit; empty where nodes are not divided
     message: of that pod's attempt, or of the group's
     diagnosis: the cause, and what to do about it; null where that is not known
@@ -367,7 +367,7 @@ class _View:
 
 
 def _first_rejected(tried: TriedPlacement) -> tuple[str, str]:
-    """The first pod without a node in a trial, and why; empty where there is none."""
+    """The first pod without a node in a trial, and why; empty if there is none."""
     for pod, trial in zip(tried.pods, tried.trials, strict=False):
         if trial.row is None:
             return pod.key, trial.outcome.attempt.why_not
@@ -375,5 +375,5 @@ def _first_rejected(tried: TriedPlacement) -> tuple[str, str]:
 
 
 def _fitting(tried: TriedPlacement) -> int:
-    """How many members found a node there."""
+    """The number of members that found a node there."""
     return sum(trial.row is not None for trial in tried.trials)

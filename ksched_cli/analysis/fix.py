@@ -74,7 +74,7 @@ class Search:
     on_run: Callable[[int, int], None] | None = None
 
     def check(self) -> None:
-        """Raises UsageError for a kind that there is not."""
+        """Raises UsageError for an unknown kind."""
         for kind in sorted(self.prefer | self.never):
             if kind not in COSTS:
                 raise UsageError(f'"{kind}" is no kind of change; expected {", ".join(COSTS)}')
@@ -109,7 +109,7 @@ class _Frontier:
 
     def pop(self, helping: Iterable[tuple[str, ...]]) -> Candidate | None:
         """The next, but for those whose kinds include all kinds of one that helps, at whatever
-        price; None where there is none."""
+        price; None if there is none."""
         while self._queue:
             _, _, candidate = heapq.heappop(self._queue)
             if not any(set(kinds) <= set(candidate.kinds) for kinds in helping):

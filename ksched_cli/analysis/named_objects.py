@@ -33,7 +33,7 @@ def pod_name(name: str, namespace: str) -> str:
 def find_pod(simulation: Simulation, name: str, namespace: str = "") -> PodInfo:
     """By `name`, `namespace/name` or `pod/name`; else by its workload, as KIND/NAME or NAME: the
     next of the workload's pods in the queue, or the newest. namespace: of -n. Raises UsageError
-    where there is none, or more than one."""
+    if there is none, or more than one."""
     state = simulation.state
     kind = _workload_kind(name)
     full = name if kind else pod_name(name, namespace)
@@ -215,7 +215,7 @@ def _workload_kind(name: str) -> str:
 
 
 def _of_workload(state: ClusterState, name: str, kind: str, namespace: str) -> list[Pod]:
-    """The next pod of a workload, or the newest; none where there is no such workload. Raises
+    """The next pod of a workload, or the newest; none if there is no such workload. Raises
     UsageError where there are several."""
     pods = _pods_of_workload(state, name, kind, namespace)
     waiting = [pod for pod in pods if not pod.node_name]
@@ -290,7 +290,7 @@ def chosen_pods(
 
 
 def check_nodes(simulation: Simulation, names: Iterable[str]) -> None:
-    """Raises UsageError for the first name that is no node of the state."""
+    """Raises UsageError for the first name that is not a node of the state."""
     from difflib import get_close_matches
 
     nodes = simulation.snapshot.names

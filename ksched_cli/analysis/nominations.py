@@ -48,7 +48,7 @@ class Patch:
 
 @dataclass(slots=True)
 class PodStatusCalls:
-    """noticed: the status as the scheduler knows it; written: as the API server has it; coming:
+    """noticed: the status as the scheduler knows it; written: as the API server returns it; coming:
     what was written and is not yet noticed; waiting: what is to be written"""
 
     noticed: Patch

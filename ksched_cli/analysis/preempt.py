@@ -106,7 +106,7 @@ class PreemptionResult(StateAnswer, frozen=True, kw_only=True):
     evaluated: how many nodes the attempt looked at
     fits: where the pod fits without evictions; then nothing else is asked
     reason: why the pod may not preempt, or need not
-    node: the node to make room on; empty where there is none
+    node: the node to make room on; empty if there is none
     victims: the pods that leave the node, most important first; fewer than the candidate's where an
              extender spares some
     criterion: what decided between the candidates

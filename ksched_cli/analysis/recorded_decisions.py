@@ -314,7 +314,7 @@ class _Reader:
     # -- objects ----------------------------------------------------------------------------------
 
     def _change(self, action: Replacement | Removal, time: float) -> None:
-        """What followed from a decision is no part of the state that the next ones see otherwise
+        """What followed from a decision is not part of the state that the next ones see otherwise
         than through the decision itself."""
         if isinstance(action, Replacement) and action.kind is _NODE:
             self.nodes.add(action.manifest["metadata"]["name"])

@@ -48,7 +48,7 @@ class Remedy(Part, frozen=True):
     kinds: of the changes, as --never and --prefer take them
     changes: lines for --change
     commands: what does the same with kubectl, a line for each change; empty where nothing does
-    patches: of manifests, as kustomize takes them; of what is no pod and no workload none
+    patches: of manifests, as kustomize takes them; only for pods and workloads
     node: of the pod, or of the first of them
     because: the reasons that are lifted
     """
@@ -79,7 +79,7 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
     cause: what is in the way where the least is
     remedies: best first
     unresolved: with --pending, the pods that none of the changes helps
-    conflict: the fewest reasons of which every node has one; where there is no remedy
+    conflict: if there is no remedy, a smallest set of reasons that covers every node
     runs: how many runs were made
     not_tried: what the search left out, and why
     """

@@ -144,7 +144,7 @@ class ReplayWaits(Part, frozen=True):
 
 
 class NodeRange(Part, frozen=True):
-    """How many nodes there were over time.
+    """The number of nodes over time.
 
     start: at the beginning
     max: at most at a time
@@ -385,7 +385,7 @@ def optional_seconds(time: int | None) -> int | float | None:
 
 
 def scaling_of(replay: Replay) -> ScalingResult | None:
-    """The groups' sizes over time, and every decision; None where there was no autoscaler."""
+    """The groups' sizes over time, and every decision; None if there was no autoscaler."""
     autoscaler = replay.autoscaler
     if autoscaler is None:
         return None

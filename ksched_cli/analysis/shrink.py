@@ -485,7 +485,7 @@ def repack(base: DrainedCluster, free: Sequence[str]) -> Repack:
 
 
 def _unplaced_without(base: DrainedCluster, nodes: Sequence[str]) -> int:
-    """How many pods a run leaves pending that places all afresh on the other nodes."""
+    """The number of pods that stay pending when all are placed afresh on the other nodes."""
     cluster = base.cordoned(nodes)
     pods = cluster.pods_leaving([node.name for node in cluster.state.nodes])
     return replace(cluster, state=unbound(cluster.state, pods)).unplaced()

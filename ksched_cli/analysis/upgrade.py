@@ -32,7 +32,7 @@ class Delay(Part, frozen=True):
 class Wave(Part, frozen=True):
     """Nodes that are replaced together.
 
-    added: the new nodes that are there before the drains
+    added: the new nodes that join before the drains
     drained: in order
     delayed: those of them whose drains failed in an earlier wave
     """

@@ -109,7 +109,7 @@ def values_of(run: Run, arguments: Sequence[Interpretable]) -> list[Value]:
 
 
 def base_cost(operand: Interpretable) -> int:
-    """A chain of fields costs its base once; an operand that is no attribute starts a new chain."""
+    """A chain of fields costs its base once; any other operand starts a new chain."""
     return 1 if operand.base is None else operand.base
 
 

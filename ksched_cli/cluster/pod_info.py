@@ -58,7 +58,7 @@ class PodInfo:
     resources: requests in scheduler units (cpu in milli, everything else in units)
     signature: see PodCatalog
     shape:     the same for pods that differ in nothing but their names and those of their volume
-               claims; the signature, where there are no such claims
+               claims; the signature, if there are no such claims
     """
 
     # Attributes rather than properties: they are read many times in every attempt.

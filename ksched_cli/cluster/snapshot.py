@@ -261,7 +261,7 @@ class Snapshot:
     # -- what follows the pods ------------------------------------------------------------------
 
     def subscribe(self, watcher: PodWatcher) -> None:
-        """From now on the watcher is told of every pod that comes or goes. Forks tell nobody."""
+        """From now on the watcher is notified of every pod that comes or goes, but not by forks."""
         self._watchers.append(watcher)
 
     def index(self, factory: Callable[[Snapshot], T]) -> T:

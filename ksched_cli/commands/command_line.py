@@ -229,7 +229,7 @@ def option(
 def whole_number(
     option: str, least: int | None = None, most: int | None = None
 ) -> Callable[[str | int], int]:
-    """A parser of an option's value. It raises UsageError for what is no such number."""
+    """A parser of an option's value. It raises UsageError for any other value."""
 
     def parse(text: str | int) -> int:
         try:
@@ -248,7 +248,7 @@ def whole_number(
 
 
 def positive_number(option: str) -> Callable[[str | float], float]:
-    """A parser of an option's value. It raises UsageError for what is no such number; 0, which only
+    """A parser of an option's value. It raises UsageError for any other value; 0, which only
     a default is, passes."""
 
     def parse(text: str | float) -> float:
@@ -264,7 +264,7 @@ def positive_number(option: str) -> Callable[[str | float], float]:
 
 
 def size_in_bytes(option: str) -> Callable[[str | int], int]:
-    """A parser of an option's value, such as 16Gi. It raises UsageError for what is no size."""
+    """A parser of a size, such as 16Gi. It raises UsageError for any other value."""
 
     def parse(text: str | int) -> int:
         if isinstance(text, int):

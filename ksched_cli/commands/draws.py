@@ -12,7 +12,7 @@ from ksched_cli.sweep import draws
 
 
 def draws_of(sides: Sequence[NamedRun], opener: Opener, count: int) -> draws.Draws:
-    """What each side comes to, draw by draw; warns of budgets that the state lacks where pods were
+    """The results of each side, draw by draw; warns of budgets that the state lacks where pods were
     evicted. Raises UsageError, PluginDefectError."""
     with progress.of_runs("draws") as on_progress:
         result = draws.draws_of(sides, opener, count, on_progress)

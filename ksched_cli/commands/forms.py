@@ -34,7 +34,7 @@ def forms_of(command: str | None) -> tuple[Form, ...]:
 
 
 def parse_form(text: str | Form) -> Form:
-    """Raises UsageError for a form that there is not."""
+    """Raises UsageError for an unknown form."""
     try:
         return Form(text)
     except ValueError:

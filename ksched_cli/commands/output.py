@@ -85,7 +85,7 @@ def show(report: Report, form: Form) -> None:
 
 
 def show_text(text: str) -> None:
-    """Prints a text that is no answer, as a table is printed. Raises OutputError,
+    """Prints a text that is not an answer, as a table is printed. Raises OutputError,
     ReaderGoneError."""
     _show_table(safe_in_job(text, Form.TABLE))
 
@@ -157,7 +157,7 @@ def set_release(release: Release) -> None:
 
 
 def note(line: str) -> None:
-    """Prints a line that is no warning to standard error, but for --quiet."""
+    """Prints a line that is not a warning to standard error, but for --quiet."""
     if not SETTINGS.quiet:
         print(printable(shortened_lines(line)), file=sys.stderr)
 

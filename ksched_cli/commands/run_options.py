@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def seconds(text: str | float) -> float:
-    """A parser of --run-timeout. Raises UsageError for what is no number above 0."""
+    """A parser of --run-timeout. Raises UsageError for anything that is not a number above 0."""
     try:
         number = float(text)
     except ValueError:

@@ -98,7 +98,7 @@ class Origin:
 
 
 def write_snapshot(items: Iterable[bytes], about: Callable[[], ClusterSnapshot], path: str) -> int:
-    """To standard output, whole or not at all, where there is no path. Returns the file's size.
+    """To standard output, whole or not at all, if there is no path. Returns the file's size.
     Raises UsageError, OutputError."""
     parts = snapshot_text(items, about)
     if not path:

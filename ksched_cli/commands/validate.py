@@ -117,7 +117,7 @@ def validate(
 
 
 def _reviewer(options: ValidateOptions) -> Reviewer:
-    """Raises UsageError for rules that there are not."""
+    """Raises UsageError for unknown rules."""
     from ksched_cli.commands.output import warn
     from ksched_cli.config.allowed_plugins import read_allowed
     from ksched_cli.config.checks.findings import Severity
@@ -192,7 +192,7 @@ def _report(texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[s
 
 
 def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
-    """Raises UsageError for a rule that there is not, and for what does nothing here."""
+    """Raises UsageError for an unknown rule, and for what does nothing here."""
     from ksched_cli.commands.output import limit, show_text
     from ksched_cli.config.checks.rules import families, rules
     from ksched_cli.kube.near_names import did_you_mean

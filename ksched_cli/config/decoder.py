@@ -3,7 +3,7 @@
 parsing.py reads the text and calls this for the configuration and for each plugin's args.
 
 Upstream: sigs.k8s.io/json (decode.go: UnmarshalTypeError, strict errors, null) over the struct tags
-of k8s.io/kube-scheduler/config/v1. Decoding goes on after an error, so that later checks still see
+of k8s.io/kube-scheduler/config/v1. Decoding continues after an error, so later checks still see
 the rest; what does not fit is left at its zero value.
 """
 

@@ -67,7 +67,7 @@ class ProjectSettings:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """path: of the file, "" where there is none"""
+    """path: of the file, "" if there is none"""
 
     path: str = ""
     settings: ProjectSettings = field(default_factory=ProjectSettings)

@@ -32,7 +32,7 @@ _TAKEN = np.iinfo(np.int64).min
 class Batch:
     """One profile's ranking for pods of one signature: the nodes that are left of it.
 
-    signature:    None where there is no ranking to use
+    signature:    None if there is no ranking to use
     rows, totals: the ranked nodes, `left` of which are not taken
     raw:          by plugin, the raw scores that the totals are made of, where they were asked for
     ranked:       the evaluation that they can be asked of

@@ -108,7 +108,9 @@ class BindingCycle:
         framework, state = assumed.framework, assumed.state
         pod, node = assumed.pod, assumed.node
         activated = state.activated
+        # 1. PreBind prepares what the pod needs on the node, such as volumes and claims.
         status = framework.pre_bind(state, pod, node)
+        # 2. An extender binds the pod if one wants to, else the Bind plugins do.
         if status is SUCCESS or status.is_success:
             called = None
             if self.extenders.extenders:
@@ -119,10 +121,12 @@ class BindingCycle:
                 assumed = replace(assumed, record=replace(assumed.record, extender_binding=called))
                 if called.error:
                     status = Status.error(called.error)
+        # 3. A failure takes the pod off its node again.
         if status is not SUCCESS and not status.is_success:
             broken = replace(assumed.record, bind=status, error=status.message)
             undone = self._undo(assumed, broken)
             return replace(undone, activated=activated)
+        # 4. PostBind informs the plugins; the record notes the devices that the pod holds now.
         framework.post_bind(state, pod, node)
         record = assumed.record
         claims: ClaimStore | None = framework.handle.services.get(ClaimStore)

@@ -34,7 +34,7 @@ class ExhaustiveFilter:
         evaluation.verdicts = self.verdicts
 
     def run_plugins(self, candidates: Rows, left_out: Status, nominator: Nominator) -> None:
-        """Asks also about the nodes that are no candidates.
+        """Asks also about the nodes that are not candidates.
 
         candidates: rows; left_out: why the others are none, where there are others
         """

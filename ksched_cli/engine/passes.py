@@ -109,7 +109,7 @@ class PassScheduler(Scheduler[Entry]):
         return sorted(entries, key=lambda entry: -entry.pod.priority)
 
     def _look_back(self, tried: Iterable[Entry]) -> None:
-        """After an attempt: what a pod set off itself is no reason to try it again."""
+        """After an attempt: events that a pod caused itself are no reason to try it again."""
         if self._sent_back:
             self.waiting_rejections += 1
             for entry in self._sent_back:
@@ -120,7 +120,7 @@ class PassScheduler(Scheduler[Entry]):
                 entry.seen = self._now()
 
     def _jump(self) -> bool:
-        """To the earliest Permit timeout or alarm; False where there is none."""
+        """To the earliest Permit timeout or alarm; False if there is none."""
         waiting = self.engine.waiting
         alarm = waiting.clock.next_alarm
         times = [time for time in (waiting.next_deadline, alarm) if time is not None]

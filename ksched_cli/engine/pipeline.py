@@ -89,6 +89,7 @@ class Pipeline:
         evaluation = Evaluation(
             framework, pod, mode, CycleState(), statuses, self._no_nodes, cached
         )
+        # 1. PreFilter rejects the pod on all nodes, fails, or narrows the nodes to ask about.
         outcome = framework.cached_pre_filtering.run(evaluation.state, pod, cached)
         is_success = outcome.status is SUCCESS or outcome.status.is_success
         if not is_success and outcome.status.is_rejected:
@@ -97,6 +98,7 @@ class Pipeline:
         elif not is_success:
             evaluation.error = outcome.status.message
         else:
+            # 2. Filter and the extenders decide about as many nodes as the mode needs.
             try:
                 if mode is Mode.SAMPLED:
                     self._filter_sampled(evaluation, outcome)
@@ -178,7 +180,7 @@ class Pipeline:
         filtering.run_extenders(self.extenders)
 
     def _candidates(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> Rows:
-        """The rows that PreFilter left, in the order of visits; a name that is no node is passed
+        """The rows that PreFilter left, in the order of visits; a name that is not a node is passed
         over. The other nodes get their status."""
         placement = self.placement
         if outcome.node_names is None:

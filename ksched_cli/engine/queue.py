@@ -174,7 +174,7 @@ def in_order(queued: Iterable[QueuedPod], less: Less) -> list[QueuedPod]:
 
 @lru_cache(maxsize=1024)
 def seconds(timestamp: str) -> float:
-    """Seconds since 1970 of an RFC 3339 time; 0 where there is none."""
+    """Seconds since 1970 of an RFC 3339 time; 0 if there is none."""
     return unix_seconds(timestamp) if timestamp else 0.0
 
 

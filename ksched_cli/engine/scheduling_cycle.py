@@ -126,7 +126,7 @@ class RandomChoice:
 
     @state.setter
     def state(self, state: DrawState) -> None:
-        """Raises ValueError or TypeError for what is none."""
+        """Raises ValueError or TypeError for anything else."""
         self._draw.setstate(state)
 
 
@@ -272,9 +272,11 @@ class SchedulingCycle:
         evaluated = evaluation.statuses.own_count
         detail = _detail(evaluation) if pipeline.detailed else NO_DETAIL
         plugins, pending_plugins = evaluation.rejecting_plugins()
+        # Without PostFilter plugins the attempt ends here.
         if not framework.has_post_filters:
             rejected = self._rejected(evaluation)
             return structs.replace(rejected, nomination="" if framework.clears_nomination else None)
+        # PostFilter may nominate a node and name victims; the caller evicts them.
         result, status, preemption = pipeline.post_filter(evaluation)
         preemption = preemption or Preemption()
         record = Attempt(

@@ -44,7 +44,7 @@ class Exchange(msgspec.Struct, omit_defaults=True):
         return exchange
 
     def reply(self) -> Reply:
-        """Raises UnreachableError where there was no reply."""
+        """Raises UnreachableError if there was no reply."""
         if self.error:
             raise UnreachableError(self.error)
         body = self.answer_base64 if self.answer is None else self.answer.encode()

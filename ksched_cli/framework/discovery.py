@@ -39,7 +39,7 @@ class Broken:
 
     origin: the distribution and version, or the argument of --plugin
     cause:  one line
-    detail: the traceback, "" where there is none
+    detail: the traceback, "" if there is none
     is_requested: it was named with --plugin
     """
 
@@ -172,7 +172,7 @@ class _Registration:
 
 
 def _entry(name: str, plugin: Any, origin: str) -> PluginEntry:
-    """Raises UnfitError for what is no plugin class."""
+    """Raises UnfitError for anything that is not a plugin class."""
     if not inspect.isclass(plugin) or not issubclass(plugin, Plugin):
         raise UnfitError(f'"{name}" is {plugin!r}, expected a class that extends Plugin')
     if getattr(plugin, "name", None) != name or not isinstance(name, str):

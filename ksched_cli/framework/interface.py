@@ -345,7 +345,8 @@ class Explains(Plugin):
 
 class GroupsPods(Plugin):
     """Holds pods back until others of their group have nodes too, so that `ksched explain` and
-    `ksched fix` can be asked about the group. Its name is known whatever kind defines it."""
+    `ksched fix` can be asked about the group. ksched knows the group's name, whatever kind
+    defines it."""
 
     def group_of(self, pod: PodInfo) -> str:
         """The pod's group as namespace/name, or "" where it is in none."""
@@ -354,17 +355,17 @@ class GroupsPods(Plugin):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A change after which a plugin may no longer reject a pod. Nobody takes its word for it:
-    `ksched fix` makes the change and runs the scheduler.
+    """A change after which a plugin may no longer reject a pod. `ksched fix` does not rely on
+    it: it makes the change and runs the scheduler.
 
     kind:     a row of the costs of `ksched fix`, as "toleration"; any other costs `DEFAULT_COST`
     text:     what to do, in the imperative: "tolerate dedicated=gpu:NoSchedule"
     changes:  lines as --change takes them, about nodes and objects other than the pod
-    patch:    a strategic merge patch of the pod's `metadata` and `spec`; it is made to the template
-              of the workload that made the pod, where there is one
+    patch:    a strategic merge patch of the pod's `metadata` and `spec`; it applies to the
+    template of the pod's workload, if there is one
     requests: container → resource → quantity, where the pod is to request less
     evicts:   keys of pods that leave their node
-    amount:   how much it is; of two proposals of a kind, the smaller is tried first
+    amount: the size of the change; among proposals of a kind, the smallest is tried first
     """
 
     kind: str
@@ -377,17 +378,17 @@ class Proposal:
 
 
 class Proposes(Plugin):
-    """Proposes changes to `ksched fix` after which the plugin would not reject a pod. Each proposal
-    lifts all that the plugin has against the pod there. Called with the cycle state of an attempt.
-    """
+    """Proposes changes to `ksched fix` after which the plugin would not reject a pod. Each
+    proposal removes all of the plugin's reasons to reject the pod there. Called with the cycle
+    state of an attempt."""
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterable[Proposal]:
         """What would make `node`, which the plugin rejects in Filter, fit."""
         return ()
 
     def propose_for_pod(self, pod: PodInfo) -> Iterable[Proposal]:
-        """What would let the pod pass PreEnqueue or PreFilter. All plugins are asked where one
-        rejects the pod there; nothing where this plugin knows of nothing that is in its way."""
+        """What would let the pod pass PreEnqueue or PreFilter. All plugins are asked if one of
+        them rejects the pod there; yield nothing if this plugin does not reject it."""
         return ()
 
 

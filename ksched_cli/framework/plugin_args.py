@@ -134,7 +134,7 @@ def _field_error(text: str, data: Mapping[str, Any]) -> FieldError:
 
 
 def _value_at(data: Any, path: str) -> Any:
-    """The value at a path such as "weights[0].name"; None where there is none."""
+    """The value at a path such as "weights[0].name"; None if there is none."""
     for key, position in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
         try:
             data = data[int(position)] if position else data[key]

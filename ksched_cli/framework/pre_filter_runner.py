@@ -46,6 +46,7 @@ class PreFilterRunner:
             if status is SKIP or status.is_skip:
                 state.skip_filter.add(plugin.name)
                 continue
+            # Preemption cannot lift this rejection: no other plugin is asked.
             if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                 return PreFilterOutcome(status.by(plugin.name))
             if status.is_rejected:
@@ -54,6 +55,7 @@ class PreFilterRunner:
             if not status.is_success:
                 message = f'running PreFilter plugin "{plugin.name}": {status.message}'
                 return PreFilterOutcome(Status.error(message).by(plugin.name))
+            # Several plugins may name nodes; only those that all of them name remain.
             if result is not None and result.node_names is not None:
                 narrowed.append(plugin.name)
                 names = result.node_names if names is None else names & result.node_names

@@ -206,7 +206,7 @@ class ClaimStore:
         self.extended.update(assumed.extended)
 
     def current(self) -> Mapping[tuple[str, str], ResourceClaim]:
-        """The claims as the API server has them after what was written here."""
+        """The claims as the API server returns them after what was written here."""
         return dict(self._claims) if self._is_changed else self._stored
 
     def take_changes(self) -> list[tuple[ResourceClaim, ResourceClaim]]:

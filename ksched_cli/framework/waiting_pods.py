@@ -84,7 +84,7 @@ class WaitingPods:
         self._pods.pop(uid, None)
 
     def decided(self) -> WaitingPod | None:
-        """The first that was allowed or rejected; where there is none, the first whose time is up,
+        """The first that was allowed or rejected; if there is none, the first whose time is up,
         rejected now."""
         waiting = self._pods.values()
         first = next((pod for pod in waiting if pod.decision is not None), None)

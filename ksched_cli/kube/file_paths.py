@@ -14,7 +14,7 @@ STDIN = "-"
 
 
 def split_reference(reference: str) -> tuple[str, str | None]:
-    """The file of `FILE` or `FILE#NAME`, and the NAME, None where there is none.
+    """The file of `FILE` or `FILE#NAME`, and the NAME, None if there is none.
 
     The file is the longest part before a "#" that exists, or "-"; all of the reference where it
     exists, and where no part does.

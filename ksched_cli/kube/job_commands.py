@@ -42,7 +42,7 @@ def is_job() -> bool:
 
 
 def disarmed(text: str, escapes: Escapes = TEXT, *, own_lines: bool = False) -> str:
-    """The text with no line that a runner obeys; all of it as it is where there is none.
+    """The text with no line that a runner obeys; all of it as it is if there is none.
 
     own_lines: the commands that lines begin with are ours, and stay
     """

@@ -89,7 +89,7 @@ class Rules:
         node's pods; else anew at each comparison
     stops_at_violated_budget: of several disruption budgets that a victim matches, those after the
         first that it violates do not count it
-    rescores_last_node: a batch goes on where the node taken last still has room: it is scored again
+    rescores_last_node: a batch continues if the node taken last still has room: it is scored again
     threshold_counts_image_volumes: ImageLocality's threshold grows with them too
     needs_mount_options: a pod whose volumes are mounted with bindMountOptions needs a node that
         declares VolumeBindMountOptions
@@ -345,7 +345,7 @@ def refused_gates(minor: str, feature_gates: str) -> str:
 
 
 def minor_of(version: str) -> str:
-    """ "v1.36.2-gke.1" → "1.36"; "" for what is no version."""
+    """ "v1.36.2-gke.1" → "1.36"; "" for anything that is not a version."""
     match = _MINOR.match(version)
     return match[1] if match else ""
 

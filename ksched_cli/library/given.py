@@ -44,7 +44,7 @@ class Given:
         self._names: dict[tuple[str, object], str] = {}
 
     def states(self, state: State) -> tuple[str, ...]:
-        """The names of the parts of a state, as Run.states has them."""
+        """The names of the parts of a state, in the form of Run.states."""
         from ksched_cli.cluster.loading.sources import Source
 
         if isinstance(state, str | PathLike | bytes | Mapping):
@@ -74,7 +74,7 @@ class Given:
         return paths
 
     def configuration(self, config: Config) -> str:
-        """As Run.configuration has it. Raises InputError."""
+        """The configuration in the form of Run.configuration. Raises InputError."""
         if isinstance(config, str | PathLike):
             return fspath(config)
         if isinstance(config, Mapping):
@@ -91,7 +91,7 @@ class Given:
         return self._give(kind.lower(), content, self.inputs.give_file)
 
     def plugin(self, source: PluginSource) -> str:
-        """As Run.plugins has it. Raises UsageError for what is none."""
+        """The plugin in the form of Run.plugins. Raises UsageError for anything else."""
         if isinstance(source, type):
             name = getattr(source, "name", source.__name__)
             return self._give(name, source, self.inputs.give_plugin)
@@ -112,7 +112,7 @@ class Given:
 
 
 def change_of(change: Change) -> ChangeSource:
-    """Raises UsageError for what is none."""
+    """Raises UsageError for anything else."""
     if isinstance(change, str):
         return ChangeSource(line=change)
     if isinstance(change, PathLike):

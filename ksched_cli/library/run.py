@@ -57,10 +57,10 @@ class Run:
     timeline: a path, bytes, a mapping, or a list of events; with one the Run is a replay
     autoscaler: a path, bytes or a mapping
     prices:   paths or values as --price takes them
-    seed:     draws among equally good nodes; None takes the first by name, unless tie_break says
-              otherwise
+    seed: draw among equally good nodes; None takes the first by name, unless tie_break says
+    otherwise
 
-    Whatever is named by its path is read whenever a question is asked. Questions raise KschedError.
+    Files named by a path are read for each question. Questions raise KschedError.
     """
 
     state: State = ()
@@ -89,7 +89,7 @@ class Run:
     plugin_timeout: float = 0
 
     def with_(self, **fields: Any) -> Run:
-        """The same Run with other values of these fields."""
+        """Return the same Run with other values of these fields."""
         return replace(self, **fields)
 
     def described(self, given: Given, uses: Collection[str] = ()) -> described.Run:
@@ -124,7 +124,7 @@ class Run:
         """Place the pending pods, as `ksched schedule` does.
 
         trace: keep every attempt. by: a label, for the utilization of its values. progress: called
-        with how many pods have a node, and of how many
+        with the number of pods that have a node, and of all
         """
         from ksched_cli.analysis.schedule import result_of
         from ksched_cli.analysis.usage import node_usages
@@ -172,8 +172,8 @@ class Run:
         return question.answer(answer, simulation)
 
     def explain_group(self, group: str) -> GroupExplanation:
-        """Why the pods of a group get nodes together, or which of them, or which topology domain,
-        blocks. group: NAME, NAMESPACE/NAME, podgroup/NAME or compositepodgroup/NAME"""
+        """Explain why the pods of a group get nodes together, or which pod or topology domain
+        blocks them. group: NAME, NAMESPACE/NAME, podgroup/NAME or compositepodgroup/NAME"""
         from ksched_cli.analysis import explain_group as analysis
         from ksched_cli.analysis.named_objects import find_group
         from ksched_cli.errors import UsageError
@@ -188,7 +188,7 @@ class Run:
         return question.answer(analysis.explain_group(simulation, name), simulation)
 
     def explain_pending(self) -> PendingReport:
-        """Why pods stay pending, as `ksched explain --pending`."""
+        """Explain why pods stay pending, as `ksched explain --pending` does."""
         from ksched_cli.analysis.pending import pending_report
         from ksched_cli.library.question import Question
 
@@ -199,7 +199,10 @@ class Run:
     def preempt(
         self, pod: str | Manifest, *, all_candidates: bool = False, alone: bool = False
     ) -> PreemptionResult:
-        """The pods that this pod would evict, where, and why there. pod: as for `explain`"""
+        """Find the pods that this pod would evict, on which node, and why there.
+
+        pod: as for `explain`
+        """
         from ksched_cli.analysis import preempt as analysis
         from ksched_cli.cluster.loading.completeness import budget_warnings
         from ksched_cli.library.question import Question
@@ -221,11 +224,11 @@ class Run:
         max_seconds: float = 60,
         progress: Progress | None = None,
     ) -> Remedies:
-        """The smallest changes that give a pod, or all pods of a workload, a node.
+        """Find the smallest changes that give a pod, or all pods of a workload, a node.
 
         pod: as `explain` takes it; None for all pods that stay pending, as --pending. The other
-        arguments are the options of `ksched fix`. progress: called after each run, with how many
-        there were, and how many there may be
+        arguments are the options of `ksched fix`. progress: called after each run, with the
+        number of runs so far and the maximum
         """
         from ksched_cli.analysis import fix as analysis
         from ksched_cli.analysis.fix_pending import fix_pending
@@ -259,7 +262,8 @@ class Run:
     def capacity(
         self, pod: str, *, maximum: int = MAX_COPIES, alone: bool = False
     ) -> CapacityResult:
-        """How many more copies of a pod fit, or replicas of a workload. pod: of the state"""
+        """Count the further copies of a pod, or replicas of a workload, that fit. pod: of the
+        state"""
         from ksched_cli.analysis.capacity import copies_of
         from ksched_cli.library.question import Question
 
@@ -269,8 +273,8 @@ class Run:
         return question.answer(copies.answer(maximum, alone), copies.simulation)
 
     def nodes_needed(self, *like: str) -> NodesNeeded:
-        """How many copies of these nodes all pending pods need; where the Run has prices, the
-        cheapest of them."""
+        """Count the copies of these nodes that all pending pods need; with prices in the Run,
+        find the cheapest mix."""
         from ksched_cli.analysis.capacity import nodes_needed_by
         from ksched_cli.library.question import Question
 
@@ -290,9 +294,9 @@ class Run:
         repack: bool = False,
         progress: Progress | None = None,
     ) -> ShrinkResult:
-        """Which nodes could go, and which pods hold the others, by the prices of the Run where it
-        has some; arguments as the options of `ksched shrink`. progress: called with how many nodes
-        were drained, and of how many"""
+        """Find the nodes that could go, and the pods that hold the others. Prices of the Run
+        decide the order. Arguments as the options of `ksched shrink`. progress: called with the
+        number of drained nodes, and of all"""
         from ksched_cli.analysis.shrink import shrink
         from ksched_cli.library.question import Question
 
@@ -312,8 +316,8 @@ class Run:
         delete_emptydir_data: bool = False,
         progress: Progress | None = None,
     ) -> UpgradePlan:
-        """Waves in which the nodes with these labels are drained and replaced, as `ksched shrink
-        --upgrade`; arguments as its options. progress: as of `shrink`"""
+        """Plan waves that drain and replace the nodes with these labels, as `ksched shrink
+        --upgrade` does; arguments as its options. progress: as for `shrink`"""
         from ksched_cli.analysis.upgrade import upgrade
         from ksched_cli.library.question import Question
 
@@ -346,8 +350,8 @@ class Run:
         return DrainedCluster.after_run(simulation, rules), limits
 
     def drift(self, *, progress: Progress | None = None) -> DriftResult:
-        """Every running pod: where it is, and where it would go today. progress: called with how
-        many were asked about, and of how many"""
+        """Show for every running pod where it is, and where it would go today. progress: called
+        with the number of pods done, and of all"""
         from ksched_cli.analysis import drift as analysis
         from ksched_cli.library.question import Question
 
@@ -362,8 +366,8 @@ class Run:
         trace: bool = False,
         progress: Progress | None = None,
     ) -> ReplayResult:
-        """The cluster over time. timeline: in place of the Run's own. trace: keep every attempt.
-        progress: called with how many thousandths of it are done, and 1000"""
+        """Replay the cluster over time. timeline: replaces the Run's own. trace: keep every
+        attempt. progress: called with the thousandths that are done, and 1000"""
         from ksched_cli.analysis.replay_result import replay_result, replay_warnings
         from ksched_cli.library.question import Question
 
@@ -377,7 +381,7 @@ class Run:
         return question.complete(answer, question.states())
 
     def open(self) -> OpenRun:
-        """The Run pod by pod: iterate over it for its attempts, and change the cluster between
+        """Step through the Run: iterate over it for its attempts, and change the cluster between
         them."""
         from ksched_cli.library.question import Question
         from ksched_cli.library.steps import OpenRun

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 
 def replay(run: Run, timeline: Timeline, *, progress: Progress | None = None) -> ReplayResult:
-    """The cluster of a Run over the time of a timeline; see `Run.replay`."""
+    """Replay a Run over a timeline; see `Run.replay`."""
     return run.replay(timeline, progress=progress)
 
 
 def compare(*runs: Run, seeds: int = 0, progress: Progress | None = None) -> AnyComparison:
-    """Two or more Runs side by side, as `ksched compare`; the first is what the others are compared
-    with. Runs with timelines are replayed.
+    """Compare two or more Runs with the first, as `ksched compare` does. Runs with timelines are
+    replayed.
 
-    seeds:    compare the means of so many draws of each
+    seeds:    the number of draws of each Run, whose means are compared
     progress: called after each attempt of a side, or after each draw
     Raises KschedError
     """
@@ -115,10 +115,10 @@ def sweep(
     timeout: float = 600.0,
     progress: Progress | None = None,
 ) -> SweepResult:
-    """Many Runs, and how they differ from the first of them; those of one state, timeline and seed
-    are compared in pairs. `to_frame()` has a row per Run.
+    """Make many Runs and summarize how they differ from the first. Runs of one state, timeline
+    and seed are compared in pairs. `to_frame()` has a row per Run.
 
-    workers:  how many processes of this machine make them (the extra `sweep`); 0: this one does
+    workers:  number of local worker processes (the extra `sweep`); 0: this process
     metrics:  to compare: name → "minimize" or "maximize"; the usual ones by default
     timeout:  seconds that a Run may take in a worker
     progress: called after each Run

@@ -64,7 +64,7 @@ class ChangeTracker:
     def relist(
         self, kind: str, namespace: str, objects: Iterable[Plain], at: float
     ) -> Iterator[Plain]:
-        """All objects that there are of a kind by now."""
+        """All objects of a kind that exist now."""
         present = set()
         for obj in objects:
             present.add(_key(obj))

@@ -86,7 +86,7 @@ class ApiServer:
     def get(self, path: str, parameters: Mapping[str, str] | None = None, what: str = "") -> bytes:
         """The body of a successful answer. what: what is read, for errors.
 
-        Raises StatusError for any other, ClusterError where there is none.
+        Raises StatusError for any other, ClusterError if there is none.
         """
         import urllib3
 
@@ -108,7 +108,7 @@ class ApiServer:
     def stream(
         self, path: str, parameters: Mapping[str, str], silent_seconds: float
     ) -> Iterator[Iterator[bytes]]:
-        """The lines of an answer that goes on and on, as they come, until
+        """The lines of an answer that does not end, as they come, until
         `end_streams`. silent_seconds: after so long without a byte the server hangs.
 
         Raises StatusError, ClusterError, also while they are read."""

@@ -33,7 +33,7 @@ class MissingClientError(KschedError):
 
 
 class StatusError(ClusterError):
-    """An answer that is no success. status: of HTTP; reason: the API server's message."""
+    """An answer that is not a success. status: of HTTP; reason: the API server's message."""
 
     def __init__(self, server: str, path: str, status: int, reason: str) -> None:
         self.status, self.reason = status, reason

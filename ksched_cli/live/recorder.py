@@ -344,5 +344,5 @@ def _revision(obj: Plain) -> int:
 
 
 def _number(version: str) -> int:
-    """A revision's number; 0 where it is no number."""
+    """A revision's number; 0 where it is not a number."""
     return parse_int64(version) or 0

@@ -24,7 +24,8 @@ Answer = TypeVar("Answer")
 
 
 class Resource(Struct, frozen=True):
-    """kind: with version and namespaces as the API server has it. plural: in paths, as "pods"."""
+    """kind: as the API server returns it, with version and namespaces. plural: for paths, such
+    as "pods"."""
 
     kind: str
     api_version: str

@@ -119,7 +119,7 @@ class ClusterSnapshot(Struct, frozen=True, rename="camel"):
 
     @property
     def revisions_apart(self) -> int | None:
-        """How far the resourceVersions of the lists are apart; None where they are no numbers,
+        """How far the resourceVersions of the lists are apart; None where they are not numbers,
         as an API server may have them."""
         versions = [entry.resource_version for entry in self.lists if entry.resource_version]
         numbers = [number for version in versions if (number := parse_int64(version)) is not None]
@@ -287,7 +287,7 @@ def annotated_object(resource: Resource, item: Raw) -> bytes:
 
 
 def whole_object(resource: Resource, item: Raw) -> bytes:
-    """The object as the API server has it. Raises ClusterError."""
+    """The object as the API server returns it. Raises ClusterError."""
     return msgspec.json.encode(typed_object(resource, item))
 
 

@@ -1,7 +1,7 @@
 """A snapshot as a file: a List as kubectl prints it, an object a line, with what was read of the
 cluster in a field of its own.
 
-A file is written aside and then renamed, so that there is a whole one or none.
+A file is written aside and then renamed, so the file is either complete or absent.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def check_writable(path: str) -> None:
 
 
 def _status(path: str) -> os.stat_result | None:
-    """None where there is no such file yet. Raises UsageError for a folder."""
+    """None if there is no such file yet. Raises UsageError for a folder."""
     try:
         status = os.stat(path)
     except FileNotFoundError:
@@ -112,7 +112,7 @@ def _status(path: str) -> os.stat_result | None:
 
 def _opened_in_place(path: str, status: os.stat_result | None) -> int | None:
     """A descriptor of a device or a pipe, or of a plain file that one of this process's descriptors
-    writes to already, and goes on writing to. None for other files. Raises UsageError."""
+    writes to already, and keeps writing to. None for other files. Raises UsageError."""
     if status is None:
         return None
     numbers = os.listdir(_DESCRIPTORS) if os.path.isdir(_DESCRIPTORS) else ()

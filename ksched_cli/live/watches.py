@@ -32,7 +32,7 @@ class Watches:
         convert: Callable[[Resource, Raw], bytes] = trimmed_object,
     ) -> None:
         """Watches from the revision of a list on. convert: what is kept of an object, where the
-        resource has to be listed anew"""
+        resource must be listed anew"""
         resource, namespace = objects.resource, objects.namespace
 
         def relist() -> ObjectList:

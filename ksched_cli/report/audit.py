@@ -66,7 +66,7 @@ def table(answer: AuditResult, limit: Limit) -> str:
 
 
 def headline(answer: AuditResult, limit: Limit) -> str:
-    """How many decisions differ."""
+    """The number of decisions that differ."""
     if not answer.decisions:
         text, colour = "no decisions in between", YELLOW
     elif answer.differ:

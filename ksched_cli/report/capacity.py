@@ -105,7 +105,7 @@ def _runs(answer: NodesNeeded, limit: Limit) -> str:
 
 
 def trial_nodes(trial: Trial) -> tuple[int, ...]:
-    """How many nodes there are more; of several kinds, of each of them too."""
+    """The number of nodes more; of several kinds, of each of them too."""
     return (trial.nodes, *(trial.mix.values() if len(trial.mix) > 1 else ()))
 
 

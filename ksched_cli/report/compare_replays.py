@@ -109,7 +109,7 @@ def _hours(hours: float) -> str:
 
 
 def _node_rows(sides: Sequence[ReplaySideResult]) -> list[tuple[str, ...]]:
-    """How many nodes there were, and for how long: of all, and of each node group."""
+    """The number of nodes, and for how long: of all, and of each node group."""
     ranges: list[dict[str, NodeRange | GroupResult]] = []
     for side in sides:
         groups = side.autoscaler.groups if side.autoscaler else ()

@@ -65,7 +65,7 @@ def _why(answer: DriftResult) -> str:
 
 
 def in_turn(answer: DriftResult) -> str:
-    """What comes of it where they move one after the other; "" where fewer than two would."""
+    """The result of moving them one after the other; "" if fewer than two would move."""
     count = answer.summary.worse + answer.summary.not_allowed
     if count < 2:
         return ""

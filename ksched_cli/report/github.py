@@ -16,7 +16,7 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO
 
 
 def github_annotations(texts: Sequence[ReviewedText]) -> str:
-    """A line per finding; empty where there is none."""
+    """A line per finding; empty if there is none."""
     return "\n".join(
         _annotation(text.source.path, finding) for text in texts for finding in text.review.findings
     )

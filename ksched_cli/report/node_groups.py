@@ -67,7 +67,7 @@ def costs_table(cost: ReplayCost | None, limit: Limit) -> str:
 
 
 def sizes_at(counts: NodeCounts, times: Sequence[int]) -> list[int]:
-    """How many nodes there were at these times; 0 before the first step."""
+    """The number of nodes at these times; 0 before the first step."""
     starts = [at for at, _ in counts.steps]
     indexes = (bisect_right(starts, time) - 1 for time in times)
     return [counts.steps[index][1] if index >= 0 else 0 for index in indexes]

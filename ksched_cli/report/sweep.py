@@ -49,7 +49,7 @@ def table(report: SweepReport, limit: Limit) -> str:
 
 
 def headline(report: SweepReport, limit: Limit = EVERYTHING) -> str:
-    """How many runs there are, how they ended, how long it took."""
+    """The number of runs, how they ended, how long it took."""
     statuses = report.summary.statuses
     ended = ", ".join(f"{statuses[key]:,} {key}" for key in STATUSES if statuses.get(key))
     text = f"{counted(report.planned, 'run')}: {ended or 'none'}"

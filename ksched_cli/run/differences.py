@@ -29,7 +29,7 @@ class Axis:
     """One thing that decides.
 
     name:    as in "because of NAME"
-    fields:  of the Run, which this axis stands for
+    fields: the fields of the Run that this axis covers
     label:   the axis of one Run in words, as a part of a side's name
     content: what the axis is with the contents of its files, as plain data and bytes; None where
              it names no files
@@ -45,8 +45,8 @@ class Axis:
         return tuple(getattr(run, field) for field in self.fields)
 
     def meaning(self, run: Run, inputs: Inputs) -> Any:
-        """Plain data that is equal where the axis decides alike; files count by a digest of their
-        contents. Raises KschedError where a file cannot be read."""
+        """Plain data that is equal if the axis has the same effect; files count by a digest of
+        their contents. Raises KschedError where a file cannot be read."""
         content = self.content
         if content is None:
             return self.as_written(run)
@@ -105,7 +105,8 @@ def changes_label(run: Run) -> str:
 
 
 def configuration_label(run: Run) -> str:
-    """The configuration's name. One that plugins of the command line join is no default."""
+    """The configuration's name. The default with plugins of the command line has a name of its
+    own."""
     if run.configuration:
         return run.configuration
     return f"default with {', '.join(run.plugins)}" if run.plugins else DEFAULT_CONFIGURATION
@@ -270,8 +271,8 @@ def named(runs: Sequence[Run], inputs: Inputs) -> list[NamedRun]:
 
 
 def names_of(runs: Sequence[Run], width: int = _WIDTH) -> tuple[str, ...]:
-    """A name for each Run that says in what it differs from the others. Runs that are written
-    alike get a number. width: of a longer label the end is cut, where the others still differ"""
+    """A name for each Run that tells how it differs from the others. Equal names get a number.
+    width: a longer label loses its end if the names still differ"""
     varying = [axis for axis in AXES if len({repr(axis.as_written(run)) for run in runs}) > 1]
     if CONFIGURATION not in varying and len(set(map(configuration_label, runs))) > 1:
         varying.append(CONFIGURATION)  # plugins join the default one
@@ -300,7 +301,7 @@ def _short(labels: Sequence[str], width: int) -> list[str]:
 
 
 def numbered(names: Sequence[str]) -> list[str]:
-    """Names that are there twice get a number."""
+    """Number names that occur twice."""
     counts: Counter[str] = Counter()
     answer = []
     for name in names:

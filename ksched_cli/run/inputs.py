@@ -121,7 +121,7 @@ def code_from(text: str, path_from: Callable[[str], str]) -> str:
 
 
 def _source_of(plugin: type[Plugin]) -> bytes:
-    """The lines that define a class; what is known of it where there are none."""
+    """The lines that define a class; without source, a text that identifies it."""
     try:
         return getsource(plugin).encode()
     except (OSError, TypeError):
@@ -191,7 +191,7 @@ class Inputs:
             self._classes = pickle.loads(self._classes)  # nosec B301  # see __getstate__
 
     def _folder(self) -> str:
-        """A folder of this process that is gone when these inputs are."""
+        """A folder of this process that is deleted with these inputs."""
         folder = _new_folder()
         finalize(self, rmtree, folder, ignore_errors=True)
         return folder
@@ -218,7 +218,7 @@ class Inputs:
         return load_sources(sources, reads, files.warnings, files.passed_over.append)
 
     def give(self, paths: tuple[str, ...], *sources: Source) -> None:
-        """Has a state by these paths that is in no files."""
+        """Add a state under these paths that is not in files."""
         self._states[paths] = sources
 
     def sources(self, paths: tuple[str, ...]) -> tuple[Source, ...]:
@@ -243,7 +243,7 @@ class Inputs:
         return self._changes[key]
 
     def configuration(self, reference: str) -> ConfigurationText:
-        """reference: as Run.configuration has it. Raises InputError."""
+        """reference: in the form of Run.configuration. Raises InputError."""
         # Brings the reader of YAML along.
         from ksched_cli.config.sources import read_configuration_text
 
@@ -252,17 +252,17 @@ class Inputs:
         return self._configurations[reference]
 
     def give_configuration(self, reference: str, raw: bytes) -> None:
-        """Has a configuration by this name that is in no file. Raises InputError."""
+        """Add a configuration under this name that is not in a file. Raises InputError."""
         from ksched_cli.config.sources import configuration_text_of
 
         self._configurations[reference] = configuration_text_of(raw, reference)
 
     def give_file(self, path: str, content: bytes) -> None:
-        """Has a timeline or an autoscaler by this name that is in no file."""
+        """Add a timeline or an autoscaler under this name that is not in a file."""
         self._files[path] = FileContent(path, "", content)
 
     def give_plugin(self, text: str, plugin: type[Plugin]) -> None:
-        """Has a plugin's class by this name."""
+        """Add a plugin's class under this name."""
         self._classes[text] = plugin
         self._code[text] = CodeSource(text, None, _source_of(plugin))
 
@@ -283,7 +283,7 @@ class Inputs:
         self._digests.clear()
 
     def code(self, text: str) -> CodeSource:
-        """text: as Run.plugins has it. Raises UsageError."""
+        """text: in the form of Run.plugins. Raises UsageError."""
         if text not in self._code:
             self._code[text] = CodeSource.of(text)
         return self._code[text]

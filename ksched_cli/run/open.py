@@ -51,7 +51,7 @@ def ignore(line: str) -> None:
 
 
 def no_live_cluster(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
-    """Stands for the reader of live clusters where there is none."""
+    """The reader of live clusters in a process that cannot read any."""
     raise UsageError(
         f"a live cluster cannot be read here: save it with `{program_name()} snapshot`"
     )
@@ -84,7 +84,7 @@ class Opener:
                read with the kinds that the plugins of any of them need
     reads:     kinds of custom objects that the question needs, besides those of plugins
     read_live: reads the cluster of a Run's `live`, with the kinds that its plugins need
-    warn:      takes a line about what cannot be used, and is no error
+    warn:      takes a line about what cannot be used but is not an error
     trace_calls: note which plugins are called about each pod
     max_state_size: bytes of a file of a state beyond which it is an error
     """
@@ -123,7 +123,7 @@ class Opener:
     # -- plugins and release ----------------------------------------------------------------------
 
     def plugins(self, run: Run) -> Registry:
-        """The plugins that load, as no release in particular has them. Warns of installed ones that
+        """The plugins that load, independent of a release. Warns of installed ones that
         do not. Raises UsageError where one that the Run names does not."""
         if run.plugins not in self._plugins:
             classes = self._inputs.plugin_classes if self._inputs is not None else {}
@@ -154,7 +154,7 @@ class Opener:
         return release
 
     def registry(self, run: Run) -> Registry:
-        """The plugins as the Run's release has them. Raises KschedError."""
+        """The plugins of the Run's release. Raises KschedError."""
         release = self.release(run)
         named = (run.feature_gates, run.min_compatibility_version)
         key = (run.plugins, release.minor, release.inferred, named)
@@ -170,7 +170,7 @@ class Opener:
         """The effective configuration: the Run's file, else the default one with the plugins that
         the Run names; then its patches.
 
-        allowed: plugins of other builds that are taken as there; None where it is to be run
+        allowed: plugins of other builds that are accepted; None if the configuration will be run
         Raises InputError where it is unreadable or not valid, PatchError where a path leads nowhere
         """
         registry = self.registry(run)
@@ -273,7 +273,7 @@ class Opener:
     # -- what answers -----------------------------------------------------------------------------
 
     def options(self, run: Run, watch: Watch | None = None) -> Options:
-        """How the engine is to run. Raises UsageError for fields that contradict each other."""
+        """The engine's options. Raises UsageError for fields that contradict each other."""
         from ksched_cli.engine.engine import Options
         from ksched_cli.engine.extender_runner import ExtenderOptions
         from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name

@@ -2,7 +2,7 @@
 
 `profiles[0].plugins.multiPoint.enabled[NodeResourcesFit].weight`: keys are separated by dots; a
 number in brackets is the item at that index, a name the item with that `name` or `schedulerName`.
-What is not there is made on the way.
+Missing parts are created.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class PatchError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A step into a list. index: None where the item goes by its name."""
+    """A step into a list. index: None for an item that is named."""
 
     index: int | None
     name: str = ""
@@ -69,7 +69,7 @@ def parse_path(text: str) -> PatchPath:
 
 def patched(data: Any, path: PatchPath, value: Any) -> Any:
     """A copy of the data with the value at the path. Raises PatchError where a step of the path
-    leads through something that is no mapping or list."""
+    leads through something that is not a mapping or list."""
     result = deepcopy(data)
     container = result
     for step, following in zip(path.steps, path.steps[1:], strict=False):
@@ -79,7 +79,7 @@ def patched(data: Any, path: PatchPath, value: Any) -> Any:
 
 
 def _enter(container: Any, step: Step, empty: Any, path: PatchPath) -> Any:
-    """What is at the step, made where there is nothing."""
+    """The value at the step, created if it is missing."""
     key = _key_of(container, step, path)
     if isinstance(container, dict):
         if container.get(key) is None:

@@ -88,8 +88,8 @@ class Run(
     min_compatibility_version: as kube-scheduler's --min-compatibility-version
     timeline:      the path of a timeline; "" is a run at one instant
     until:         when the replay of the timeline stops, as `6h` or as a time; "" is its end
-    autoscaler:    the path of a file with node groups; "" is none
-    prices:        what nodes cost, as --price has it; the first that applies to a node counts
+    autoscaler: the path of a file with node groups; "" means no autoscaler
+    prices: what nodes cost, in the form of --price; the first that applies to a node counts
     evict_at_once: in a replay, victims leave at the instant of their eviction
     tie_break:     which of equally good nodes is taken
     seed:          of the draws; None draws others each time

@@ -63,7 +63,7 @@ class Arguments:
     """The line of a change without its verb.
 
     text:      the whole line
-    names:     what is no flag, in order
+    names:     what is not a flag, in order
     flags:     long name → value, "true" for a flag that takes none; of a repeated one the last
     values:    long name → all values, in order
     namespace: of -n, else the one that holds for all changes; "" where neither is given

@@ -83,7 +83,7 @@ class NodeGroup:
 class ScaleDown:
     """Times are in microseconds.
 
-    unneeded_time: for how long a node has to be unneeded before it is removed
+    unneeded_time: for how long a node must be unneeded before it is removed
     utilization_threshold: a node of which less is requested may be unneeded
     delay_after_add: after nodes were asked for, none is removed for so long
     max_empty_bulk_delete: how many empty nodes are removed at a time

@@ -36,7 +36,7 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def node_names(arguments: Arguments, names: Sequence[str]) -> tuple[str, ...]:
-    """Names of nodes, "node/NAME" allowed. Raises ChangeError where there is none."""
+    """Names of nodes, "node/NAME" allowed. Raises ChangeError if there is none."""
     if not names:
         raise arguments.error("expected the name of a node")
     return tuple(name.removeprefix("nodes/").removeprefix("node/") for name in names)

@@ -51,7 +51,7 @@ def _without_position(error: InputError) -> InputError:
 def check_documents(source: Source) -> tuple[str, ...]:
     """Warnings of the fields of a file's objects that Kubernetes does not know.
 
-    Raises InputError, with line and column, for what is no valid object.
+    Raises InputError, with line and column, for an invalid object.
     """
     warnings: list[str] = []
     for document in documents(source):

@@ -149,7 +149,7 @@ def _heartbeats(texts: Iterable[bytes]) -> Iterable[str]:
 
 
 def _time(text: str | None) -> str:
-    """The text, "" where it is no time."""
+    """The text, "" where it is not a time."""
     try:
         parse_time(text or "")
     except ValueError:

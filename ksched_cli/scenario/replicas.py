@@ -87,7 +87,7 @@ def next_replicas(
     these replicas, which are not in that state: as many as `maximum` where each has claims of its
     own, else one for all.
 
-    Raises UsageError where there is no such workload, or it is not made of replicas.
+    Raises UsageError if there is no such workload, or it is not made of replicas.
     """
     if target.kind not in SCALABLE:
         kinds = ", ".join(kind.lower() for kind in SCALABLE)

@@ -147,7 +147,7 @@ def read_target(arguments: Arguments, kinds: Iterable[str]) -> Target:
 
 
 def find_object(change: Change, state: ClusterState, target: Target) -> tuple[Kind, KubeObject]:
-    """Raises ChangeError where there is none, or several."""
+    """Raises ChangeError if there is none, or several."""
     kind = KINDS[target.kind]
     pods = select_by_name(state.pods, {target.name}) if kind is KINDS["Pod"] else ()
     objects: dict[tuple[str, str], KubeObject] = {(pod.namespace, pod.name): pod for pod in pods}

@@ -86,7 +86,7 @@ class MetricResult(Part, frozen=True):
 
 
 class RunCounts(Part, frozen=True):
-    """How many runs there are, and how they ended."""
+    """The number of runs, by how they ended."""
 
     planned: Count
     ok: Count
@@ -169,7 +169,7 @@ class SweepResult(Answer, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class SweepReport:
-    """planned: how many runs there are in all; resumed: of which so many had rows before; workers:
+    """planned: the number of all runs; resumed: how many of them had rows before; workers:
     1 where they were made one after the other; rows: the file, or "" """
 
     summary: Summary
@@ -218,7 +218,7 @@ class SweepPlan(Answer, frozen=True, kw_only=True):
     sample_seconds: of a run whose state has been read; null where all runs have rows, or the others
                     have plugins that --plugin does not name
     sample_error: why the sample did not come to its end
-    estimated_seconds: of all runs that have no rows; null where there is no sample of them
+    estimated_seconds: of all runs that have no rows; null if there is no sample of them
     """
 
     COMMAND: ClassVar = "sweep --dry-run"
@@ -257,7 +257,7 @@ class SweepPlan(Answer, frozen=True, kw_only=True):
 
 
 class TrialCounts(Part, frozen=True):
-    """How many trials there are, and how they ended."""
+    """The number of trials, by how they ended."""
 
     planned: Count
     complete: Count
@@ -273,7 +273,7 @@ class TuneObjective(Part, frozen=True):
 
 
 class TuneConstraint(Part, frozen=True):
-    """Bounds of a metric's mean; null where there is none.
+    """Bounds of a metric's mean; null if there is none.
 
     baseline, tuned: the mean where they were held out
     holds: whether the tuned configuration keeps the bounds there

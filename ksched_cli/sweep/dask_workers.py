@@ -1,4 +1,4 @@
-"""Runs on Dask workers: of this machine, or of a cluster that is there.
+"""Runs on Dask workers: of this machine, or of an existing cluster.
 
 What runs are made from goes to each worker once, by a WorkerPlugin, and stays there when a worker
 is started again. A worker performs runs in processes of their own (run_process.py), so that what a

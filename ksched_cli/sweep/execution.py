@@ -24,7 +24,7 @@ OnRow = Callable[[int, int], None]
 
 @contextmanager
 def open_executor(shared: Shared, options: ExecutorOptions) -> Iterator[tuple[Executor, int]]:
-    """What makes runs, and how many workers it has. Raises KschedError where there is no Dask, or
+    """What makes runs, and how many workers it has. Raises KschedError if there is no Dask, or
     the cluster cannot be used."""
     if not options.workers and not options.address:
         yield serially(shared, options.timeout), 1
@@ -80,7 +80,7 @@ class Execution:
 
     @property
     def planned(self) -> int:
-        """How many runs there are."""
+        """The number of runs."""
         return len(self._unique)
 
     @property

@@ -39,7 +39,7 @@ class Metric:
 
 
 def load_metric(source: CodeSource) -> Metric:
-    """Raises UsageError where there is no such function."""
+    """Raises UsageError if there is no such function."""
     text = source.here()
     place, _, name = text.rpartition(":")
     if not name or not place:
@@ -112,7 +112,7 @@ class MeasuringPlugins:
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    """Raises PluginDefectError for what is no finite number."""
+    """Raises PluginDefectError for anything that is not a finite number."""
     figures = {}
     for name, value in values.items():
         try:

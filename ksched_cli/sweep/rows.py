@@ -21,7 +21,7 @@ _BEGIN = b'{"id": "'  # of every row
 
 
 def outcome_of(row: Any) -> Outcome:
-    """The outcome in a row. Raises ValueError where there is none, or it was changed."""
+    """The outcome in a row. Raises ValueError if there is none, or it was changed."""
     status = row.get("status") if isinstance(row, dict) else None
     if status not in (OK, ERROR, TIMEOUT, LOST):
         raise ValueError(f"status {status}")
@@ -52,7 +52,7 @@ class RowsFile:
     """
 
     def __init__(self, path: str = "", *, dry_run: bool = False) -> None:
-        """path: "" for a file that is gone afterwards. dry_run: a file that is there stays as it
+        """path: "" for a file that is gone afterwards. dry_run: an existing file stays as it
         is, and nothing is appended. Raises InputError for one with other things than rows in it,
         UsageError where it cannot be written."""
         self.settled: set[str] = set()

@@ -118,7 +118,7 @@ def summarize(
 ) -> Summary:
     """order: names of the variants; the first is the baseline
     metrics: to compare, and the better direction of each; the default ones, and those of plugins
-    and functions, where there are none
+    and functions, if there are none
     is_over_time: the runs are replays"""
     samples: dict[str, list[_Sample]] = {name: [] for name in order}
     parameters: dict[str, Parameters] = {}

@@ -172,7 +172,7 @@ def _change_values(document: OwnDocument) -> Iterator[Value]:
 
 
 def _change(document: OwnDocument, entry: Any, place: Place) -> ChangeSource:
-    """Raises InputError for what is no change, with line and column."""
+    """Raises InputError for anything that is not a change, with line and column."""
     with document.at(*place):
         read_change(entry, "", document.folder, document.name)
     if isinstance(entry, str):

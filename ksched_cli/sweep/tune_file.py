@@ -71,7 +71,7 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Bounds of a metric's mean that the result is to keep; None where there is none."""
+    """Bounds of a metric's mean that the result is to keep; None if there is none."""
 
     metric: str
     at_most: float | None = None

@@ -26,7 +26,7 @@ _MAX_LISTED = 3
 
 
 def default_state_path(environment: Mapping[str, str] = os.environ, folder: Path = Path()) -> str:
-    """The state to read without --state. Raises UsageError where there is none, or more than one
+    """The state to read without --state. Raises UsageError if there is none, or more than one
     candidate in the folder."""
     path = environment.get(STATE_VARIABLE)
     if path:

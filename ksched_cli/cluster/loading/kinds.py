@@ -75,7 +75,7 @@ def upgrade_claim(data: dict[str, Any]) -> None:
 
 
 def _items(data: Any, *path: str) -> list[dict[str, Any]]:
-    """The objects in the list at a path; none where there is no list."""
+    """The objects in the list at a path; none if there is no list."""
     for step in path:
         data = data.get(step) if isinstance(data, dict) else None
     return [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []

@@ -27,7 +27,7 @@ def load_state(
     stdin: sys.stdin's bytes unless given
     reads: kinds to keep for plugins, besides those that ksched knows
 
-    Raises InputError for what cannot be read or is no state, UsageError where there is no default.
+    Raises InputError for what cannot be read or is no state, UsageError if there is no default.
     """
     files = StateFiles(paths or [default_state_path()], stdin)
     return load_sources(files.sources(), reads, files.warnings, files.passed_over.append)

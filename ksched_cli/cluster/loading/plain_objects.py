@@ -16,7 +16,7 @@ _LIST = "List"
 
 
 def plain_objects(paths: Sequence[str], stdin: BinaryIO | None = None) -> Iterator[Plain]:
-    """Each with its apiVersion and kind, those of lists too; what is no object is left out, as
+    """Each with its apiVersion and kind, those of lists too; what is not an object is left out, as
     `load_state` warns of it. Raises InputError."""
     for source in StateFiles(paths, stdin).sources():
         try:

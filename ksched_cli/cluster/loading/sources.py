@@ -139,7 +139,7 @@ def _end_of_logs(source: Source, data: bytes, offset: int, start: re.Match[bytes
 
 
 def _end_of_document(rest: memoryview) -> int:
-    """Length of the first JSON value. Raises DecodeError where there is none."""
+    """Length of the first JSON value. Raises DecodeError if there is none."""
     try:
         _scanner.decode(rest)
     except msgspec.ValidationError:

@@ -40,7 +40,7 @@ class JsonDocument(Struct, frozen=True):
 
 
 class _NotByItselfError(Exception):
-    """A piece of the text has to be read together with what is around it."""
+    """A piece of the text must be read together with what is around it."""
 
 
 def json_documents(text: str) -> Iterator[JsonDocument]:

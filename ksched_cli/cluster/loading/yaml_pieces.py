@@ -1,5 +1,5 @@
 """Where the pieces of a YAML text lie that were read by themselves: to find a line, only the piece
-that it is in has to be read again."""
+that it is in must be read again."""
 
 from __future__ import annotations
 

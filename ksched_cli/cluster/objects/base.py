@@ -160,7 +160,7 @@ class KubeObject(Record, frozen=True):
 
     @property
     def key(self) -> str:
-        """namespace/name, or the name alone where there is no namespace."""
+        """namespace/name, or the name alone if there is no namespace."""
         meta = self.metadata
         return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 

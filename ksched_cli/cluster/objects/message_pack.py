@@ -52,7 +52,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(data: bytes | msgspec.Raw, kind: type[T]) -> T:
-    """Raises msgspec.DecodeError for what is no MessagePack, or of another type."""
+    """Raises msgspec.DecodeError for anything that is not MessagePack, or is of another type."""
     try:
         return msgspec.msgpack.decode(data, type=kind, dec_hook=_object)
     except (UnicodeDecodeError, RecursionError) as error:

@@ -119,8 +119,8 @@ class _Key(Struct, rename="camel"):
 
 
 def read_key(path: str) -> Codebook:
-    """An empty codebook where there is no path, no such file yet, or a device or pipe, which a key
-    can only be written to. Raises InputError for what is no key."""
+    """An empty codebook if there is no path, no such file yet, or a device or pipe, which a key
+    can only be written to. Raises InputError for anything that is not a key."""
     file = Path(path)
     if not path or not os.path.exists(file) or not (file.is_file() or file.is_dir()):
         return Codebook()

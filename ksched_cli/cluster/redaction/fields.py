@@ -1,7 +1,7 @@
 """Which sort of text each field of an object holds.
 
-By the types of cluster/objects: what is no text (quantities, numbers) stays, and a text that is not
-listed here is a name, so that a field that is added is renamed rather than shown.
+By the types of cluster/objects: values other than texts (quantities, numbers) stay. A text that is
+not listed here counts as a name, so that a new field is renamed rather than shown.
 """
 
 from __future__ import annotations

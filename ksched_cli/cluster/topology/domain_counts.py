@@ -64,7 +64,7 @@ class Domains:
         return table[self.codes if rows is None else self.codes[rows]]
 
     def least(self, counts: Counts) -> int:
-        """The smallest count of a domain with a counted node; MAX_INT32 where there is none."""
+        """The smallest count of a domain with a counted node; MAX_INT32 if there is none."""
         of_present = counts[:-1]
         if len(self.present) != len(self.values):
             of_present = counts[self.present]
@@ -76,7 +76,7 @@ class Domains:
 
 
 class DomainCounter:
-    """How many pods there are per domain, now. Compared by identity.
+    """The number of pods per domain, now. Compared by identity.
 
     total: the pods in any of the domains
     """

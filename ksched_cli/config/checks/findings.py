@@ -25,7 +25,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """path: as profiles[0].plugins.score; line, column: from 1, None where there is no place;
+    """path: as profiles[0].plugins.score; line, column: from 1, None if there is no place;
     refused: kube-scheduler refuses the file for it, or crashes."""
 
     severity: Severity

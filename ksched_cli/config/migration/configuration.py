@@ -256,7 +256,7 @@ def _carry_labels(profile: OldProfile, path: Path, args: Mapping[str, Any]) -> N
 
 
 def texts(value: Any) -> list[str]:
-    """The texts of a list; none where it is no list."""
+    """The texts of a list; none where it is not a list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 

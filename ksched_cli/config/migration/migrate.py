@@ -90,7 +90,7 @@ def _placed(remark: Remark, source: ConfigurationText) -> Remark:
 
 
 def migrate(text: str, source_name: str, registry: KnownPlugins) -> Migration:
-    """Raises InputError where the text is no configuration of a version that is migrated."""
+    """Raises InputError where the text is not a configuration of a version that is migrated."""
     document = _read(text, source_name)
     data = document.data
     if not isinstance(data, Mapping):

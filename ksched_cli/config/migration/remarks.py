@@ -24,7 +24,7 @@ class Remark(Part, frozen=True):
     kind: changed: written otherwise, with the same effect; lost: v1 has no way to say it; differs:
           the new file takes effect otherwise; refused: kube-scheduler refuses the new file
     path: in the old file, as profiles[0].plugins.score; in the new one for differs and refused
-    line: there; null where there is no place
+    line: there; null if there is no place
     """
 
     kind: RemarkKind

@@ -113,6 +113,6 @@ def _index(document: EditableDocument, entries: Path, name: str) -> int | None:
 
 
 def list_at(document: EditableDocument, path: Path) -> list[Any]:
-    """The list at a path; an empty one where there is none."""
+    """The list at a path; an empty one if there is none."""
     value = document.get(path)
     return value if isinstance(value, list) else []

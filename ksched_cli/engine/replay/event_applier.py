@@ -128,7 +128,7 @@ class EventApplier:
     # -- pods -----------------------------------------------------------------------------------
 
     def claim_uid(self, pod: PodInfo) -> None:
-        """Pods are told apart by their UIDs. Raises UsageError where a pod that is there has it."""
+        """Pods are told apart by their UIDs. Raises UsageError where an existing pod has it."""
         key, uid = pod.key, pod.uid
         if uid == key:
             return
@@ -138,7 +138,7 @@ class EventApplier:
         self.keys[uid] = key
 
     def uids(self) -> dict[str, str]:
-        """`keys`, of the pods that are there."""
+        """`keys`, of the existing pods."""
         return {uid: key for uid, key in self.keys.items() if self._is_there(key)}
 
     def _is_there(self, key: str) -> bool:
@@ -207,7 +207,8 @@ class EventApplier:
         return next((queued.pod for queued in held if queued.pod.key == key), None)
 
     def _update(self, new: Pod) -> None:
-        """A pod that is there has another manifest."""
+        """An existing pod has another manifest."""
+        # 1. A pod on a node ends, or other pods may fit because of what it is now.
         old = self.cluster.bound.get(new.key)
         if old is not None:
             if new.finished:
@@ -217,9 +218,11 @@ class EventApplier:
             for event in pod_events(old, info):
                 self.queue.move(event, old, info)
             return
+        # 2. A pod on a node that does not exist waits for the node.
         if new.key in self.cluster.strays:
             self.cluster.strays[new.key] = new
             return
+        # 3. A pending pod gets its node from the timeline, or changes in the queue.
         pending = self._pending_pod(new.key)
         if pending is None:
             return

@@ -150,7 +150,7 @@ class MutableCluster:
         self.bound[pod.key] = pod
 
     def add(self, pod: PodInfo) -> bool:
-        """Puts a pod on the node that it names; False where there is no such node."""
+        """Puts a pod on the node that it names; False if there is no such node."""
         row = self.snapshot.row.get(pod.pod.node_name)
         if row is None:
             self.strays[pod.key] = pod.pod

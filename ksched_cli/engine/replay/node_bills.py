@@ -40,7 +40,7 @@ class NodeBill(Struct, array_like=True):
 
 
 class NodeBills(Struct):
-    """open: of the nodes that are there or were asked for, by name; closed: of those that left"""
+    """open: of existing and requested nodes, by name; closed: of those that left"""
 
     open: dict[str, NodeBill] = struct_field(default_factory=dict)
     closed: list[NodeBill] = struct_field(default_factory=list)

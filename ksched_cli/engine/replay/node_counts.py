@@ -1,4 +1,4 @@
-"""How many nodes there were over time, and for how long."""
+"""The number of nodes over time, and for how long."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Counts:
 
 @dataclass(slots=True)
 class PodLog:
-    """live: by key, of the pods that are there and had to do with the replay.
+    """live: by key, of existing pods that had to do with the replay.
     waits: of the pods that were placed
     completions: of pods that were placed and ended, microseconds from their creation to their end
     evictions: their times, ascending

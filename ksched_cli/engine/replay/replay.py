@@ -244,19 +244,23 @@ class Replay:
         return max(self.clock.now, round((moment - self.clock.start) * SECOND))
 
     def _run_instant(self, at: int) -> None:
+        """Runs all that happens at one instant, in kube-scheduler's order where it has one."""
         self.clock.now = at
         now, waiting = self.clock.seconds, self.cluster.engine.waiting.clock
         alarm = waiting.next_alarm
         rings = alarm is not None and alarm <= now
         waiting.jump(now)
+        # 1. Pods end. Then the timeline's events happen in their order, and failed nodes evict.
         while (end := self.ends.pop(at)) is not None:
             self.scheduler.end(end.key, end.outcome)
         while (event := self._next_event) is not None and event.at <= at:
             self.applier.apply(event)
             self._advance()
         self.applier.outages.run_instant()
+        # 2. The autoscaler adds and removes nodes.
         if self.autoscaler is not None:
             self.autoscaler.run_instant()
+        # 3. Pods whose time has come move to the active queue.
         if rings:
             self.rung += 1
             self.queue.move(EVERYTHING)
@@ -266,9 +270,11 @@ class Replay:
             self.queue.flush_backoff()
         if self.scheduler.waiting:
             self.scheduler.settle()
+        # 4. Pods are tried until the active queue is empty.
         queue, try_next = self.queue, self.scheduler.try_next
         while len(queue) and try_next():
             pass
+        # 5. The curves get the values of this instant.
         self._note_change(at)
         self._note_usage(at)
         if self.options.on_instant is not None:

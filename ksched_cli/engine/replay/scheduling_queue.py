@@ -289,7 +289,7 @@ class SchedulingQueue:
             queued.gating_events = self._hints.events_of(name, queued.gating_plugin)
 
     def pop(self) -> QueuedPodInfo | None:
-        """The next pod to try, which is in flight then; None where there is none now."""
+        """The next pod to try, which is in flight then; None if there is none now."""
         queued = self._places.take(self._next_place())
         if isinstance(queued, QueuedPodGroupInfo):
             return self.pop_group(queued)
@@ -685,7 +685,7 @@ class SchedulingQueue:
         return any(queued.timestamp <= changed for queued in broken)
 
     def next_flush(self) -> int | None:
-        """The time at which a pod moves without an event; None where there is none."""
+        """The time at which a pod moves without an event; None if there is none."""
         times = [self._places.unschedulable.next_flush()]
         for place in RETRIES:
             queued = self._places.heaps.peek(place)

@@ -72,7 +72,7 @@ class PodHeaps:
         self, place: Place, accepts: Callable[[QueuedPodInfo], bool]
     ) -> tuple[list[tuple[Key, QueuedPodInfo]], Key | None]:
         """The first ones with their keys, as long as they are accepted, and the key of the next;
-        None where there is no other."""
+        None if there is no other."""
         taken: list[tuple[Key, QueuedPodInfo]] = []
         while (item := self.first(place)) is not None:
             if not accepts(item[3]):

@@ -159,7 +159,7 @@ class ScoreCache:
 
     static_sums: per row, the weighted sum of the NODE plugins
     shift:       by how many bits a total is shifted in a key; 0 where a key is the total alone
-    row_sums:    that of `row_plugins`; None where there are no ROW plugins
+    row_sums:    that of `row_plugins`; None if there are no ROW plugins
     row_plugins: plugin → weight; computed anew for rows that changed
     normalized_parts: in static_sums, normalized by the extremes of the nodes last asked about
     normalized_plugins: in neither, their raw scores in `raw`; normalized in every cycle

@@ -81,7 +81,7 @@ class LowestPriorities:
         self._version = 0
 
     def column(self) -> Column:
-        """Per row, the lowest priority of its pods; NO_PODS where there are none. Read-only."""
+        """Per row, the lowest priority of its pods; NO_PODS if there are none. Read-only."""
         snapshot = self._snapshot
         if self._column is None:
             self._column = np.full(len(snapshot), NO_PODS, dtype=np.int64)

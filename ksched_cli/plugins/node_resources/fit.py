@@ -334,7 +334,7 @@ def _verdicts(insufficient: list[InsufficientResource], count: int) -> Verdicts:
 def placement_score(
     resources: Sequence[ResourceSpec], snapshot: Snapshot, rows: Rows, pods: Sequence[PodInfo]
 ) -> int:
-    """pods: of the group, that have a node among the rows, besides the pods that are there."""
+    """pods: of the group, that have a node among the rows, besides the existing pods."""
     by_pod = [calculate_pod_requests(resources, pod, nonzero=True).by_resource for pod in pods]
     points = weights = 0
     for index, spec in enumerate(resources):

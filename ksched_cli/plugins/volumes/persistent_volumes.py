@@ -133,7 +133,7 @@ class ClassVolumes:
 
 
 class PersistentVolumes:
-    """The volumes of a run as the API server has them, by storage class. A service."""
+    """The volumes of a run as the API server returns them, by storage class. A service."""
 
     def __init__(self, handle: Handle) -> None:
         self.reach = Reach(handle.snapshot)

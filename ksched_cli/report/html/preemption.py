@@ -1,5 +1,5 @@
 """The page of a preemption: how the node was chosen, the candidates with their victims, the nodes
-that are no candidates."""
+that are not candidates."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _without(spec: Mapping[str, Any], key: str) -> Plain:
 
 
 def _object(value: Plain, *path: str) -> Plain:
-    """The object at a path; empty where there is none. Raises InputError for anything else."""
+    """The object at a path; empty if there is none. Raises InputError for anything else."""
     pod = value
     for key in path:
         value = value.get(key) or {}
@@ -96,7 +96,7 @@ def _object(value: Plain, *path: str) -> Plain:
 
 
 def _objects(value: Plain, key: str) -> list[Plain]:
-    """The objects of a list; none where there is no list. Raises InputError for anything else."""
+    """The objects of a list; none if there is no list. Raises InputError for anything else."""
     items = value.get(key) or []
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         problem = f"expected a list of objects, got {items!r:.60}"

@@ -72,7 +72,7 @@ def _template(document: object, source: str) -> PodTemplate:
 
 
 def _object(document: Plain, key: str, source: str) -> Plain:
-    """Empty where there is none. Raises InputError for what is no object."""
+    """Empty if there is none. Raises InputError for anything that is not an object."""
     value = document.get(key)
     if value is not None and not isinstance(value, dict):
         raise InputError(source, f"{key}: expected an object, got {value!r:.60}", hint=_HINT)

@@ -293,7 +293,7 @@ class TraceReader:
         return float(default) / TIME_UNITS[self.rules.unit]
 
     def _time(self, row: Row, column: str, default: str = "") -> float | None:
-        """Seconds since 1970; None where there is none."""
+        """Seconds since 1970; None if there is none."""
         text = row[column].strip() or default
         if not text:
             return None

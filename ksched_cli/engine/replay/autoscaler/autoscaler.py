@@ -136,7 +136,7 @@ class Autoscaler:
         )
 
     def _scan(self) -> None:
-        """Nodes are asked for; where there is no need, nodes leave."""
+        """Nodes are asked for; if there is no need, nodes leave."""
         self._keep_minimum()
         plan = self._plan()
         option = best_option(plan.options, self.settings.expanders)
@@ -245,8 +245,8 @@ class Autoscaler:
         plan = self._planner.plan(pods, upcoming, headroom)
         if node := plan.placed.get(key):
             is_there = node in self.applier.cluster.snapshot.row
-            which = "is there" if is_there else "was requested"
-            return ScaleUpReview(f"it fits on {node}, which already {which}")
+            which = "already exists" if is_there else "was already requested"
+            return ScaleUpReview(f"it fits on {node}, which {which}")
         best = best_option(plan.options, self.settings.expanders)
         return ScaleUpReview(
             groups=tuple(

@@ -1,6 +1,6 @@
 """How many nodes of which group would let pending pods run.
 
-As the cluster-autoscaler does it: pods that fit on nodes that are there, or were asked for already,
+As the cluster-autoscaler does it: pods that fit on existing nodes, or were asked for already,
 need no others. The rest is packed on new nodes of each group, the largest pods first, and an
 expander chooses among the groups that help.
 """
