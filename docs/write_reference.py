@@ -84,7 +84,7 @@ def _usage(name: str, command: Any, context: Any) -> str:
 
 
 def _parameters(command: Any, context: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Each panel's title, with its parameters as --help has them."""
+    """Each panel's title, with its parameters as in --help."""
     for panel, parameters in command.panels(context).items():
         rows = [p.get_help_record(context) for p in parameters if p.name not in _SKIPPED]
         if rows:

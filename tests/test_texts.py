@@ -23,6 +23,11 @@ PHRASES = {
     r"has it that": "says",
     r"takes? part\b": "runs, counts",
     r"does not go with": "cannot be combined with",
+    r"exclude each other": "cannot be combined with",
+    r"does nothing (?:with|without|here)": "has no effect, requires",
+    r"stands? where": "expected Y, got X",
+    r"\bas [\w-]+ has (?:it|them)\b": "as in X, see X",
+    r"that there (?:is|are) not\b": "unknown",
     # The beginning of a text, a sentence or an item: what the sentence is about comes first.
     r'(?:"""|^(?:\s*#|-|\|)? ?|[.!?]\s(?:\s*# )?|\| )Of (?!course)(?=[a-z])': "a subject first",
 }

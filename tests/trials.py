@@ -115,7 +115,7 @@ def moved(manifests: list[Manifest], name: str, node: str) -> list[Manifest]:
 
 
 class Forbidden:
-    """Stands where the pods of all nodes are, to show that nobody looks at them."""
+    """Replaces the pods of all nodes, to show that nothing reads them."""
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(f"pods.{name} is looked at")

@@ -1,7 +1,7 @@
 """Decisions in the order of kube-scheduler's log.
 
 An attempt sees the cluster as it is when the attempt begins: what changes until it ends, it does
-not see, but for nominations. So every decision stands where its attempt began, and departures where
+not see, but for nominations. So every decision has the place where its attempt began, and departures that where
 they were noticed.
 """
 

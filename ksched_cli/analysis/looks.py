@@ -37,7 +37,7 @@ class Look(Struct, frozen=True):
     """A pod that finds no node, what is in its way, and what might help.
 
     subjects: what is changed so that the pod changes
-    group, domain: of the pod, as Remedies has them
+    group, domain: of the pod, see Remedies
     """
 
     pod: PodInfo

@@ -93,7 +93,7 @@ class GroupName(NamedTuple):
 
     @property
     def group_key(self) -> GroupKey:
-        """As PodGroups has it."""
+        """See PodGroups."""
         from ksched_cli.framework.pod_groups import composite_key
 
         is_group = self.kind == "PodGroup"

@@ -123,7 +123,7 @@ class Nominations:
         self._calls_of(pod).write()
 
     def notice(self, pod: PodInfo) -> None:
-        """The scheduler is told of what was written first."""
+        """The scheduler learns of what was written first."""
         calls = self._calls_of(pod)
         if not calls.coming:
             return

@@ -79,7 +79,7 @@ class Snapshot:
     """
 
     def __init__(self, nodes: Iterable[Node], noticed: Sequence[str] = ()) -> None:
-        """noticed: as NodeColumns has it"""
+        """noticed: see NodeColumns"""
         columns = NodeColumns(nodes, noticed)
         count = len(columns.nodes)
         self.__setstate__(

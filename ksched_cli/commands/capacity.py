@@ -88,7 +88,7 @@ def capacity(
     if options.pending != bool(options.like):
         raise UsageError("--pending and --like NODE require each other")
     if options.price and not (options.like or options.timeline):
-        raise UsageError("--price does nothing without --pending --like NODE")
+        raise UsageError("--price requires --pending --like NODE")
     if options.like:
         if len(set(options.like)) > MAX_LIKE:
             raise UsageError(f"--like takes at most {MAX_LIKE} nodes")

@@ -131,7 +131,7 @@ def diff(
 
 
 def _configuration(opener: Opener, run: Run, allowed: tuple[AllowedPlugin, ...]) -> Configuration:
-    """The configuration of a file, or as git has it. Raises InputError."""
+    """The configuration of a file, or of a revision in git. Raises InputError."""
     from ksched_cli.config.load import load_configuration_source
     from ksched_cli.config.sources import read_versioned_text
 

@@ -409,7 +409,7 @@ def conclude(
     texts: Mapping[Form, Callable[[], str]] | None = None,
 ) -> ExitCode:
     """After a question about one state: warns of plugins that failed, and prints the answer. table,
-    names, texts: as Report has them. is_undecided: because of a plugin's failure"""
+    names, texts: see Report. is_undecided: because of a plugin's failure"""
     report_defects(simulation, options.debug)
     shown = limit(options.everything)
     report = Report(

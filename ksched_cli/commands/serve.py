@@ -195,7 +195,7 @@ def page(options: PageOptions) -> ExitCode:
     from ksched_cli.commands.output import note, warn
 
     if options.record_extenders:
-        raise UsageError("--record-extenders does nothing here: no extender is called")
+        raise UsageError("--record-extenders has no effect here: no extender is called")
     _require_extra("serve page")
     import webbrowser
     from secrets import token_urlsafe

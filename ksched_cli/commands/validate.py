@@ -192,7 +192,7 @@ def _report(texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[s
 
 
 def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
-    """Raises UsageError for an unknown rule, and for what does nothing here."""
+    """Raises UsageError for an unknown rule, and for options without an effect here."""
     from ksched_cli.commands.output import limit, show_text
     from ksched_cli.config.checks.rules import families, rules
     from ksched_cli.kube.near_names import did_you_mean

@@ -1,6 +1,6 @@
 """The project file `.ksched.yaml`: settings of the files below its folder.
 
-Found upwards from each file, and the nearest one decides alone, as ruff has it.
+Found upwards from each file, and the nearest one decides alone, as in ruff.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def project_type() -> Any:
 
 
 def _problems(settings: ProjectSettings) -> Iterator[tuple[Place, str]]:
-    """What single values mean that there is not, each with its path."""
+    """Problems of values that name unknown things, each with its path."""
     for place, check in _checks(settings):
         try:
             check()

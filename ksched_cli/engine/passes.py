@@ -21,7 +21,7 @@ from ksched_cli.framework.pod_groups import GroupKey
 class PassScheduler(Scheduler[Entry]):
     """attempts: in order; last: by pod key
     placements: pod key → node, in the order they were placed
-    changes, waiting_rejections: as ClusterVersion has them
+    changes, waiting_rejections: see ClusterVersion
     """
 
     def __init__(self, engine: Engine) -> None:

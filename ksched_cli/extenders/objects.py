@@ -1,6 +1,6 @@
 """The JSON of pods and nodes in requests: the state file's, with defaults and current placement.
 
-kube-scheduler sends objects as it has them from the API server, so with defaults. Filled in here
+kube-scheduler sends objects as the API server returned them, with defaults. Filled in here
 are those that an extender may decide by: namespace, UID, scheduler name, priority, requests from
 limits, allocatable from capacity; and the node where the pod runs or is nominated to run.
 """

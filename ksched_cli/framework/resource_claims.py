@@ -37,7 +37,7 @@ class ClaimMemory(Struct, frozen=True):
     """What a claim store has beyond the stored claims.
 
     deleted: keys of claims; written: those created or changed, in their order
-    allocated, extended: as ClaimStore has them
+    allocated, extended: see ClaimStore
     """
 
     deleted: tuple[tuple[str, str], ...]

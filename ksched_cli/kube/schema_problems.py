@@ -144,7 +144,7 @@ def _type_hint(names: list[str], instance: Any) -> str:
 
 
 def duration_hint(instance: Any) -> str:
-    """For a number that stands where a duration is expected, quoted or not; else ""."""
+    """A hint for a number, quoted or not, instead of a duration; else ""."""
     is_number = isinstance(instance, int | float) and not isinstance(instance, bool)
     text = shown(instance) if is_number else instance
     is_text = isinstance(text, str) and text.replace(".", "", 1).isdecimal()

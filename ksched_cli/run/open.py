@@ -63,7 +63,7 @@ class Watch:
 
     detailed:    keep every node's verdict and scores
     on_progress: called after each attempt of a simulation
-    traces, on_record, on_instant, run_times: as ReplayOptions has them
+    traces, on_record, on_instant, run_times: see ReplayOptions
     start, until: of a replay that begins now, whatever its timeline says; None where it does not
     """
 

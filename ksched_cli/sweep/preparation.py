@@ -101,7 +101,7 @@ def prepare(
     are many.
 
     plans:      of the document
-    metrics:    as --metric has them
+    metrics:    see --metric
     may_import: whether the plugins of a Run may be imported; else what takes them is not checked
     Raises KschedError
     """

@@ -46,7 +46,7 @@ def answer_for(
     return answer
 
 
-# -- as cluster-capacity has it -------------------------------------------------------------------
+# -- beside cluster-capacity ----------------------------------------------------------------------
 
 # Four nodes of 2 CPUs and 4 GB, a master, and pods of 150m and 100Mi: cluster-capacity's README.
 DEMONSTRATION = (

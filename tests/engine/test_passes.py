@@ -81,7 +81,7 @@ def test_time_moves_only_where_no_pod_is_left_to_try() -> None:
     assert script.tried[:2] == ["waits", "other"]
     assert script.waiting.clock.now == 10.0
     assert [attempt.pod for attempt in scheduler.attempts][:2] == ["default/waits", "default/other"]
-    # How the wait ended stands where the attempt began.
+    # The record of the attempt says how the wait ended.
     assert scheduler.attempts[0].permit == Status.unschedulable("timeout")
 
 

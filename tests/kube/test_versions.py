@@ -1,4 +1,4 @@
-"""Releases: their gates as upstream has them, and what --feature-gates takes."""
+"""Releases: their gates as in upstream, and what --feature-gates takes."""
 
 import pytest
 

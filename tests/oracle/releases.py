@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes ksched_cli/kube/gates-MINOR.json anew: every minor's feature gates, as upstream has them.
+"""Writes ksched_cli/kube/gates-MINOR.json anew: every minor's feature gates, as in upstream.
 
     releases.py
 

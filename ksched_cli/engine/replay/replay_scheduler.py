@@ -1,4 +1,4 @@
-"""A replay's attempts: what the queue, the records and the cluster are told of them.
+"""A replay's attempts: what the queue, the records and the cluster learn of them.
 
 Upstream: pkg/scheduler/schedule_one.go (podGroupInfoForPod) and eventhandlers.go
 (updatePodInSchedulingQueue).

@@ -23,7 +23,7 @@ from ksched_cli.plugins.volumes.pod_claims import claim_class, volume_class
 
 
 class VolumeMemory(Struct, frozen=True):
-    """What was assumed, as AssumedVolumes has it."""
+    """What was assumed, see AssumedVolumes."""
 
     claim_refs: dict[str, ObjectReference]
     selected_nodes: dict[Key, str]

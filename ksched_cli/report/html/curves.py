@@ -104,7 +104,7 @@ class Curves:
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
-        """The figures of each line, as HEADERS has them."""
+        """The figures of each line, see HEADERS."""
         moment = MomentTexts(self.start, round(self.end * SECOND))
 
         def row(chart: Chart, line: Line) -> tuple[str, ...]:

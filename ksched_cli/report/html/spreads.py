@@ -75,7 +75,7 @@ class Point(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Plane:
     """names: of the two metrics; x_ticks, y_ticks: of the axes; front: the points of the line
-    through the front, as SVG has them"""
+    through the front, in SVG's syntax"""
 
     names: tuple[str, str]
     x_ticks: Sequence[Tick]

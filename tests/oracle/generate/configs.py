@@ -44,7 +44,7 @@ def plugins(draw: Draw) -> Object:
 
 
 def plugin_set(draw: Draw, point: str) -> Object:
-    """Mostly plugins that extend the point; now and then any, or one that there is not."""
+    """Mostly plugins that extend the point; now and then any, or an unknown one."""
     fields: Object = {}
     plugins_at_point = POINTS[point]
 

@@ -47,7 +47,7 @@ def trace_of(
     skips_bad: bool = False,
     **rules: Any,
 ) -> Trace:
-    """rules: as TraceRules has them"""
+    """rules: see TraceRules"""
     path = folder / "trace.csv"
     path.write_text(text)
     file = CsvFile(str(path), has_header, skips_bad)

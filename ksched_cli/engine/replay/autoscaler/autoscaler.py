@@ -78,7 +78,7 @@ class Autoscaler:
         self._list_members()
 
     def restore(self, state: AutoscalerState) -> None:
-        """Resumes from there. Raises LookupError where it names a group that there is not."""
+        """Resumes from there. Raises LookupError where it names an unknown group."""
         named = {*state.added.values(), *(node.group for node in state.upcoming)}
         if not named <= self.groups.keys():
             raise LookupError("unknown node group")
