@@ -1,8 +1,8 @@
 """Decisions in the order of kube-scheduler's log.
 
-An attempt sees the cluster as it is when the attempt begins: what changes until it ends, it does
-not see, but for nominations. So every decision has the place where its attempt began, and departures that where
-they were noticed.
+An attempt sees the cluster as it is when the attempt begins, and no later changes except
+nominations. A decision is therefore ordered by the beginning of its attempt, and a departure by the
+moment at which the scheduler noticed it.
 """
 
 from __future__ import annotations

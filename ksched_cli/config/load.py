@@ -25,7 +25,7 @@ def load_configuration_source(
     """The effective configuration of what `--config` takes (FILE, `-` or FILE#NAME), or of a text
     that has been read from there.
 
-    allowed: as load_configuration has it
+    allowed: see load_configuration
     Raises InputError where it cannot be read, or kube-scheduler refuses it; with the position in
     the file, and with the object that holds the configuration there.
     """

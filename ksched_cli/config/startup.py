@@ -82,7 +82,7 @@ def start(
     *,
     reads_files: bool = True,
 ) -> Startup:
-    """given: as decoded; defaulted: with defaults; reads_files: as transport_error has it"""
+    """given: as decoded; defaulted: with defaults; reads_files: see transport_error"""
     errors = list(_extender_errors(defaulted, reads_files))
     configuration = _with_ignored_resources(defaulted)
     profiles: list[Profile | None] = []

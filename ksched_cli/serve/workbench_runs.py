@@ -111,7 +111,7 @@ class RunView(Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """view: as JSON; standings: of pods, as ObjectTree has them"""
+    """view: as JSON; standings: of pods, see ObjectTree"""
 
     run: Run
     edits: Edits

@@ -92,14 +92,14 @@ def expected_of(effect: Effect, version: OldVersion, registry: KnownPlugins) -> 
 
 
 def _is_judged(name: str, version: OldVersion, registry: KnownPlugins) -> bool:
-    """Whether the old version says what becomes of a plugin; newer ones are as v1 has them."""
+    """Whether the old version says what becomes of a plugin; newer versions are like v1."""
     return name in version.points or registry[name].origin != "in-tree"
 
 
 def _runs(
     name: str, point: str, effect: Effect, version: OldVersion, registry: KnownPlugins
 ) -> bool | None:
-    """None where it is as v1 has it: a point that the plugin did not extend, beside others."""
+    """None where v1 is the same: a point that the plugin did not extend, beside others."""
     if registry[name].origin != "in-tree" or point in version.points[name]:
         return effect.runs(name, point)
     if not any(name in names for names in effect.plugins.values()):

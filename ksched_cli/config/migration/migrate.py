@@ -260,7 +260,7 @@ _TLS_KEYS = {key.casefold(): key for key in fields_of(ExtenderTLSConfig)}
 
 
 def edit_extenders(document: EditableDocument, remarks: Remarks) -> None:
-    """Writes the keys of a Policy file's extenders as v1 has them, and timeouts with their unit.
+    """Writes the keys of a Policy file's extenders in v1's form, and timeouts with their unit.
 
     Upstream: LegacyExtender of k8s.io/kube-scheduler/config/v1 (v0.22), whose keys are read in any
     case of letters, and whose httpTimeout is a number of nanoseconds.

@@ -25,7 +25,7 @@ class Block(NamedTuple):
 
 
 class Band(NamedTuple):
-    """Pods of one pair of places. path: in SVG's syntax; colour: of the place that they come from"""
+    """Pods of one pair of places. path: in SVG's syntax; colour: of the place that they leave"""
 
     path: str
     colour: int
