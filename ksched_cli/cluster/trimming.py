@@ -15,10 +15,9 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
-from ksched_cli.cluster.loading.kinds import KINDS, find_kind
+from ksched_cli.cluster.loading.kinds import find_kind, type_of_kind
 from ksched_cli.cluster.objects import (
     ContainerStatus,
-    KubeObject,
     ObjectMeta,
     PodCondition,
     PodSpec,
@@ -54,14 +53,13 @@ def trimmed(obj: Plain) -> Plain:
     """The object with what is read of it. One of a kind that ksched does not read is the same but
     for its managed fields and annotations."""
     version, name = obj.get("apiVersion") or "", obj.get("kind") or ""
-    kind = find_kind(version, name)
-    if kind is None:
+    kind, struct = find_kind(version, name), type_of_kind(version, name)
+    if struct is None:
         return _unmanaged(obj)
-    if kind.upgrade is not None and version.endswith(_BETA):
+    if kind is not None and kind.upgrade is not None and version.endswith(_BETA):
         kind.upgrade(obj)
         version = f"{kind.group}/v1"
-    trim = _trim_of_kind(kind.name)
-    return {"apiVersion": version, "kind": name, **trim(obj)}
+    return {"apiVersion": version, "kind": name, **_trim_of_struct(struct)(obj)}
 
 
 def _unmanaged(obj: Plain) -> Plain:
@@ -70,12 +68,6 @@ def _unmanaged(obj: Plain) -> Plain:
         return obj
     hidden = ("managedFields", "annotations")
     return {**obj, "metadata": {k: v for k, v in metadata.items() if k not in hidden}}
-
-
-@cache
-def _trim_of_kind(name: str) -> Trim:
-    kind: type[KubeObject] = KINDS[name].type
-    return _trim_of_struct(kind)
 
 
 @cache

@@ -33,6 +33,9 @@ class RecordOptions(ClusterReadingOptions):
     part_size: Annotated[
         str, option("Start a new part when a timeline reaches this size, such as 100Mi.", "SIZE")
     ] = ""
+    feature_gates: Annotated[
+        str, option("Record the pod groups that these gates schedule, too.", "GATES")
+    ] = ""
     redact: Annotated[bool, option("Rename everything that has a name, like snapshot.")] = False
     redact_key: RedactKey = ""
 
@@ -61,6 +64,7 @@ def record(
     """
     from ksched_cli.commands.output import limit, show, warn
     from ksched_cli.kube.file_lock import locked
+    from ksched_cli.kube.gates import group_kinds
     from ksched_cli.live.kubeconfig import ClusterOptions, connect
     from ksched_cli.live.recorder import Recorder
     from ksched_cli.live.recording_file import parts
@@ -79,7 +83,8 @@ def record(
             stack.enter_context(locked(options.redact_key, "--redact-key"))
             redactor = RecordingRedactor(options.redact_key)
             stack.callback(redactor.save)
-        recorder = Recorder(server, options.namespace, files, limits, warn, redactor)
+        reads = group_kinds(options.feature_gates)
+        recorder = Recorder(server, options.namespace, files, limits, warn, redactor, reads)
         with interruption.awaited():
             recorder.run()
     answer = recorder.result()

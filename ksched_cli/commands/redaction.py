@@ -30,6 +30,7 @@ from ksched_cli.commands.snapshot_origin import (
 from ksched_cli.framework.registry import Registry
 from ksched_cli.live.snapshot import ClusterSnapshot
 from ksched_cli.live.snapshot_file import written_aside
+from ksched_cli.plugins import kinds_read
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import Run
@@ -42,7 +43,7 @@ def write_redacted(
 ) -> ExitCode:
     """path: "" for standard output; key_path: "" where no key is kept. Raises KschedError."""
     codebook = read_key(key_path)
-    with origin.objects(registry.reads) as read:
+    with origin.objects(kinds_read(registry, options.feature_gates)) as read:
         objects = list(read.items)
     warn_of_absences(read.about())
     original = _opener(options, objects)

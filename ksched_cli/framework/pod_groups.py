@@ -17,6 +17,7 @@ import msgspec
 
 from ksched_cli.cluster.loading.defaults import PriorityAdmission, UnknownPriorityClassError
 from ksched_cli.cluster.objects import Pod, PodSpec
+from ksched_cli.cluster.objects.pod_groups import DisruptionMode, PodGroupSpec
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
@@ -41,50 +42,6 @@ GroupKey: TypeAlias = tuple[str, str]
 def composite_key(namespace: str, name: str) -> GroupKey:
     """The key of a CompositePodGroup, which no PodGroup has."""
     return namespace, f"compositepodgroup/{name}"
-
-
-class _Gang(msgspec.Struct, frozen=True, rename="camel"):
-    min_count: int = 0
-    min_group_count: int = 0
-
-
-class _Policy(msgspec.Struct, frozen=True):
-    gang: _Gang | None = None
-
-
-class _Topology(msgspec.Struct, frozen=True):
-    key: str = ""
-
-
-class _Constraints(msgspec.Struct, frozen=True):
-    topology: tuple[_Topology, ...] = ()
-
-
-class _DisruptionMode(msgspec.Struct, frozen=True):
-    all: dict[str, Any] | None = None
-
-
-class _WorkloadReference(msgspec.Struct, frozen=True, rename="camel"):
-    workload_name: str = ""
-
-
-class _TemplateReference(msgspec.Struct, frozen=True):
-    workload: _WorkloadReference | None = None
-
-
-class _Spec(msgspec.Struct, frozen=True, rename="camel"):
-    """The spec of a group of either kind. disruption_mode: a word in the former API, whose template
-    pod_group_template_ref names"""
-
-    parent_composite_pod_group_name: str | None = None
-    workload_ref: _WorkloadReference | None = None
-    pod_group_template_ref: _TemplateReference | None = None
-    scheduling_policy: _Policy = _Policy()
-    scheduling_constraints: _Constraints | None = None
-    disruption_mode: str | _DisruptionMode | None = None
-    priority: int | None = None
-    priority_class_name: str = ""
-    preemption_policy: str = ""
 
 
 class PodGroup(msgspec.Struct, frozen=True):
@@ -521,7 +478,7 @@ def key_of(group: Mapping[str, Any]) -> GroupKey:
 def min_count_of(group: Mapping[str, Any]) -> int | None:
     """How many pods of a gang a PodGroup wants at once, which is of the right shape; None where it
     is no gang."""
-    gang = msgspec.convert(group.get("spec") or {}, _Spec).scheduling_policy.gang
+    gang = msgspec.convert(group.get("spec") or {}, PodGroupSpec).scheduling_policy.gang
     return None if gang is None else gang.min_count
 
 
@@ -535,7 +492,7 @@ def _read(
     )
     what = f"{kind.partition('.')[0]} {namespace}/{name}"
     try:
-        spec = msgspec.convert(plain.get("spec") or {}, _Spec)
+        spec = msgspec.convert(plain.get("spec") or {}, PodGroupSpec)
     except msgspec.ValidationError as error:
         raise UsageError(f"{what}: spec: {error}") from None
     gang, constraints = spec.scheduling_policy.gang, spec.scheduling_constraints
@@ -559,7 +516,7 @@ def _read(
         name,
         least,
         own.priority or 0,
-        mode == "PodGroup" or (isinstance(mode, _DisruptionMode) and mode.all is not None),
+        mode == "PodGroup" or (isinstance(mode, DisruptionMode) and mode.all is not None),
         constraints is not None,
         constraints.topology[0].key if constraints is not None and constraints.topology else "",
         own.preemption_policy if has_policy else "",

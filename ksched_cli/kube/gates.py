@@ -72,3 +72,10 @@ COMPOSITE_GATE = "CompositePodGroup"
 POD_GROUP = "PodGroup.scheduling.k8s.io"
 COMPOSITE_POD_GROUP = "CompositePodGroup.scheduling.k8s.io"
 POD_GROUP_KINDS: frozenset[str] = frozenset({POD_GROUP, COMPOSITE_POD_GROUP})
+
+
+def group_kinds(feature_gates: str) -> frozenset[str]:
+    """Those that a scheduler with this value of --feature-gates reads."""
+    if COMPOSITE_GATE in feature_gates:
+        return POD_GROUP_KINDS
+    return frozenset({POD_GROUP} if POD_GROUP_GATE in feature_gates else ())

@@ -101,7 +101,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Recorder:
-    """files: of the parts to come. warn: takes lines"""
+    """files: of the parts to come. warn: takes lines. reads: see ClusterReader"""
 
     server: ApiServer
     namespace: str
@@ -109,6 +109,7 @@ class Recorder:
     limits: Limits
     warn: Callable[[str], None]
     redactor: Redactor | None = None
+    reads: frozenset[str] = frozenset()
     parts: list[RecordingFile] = field(default_factory=list)
     _tracker: ChangeTracker = field(default_factory=ChangeTracker)
     _notices: Queue[Notice] = field(default_factory=lambda: Queue(MAX_WAITING))
@@ -161,7 +162,7 @@ class Recorder:
     def _begin_part(self) -> list[ObjectList]:
         """Begins a part with all objects as they are now, and returns the lists. What has changed
         in between ends the part before."""
-        reader = ClusterReader(self.server, namespace=self.namespace)
+        reader = ClusterReader(self.server, reads=self.reads, namespace=self.namespace)
         lists = list(reader.lists())
         at = time.time()
         objects = [self._redacted([plain_json(item) for item in each.items]) for each in lists]

@@ -68,7 +68,7 @@ def kinds_to_read(reads: Iterable[str] = ()) -> dict[str, str]:
     """Kind → its group, in the order in which they are read. reads: kinds of plugins from
     outside, as "PodGroup.scheduling.x-k8s.io"."""
     kinds = {kind.name: kind.group for kind in KINDS.values()}
-    for name in reads:
+    for name in sorted(reads):
         kind, _, group = name.partition(".")
         kinds.setdefault(kind, group)
     return kinds

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ksched_cli.framework.registry import PluginEntry, Registry
-from ksched_cli.kube.gates import COMPOSITE_GATE, POD_GROUP, POD_GROUP_GATE, POD_GROUP_KINDS
+from ksched_cli.kube.gates import POD_GROUP_GATE, group_kinds
 from ksched_cli.kube.versions import Release
 from ksched_cli.plugins import (
     default_preemption,
@@ -134,9 +134,7 @@ def registry_of(
 
 def kinds_read(registry: Registry, feature_gates: str) -> frozenset[str]:
     """The kinds of custom objects that plugins read, and PodGroups where a feature gate asks."""
-    if COMPOSITE_GATE in feature_gates:
-        return registry.reads | POD_GROUP_KINDS
-    return registry.reads | ({POD_GROUP} if POD_GROUP_GATE in feature_gates else frozenset())
+    return registry.reads | group_kinds(feature_gates)
 
 
 def short_names(entries: Iterable[PluginEntry] = IN_TREE) -> dict[str, str]:

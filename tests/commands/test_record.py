@@ -15,7 +15,15 @@ from ksched_cli.live import client
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched
 from tests.commands.test_snapshot import ENDING, LASTING, PLACES
-from tests.live.fake_api_server import CLOSED, CUT, HANGS, ApiServer, Outage, write_kubeconfig
+from tests.live.fake_api_server import (
+    CLOSED,
+    CUT,
+    HANGS,
+    SERVED,
+    ApiServer,
+    Outage,
+    write_kubeconfig,
+)
 from tests.report.schemas import conforms
 
 
@@ -76,6 +84,34 @@ def test_names_are_renamed_from_the_beginning(
     written = (tmp_path / "day.state.json").read_text() + (tmp_path / "day.jsonl").read_text()
     assert "mine" not in written
     assert "mine" in json.loads((tmp_path / "key.json").read_text())["parts"]
+
+
+def test_groups_are_recorded_and_renamed_where_their_gates_are_named(
+    ksched: Ksched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = {"PodGroup": "scheduling.k8s.io/v1beta1"}
+    versions["CompositePodGroup"] = "scheduling.k8s.io/v1alpha3"
+    served = {version: {kind: (f"{kind.lower()}s", True)} for kind, version in versions.items()}
+    groups = [
+        {
+            "apiVersion": version,
+            "kind": kind,
+            "metadata": {"name": "mine", "namespace": "default", "uid": kind},
+            "spec": {"parentCompositePodGroupName": "mine-too"},
+        }
+        for kind, version in versions.items()
+    ]
+    server = ApiServer([node("n"), *groups], served={**SERVED, **served})
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path / "kubeconfig", server.url)))
+    monkeypatch.chdir(tmp_path)
+    gates = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true,CompositePodGroup=true"
+    options = ("--feature-gates", gates, "--redact", "--for", "100ms")
+    assert ksched("record", "day.jsonl", *options)[0] == 0
+    server.close()
+    state = (tmp_path / "day.state.json").read_text()
+    kinds = [item["kind"] for item in json.loads(state)["items"]]
+    assert kinds == ["Node", "CompositePodGroup", "PodGroup"]
+    assert "mine" not in state
 
 
 @pytest.mark.parametrize("path", [*PLACES, "/api/v1/events"])

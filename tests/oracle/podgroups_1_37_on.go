@@ -210,13 +210,29 @@ func inOrderOfArrival(pods []*v1.Pod) []*v1.Pod {
 // lots.
 func (g *groupCycle) RunPlacementScorePlugins(ctx context.Context, state fwk.PodGroupCycleState, group fwk.PodGroupInfo, assignments []*fwk.PodGroupAssignments, states []fwk.PlacementCycleState) ([]fwk.PlacementPluginScores, *fwk.Status) {
 	scores, status := g.Framework.RunPlacementScorePlugins(ctx, state, group, assignments, states)
+	return firstByName(scores), status
+}
+
+func firstByName(scores []fwk.PlacementPluginScores) []fwk.PlacementPluginScores {
 	slices.SortFunc(scores, func(a, b fwk.PlacementPluginScores) int {
 		return cmp.Compare(b.Placement.Name, a.Placement.Name)
 	})
 	for rank := range scores {
 		scores[rank].TotalScore = scores[rank].TotalScore*int64(len(scores)) + int64(rank)
 	}
-	return scores, status
+	return scores
+}
+
+func (f *replayFramework) RunPlacementScorePlugins(ctx context.Context, state fwk.PodGroupCycleState, group fwk.PodGroupInfo, assignments []*fwk.PodGroupAssignments, states []fwk.PlacementCycleState) ([]fwk.PlacementPluginScores, *fwk.Status) {
+	scores, status := f.Framework.RunPlacementScorePlugins(ctx, state, group, assignments, states)
+	return firstByName(scores), status
+}
+
+// RunPlacementGeneratePlugins gives the placements in order of name, as a groupCycle does.
+func (f *replayFramework) RunPlacementGeneratePlugins(ctx context.Context, state fwk.PodGroupCycleState, group fwk.PodGroupInfo, nodes []fwk.NodeInfo) ([]*fwk.Placement, *fwk.Status) {
+	placements, status := f.Framework.RunPlacementGeneratePlugins(ctx, state, group, nodes)
+	slices.SortFunc(placements, func(a, b *fwk.Placement) int { return cmp.Compare(a.Name, b.Name) })
+	return placements, status
 }
 
 // listenToEvictions notes whom the preemption for the group evicts. The function returned ends it.

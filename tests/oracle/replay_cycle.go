@@ -139,7 +139,9 @@ func (f *replayFramework) RunPreBindPlugins(ctx context.Context, state fwk.Cycle
 
 func (f *replayFramework) RunPostBindPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
 	f.Framework.RunPostBindPlugins(ctx, state, pod, node)
-	f.replay.trial.of(pod).Result = "scheduled"
+	// A group may have been tried in other placements since.
+	try := f.replay.trial.of(pod)
+	try.Result, try.Node = "scheduled", node
 	f.replay.trial.over <- nil
 }
 

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from ksched_cli.cluster.custom_objects import kind_with_group
 from ksched_cli.cluster.loading import defaults
 from ksched_cli.cluster.objects import (
     CronJob,
@@ -45,6 +46,8 @@ from ksched_cli.cluster.objects import (
     VolumeAttachment,
     decode_hook,
 )
+from ksched_cli.cluster.objects.pod_groups import PodGroupObject
+from ksched_cli.kube.gates import POD_GROUP_KINDS
 
 _EXACT_REQUEST_FIELDS = (
     "deviceClassName",
@@ -176,6 +179,15 @@ KINDS = {
         _kind("device_taint_rules", DeviceTaintRule, DRA_GROUP),
     )
 }
+
+
+def type_of_kind(api_version: str, name: str) -> type[KubeObject] | None:
+    """The type of what is read of a kind's objects, those of pod groups too."""
+    kind = find_kind(api_version, name)
+    if kind is not None:
+        return kind.type
+    is_group = kind_with_group(api_version, name) in POD_GROUP_KINDS
+    return PodGroupObject if is_group else None
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ksched_cli.cluster.objects import base, devices, node, pod, storage, volumes, workloads
+from ksched_cli.cluster.objects import (
+    base,
+    devices,
+    node,
+    pod,
+    pod_groups,
+    storage,
+    volumes,
+    workloads,
+)
 from ksched_cli.cluster.redaction.renamer import Rename, Renamer
 
 
@@ -53,6 +62,8 @@ FIELDS: Mapping[type, Mapping[str, Rename]] = {
         **_stays("status", "reason", "lastTransitionTime"),
     },
     pod.PodStatus: _stays("phase", "startTime"),
+    pod_groups.TopologyConstraint: {"key": Renamer.key},
+    pod_groups.PodGroupSpec: _stays("disruptionMode", "preemptionPolicy"),
     volumes.GCEPersistentDisk: _stays("fsType"),
     volumes.AWSElasticBlockStore: {"volumeID": Renamer.ebs_volume, **_stays("fsType")},
     volumes.RBD: {"pool": Renamer.pool},

@@ -10,8 +10,8 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
-from ksched_cli.cluster.loading.kinds import KINDS, find_kind
-from ksched_cli.cluster.objects import Device, KubeObject, ObjectMeta, PodSpec, ResourceAmount
+from ksched_cli.cluster.loading.kinds import KINDS, type_of_kind
+from ksched_cli.cluster.objects import Device, ObjectMeta, PodSpec, ResourceAmount
 from ksched_cli.cluster.objects.devices import CELDeviceSelector
 from ksched_cli.cluster.redaction.codebook import Codebook
 from ksched_cli.cluster.redaction.fields import (
@@ -75,8 +75,8 @@ def is_read(obj: Plain) -> bool:
 
 def _kind(obj: Plain) -> str:
     """ "" for an object that ksched does not read."""
-    kind = find_kind(obj.get("apiVersion") or "", obj.get("kind") or "")
-    return "" if kind is None else kind.name
+    kind: str = obj.get("kind") or ""
+    return kind if type_of_kind(obj.get("apiVersion") or "", kind) is not None else ""
 
 
 def renamed(renamer: Renamer, obj: Plain) -> Plain:
@@ -85,7 +85,8 @@ def renamed(renamer: Renamer, obj: Plain) -> Plain:
 
 
 def _change_of(obj: Plain) -> Change:
-    kind: type[KubeObject] = KINDS[obj["kind"]].type
+    kind = type_of_kind(obj["apiVersion"], obj["kind"])
+    assert kind is not None, "it is of a kind that ksched reads"
     return _of_struct(kind)
 
 

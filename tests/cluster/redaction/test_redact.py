@@ -15,6 +15,7 @@ from ksched_cli.cluster.redaction.redact import object_names, redacted
 from ksched_cli.cluster.redaction.renamer import Renamer
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.kube.gates import POD_GROUP_KINDS
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.testing import node, pod
@@ -33,11 +34,12 @@ def redact(*objects: dict[str, Any]) -> tuple[list[dict[str, Any]], Renamer]:
     return [json.loads(obj) for obj in changed], renamer
 
 
-def decided(path: Path) -> Any:
-    registry = registry_of(release_of())
-    return Simulation(
-        load_state([str(path)]), load_configuration(None, "", registry), registry
-    ).run()
+def decided(path: Path, case: Path) -> Any:
+    has_groups = case.parent.name in ("workloads", "composites")
+    gates = (case / "feature-gates").read_text() if has_groups else ""
+    registry = registry_of(release_of(feature_gates=gates))
+    state = load_state([str(path)], reads=POD_GROUP_KINDS)
+    return Simulation(state, load_configuration(None, "", registry), registry).run()
 
 
 @pytest.mark.parametrize("path", STATES, ids=lambda path: str(path.relative_to(CASES)))
@@ -51,7 +53,8 @@ def test_every_decision_is_the_same(path: Path, tmp_path: Path) -> None:
         namespace, _, name = key.partition("/")
         return f"{renamer.namespace(namespace)}/{renamer.name(name)}"
 
-    assert redaction_differences(decided(path), decided(copy), pod_key, renamer.name) == []
+    runs = decided(path, path.parent), decided(copy, path.parent)
+    assert redaction_differences(*runs, pod_key, renamer.name) == []
 
 
 def test_names_labels_images_and_hosts_are_gone() -> None:
@@ -102,6 +105,34 @@ def test_a_namespace_is_called_alike_wherever_it_is_named(name: str) -> None:
     assert term["namespaces"] == [code]
     names = object_names([json.dumps(namespace).encode()], renamer)
     assert list(names) == [("Namespace", code, name)]
+
+
+def test_a_group_keeps_what_it_is_in_and_says_no_name() -> None:
+    names = {"name": "acme-red", "namespace": "acme"}
+    part = {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": names,
+        "spec": {
+            "parentCompositePodGroupName": "acme-job",
+            "schedulingPolicy": {"gang": {"minCount": 2}},
+            "schedulingConstraints": {"topology": [{"key": "acme.com/rack"}]},
+            "disruptionMode": {"all": {}},
+            "preemptionPolicy": "Never",
+        },
+        "status": {"conditions": [{"message": "acme is full"}]},
+    }
+    whole = {**part, "apiVersion": "scheduling.k8s.io/v1alpha3", "kind": "CompositePodGroup"}
+    whole |= {"metadata": {**names, "name": "acme-job"}}
+    member = pod("acme-0", namespace="acme", spec={"schedulingGroup": {"podGroupName": "acme-red"}})
+    (group, tree, renamed), _ = redact(part, whole, member)
+    assert "acme" not in json.dumps([group, tree, renamed])
+    spec = group["spec"]
+    assert spec["parentCompositePodGroupName"] == tree["metadata"]["name"]
+    assert renamed["spec"]["schedulingGroup"]["podGroupName"] == group["metadata"]["name"]
+    assert spec["schedulingPolicy"] == {"gang": {"minCount": 2}}
+    assert (spec["disruptionMode"], spec["preemptionPolicy"]) == ({"all": {}}, "Never")
+    assert spec["schedulingConstraints"]["topology"][0]["key"]
 
 
 def test_what_is_compared_as_a_number_stays_one() -> None:
