@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,19 @@ MODES = {
     "print": {"color_scheme": "light"},
     "narrow": {"color_scheme": "light", "viewport": {"width": 400, "height": 900}},
 }
+
+# A small API server for the commands that read a cluster, until its input is closed.
+SERVED = """
+import sys
+from pathlib import Path
+from ksched_cli.testing import node, pod
+from tests.live.fake_api_server import ApiServer, write_kubeconfig
+nodes = [node(f"n{i}") for i in range(3)]
+server = ApiServer([*nodes, *(pod(f"p{i}", node="n0") for i in range(20))])
+print(write_kubeconfig(Path(sys.argv[1]), server.url), flush=True)
+sys.stdin.read()
+server.close()
+"""
 
 Check = Callable[[Page, dict[str, Any]], None]
 
@@ -305,6 +319,15 @@ def sweep(page: Page, document: dict[str, Any]) -> None:
     assert counter(page, "variants") == rows_text(len(document["variants"]))
 
 
+def snapshot(page: Page, document: dict[str, Any]) -> None:
+    objects = sum(each["objects"] for each in document["lists"])
+    assert tiles(page)["objects"] == f"{objects:,}" != "0"
+
+
+def record(page: Page, document: dict[str, Any]) -> None:
+    assert page.get_by_role("table", name="Parts").locator("tbody tr").count() >= 1
+
+
 def drawn_map(page: Page, document: dict[str, Any]) -> None:
     slider = page.locator("#map [role=slider]")
     slider.focus()
@@ -416,6 +439,26 @@ def replays(folder: Path, ksched: str) -> Iterator[Case]:
     yield Case("replay-week", arguments, replay, largest=LARGEST_REPLAY)
 
 
+@contextmanager
+def cluster(folder: Path, ksched: str) -> Iterator[list[Case]]:
+    """The pages of commands that read a cluster, while there is one."""
+    command = [str(Path(ksched).with_name("python")), "-c", SERVED, str(folder / "kubeconfig")]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        config = server.stdout.readline().decode().strip()
+        recorded = ["--for", "1s", "--kubeconfig", config]
+        yield [
+            Case(
+                "snapshot", ["snapshot", str(folder / "s.json"), "--kubeconfig", config], snapshot
+            ),
+            Case("record", ["record", str(folder / "r.jsonl"), *recorded], record),
+        ]
+        server.stdin.close()
+
+
 def large_cases(large: str) -> Iterator[Case]:
     """Pages about 5,000 nodes and 30,000 pods."""
     yield Case("schedule-5000", ["schedule", "--state", large], schedule)
@@ -516,14 +559,16 @@ def main() -> int:
         browser = playwright.chromium.launch(
             executable_path=arguments.browser, args=["--no-sandbox"]
         )
-        for case in cases(folder, arguments.ksched):
-            if arguments.names and case.name not in arguments.names:
-                continue
-            try:
-                check(browser, case, arguments.ksched, folder, arguments.screenshots)
-            except (AssertionError, Error) as error:
-                failures += 1
-                print(f"{case.name}: {str(error) or 'a check failed'}", file=sys.stderr, flush=True)
+        with cluster(folder, arguments.ksched) as live:
+            for case in chain(live, cases(folder, arguments.ksched)):
+                if arguments.names and case.name not in arguments.names:
+                    continue
+                try:
+                    check(browser, case, arguments.ksched, folder, arguments.screenshots)
+                except (AssertionError, Error) as error:
+                    failures += 1
+                    reason = str(error) or "a check failed"
+                    print(f"{case.name}: {reason}", file=sys.stderr, flush=True)
         browser.close()
     return 1 if failures else 0
 
