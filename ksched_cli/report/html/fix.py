@@ -11,6 +11,8 @@ from ksched_cli.report.table import PAGE
 
 def page(answer: Remedies) -> Page:
     title, *lede = headline(answer, PAGE).split("\n")
+    if lede:
+        title = f"{title}: {lede.pop(0)}"
     remedies = answer.remedies
     tiles = [
         Tile("without a node", f"{len(answer.pods):,}", "bad" if answer.pods else "good"),

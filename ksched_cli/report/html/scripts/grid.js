@@ -101,7 +101,7 @@ class Grid {
   }
 
   header(column, index) {
-    const button = element("button", { type: "button", title: "Sort by " + column.title }, column.title);
+    const button = element("button", { type: "button", title: "Sort by " + column.title }, column.title.replaceAll(".", ".\u200b"));
     button.addEventListener("click", () => this.sort(index));
     return element(
       "th", { scope: "col", class: column.kind === "text" ? null : "number", "aria-sort": "none" }, button,
@@ -118,7 +118,7 @@ class Grid {
     const step = Math.max(1, Math.floor(values.length / 400));
     const texts = values.filter((_, i) => i % step === 0).map((value) => String(shown(column.kind, value)));
     ruler.font = "600 " + font;
-    const arrow = 14, title = width([column.title]) + arrow, titleWord = width(column.title.split(" ")) + arrow;
+    const arrow = 14, title = width([column.title]) + arrow, titleWord = width(column.title.split(/[ .]/)) + arrow;
     ruler.font = font;
     const isText = column.kind === "text", text = width(texts);
     const least = !isText ? text : Math.min(this.breaks ? width(texts.flatMap((each) => each.split(" "))) : text, LEAST);
