@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
@@ -39,8 +40,8 @@ MAX_WAITING = 200
 _IDLE_SECONDS = 0.2
 # The page itself says nothing of the state, and is where a link without a cookie arrives.
 OPEN_PATHS = ("/", "/workbench.css", "/workbench.js", "/session")
-_LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+# With any port: `ssh -L` has another.
+_LOOPBACK = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 _SAME_ORIGIN = ("same-origin", "none")
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -124,12 +125,8 @@ class Guard:
     def _problem(self, request: Request) -> tuple[int, str] | None:
         host = request.headers.get("host", "")
         scheme = "https" if self.listening.certificate else "http"
-        port = request.scope["server"][1]
-        suffix = "" if _DEFAULT_PORTS[scheme] == port else f":{port}"
-        if is_loopback(self.listening.host) and host not in [
-            f"{name}{suffix}" for name in _LOOPBACK_HOSTS
-        ]:
-            return 403, f"this is not {printable(host) or 'a host without a name'}"
+        if is_loopback(self.listening.host) and not _LOOPBACK.fullmatch(host):
+            return 403, f"{printable(host) or 'no host'}: open 127.0.0.1 or localhost"
         if request.headers.get("origin", f"{scheme}://{host}") != f"{scheme}://{host}":
             return 403, _OTHER_SITE
         if request.url.path in OPEN_PATHS:

@@ -31,6 +31,7 @@ from ksched_cli.serve.listening import Listening
 from ksched_cli.serve.page_server import PageServer
 from ksched_cli.serve.workbench_runs import RecentItems, Workbench
 from ksched_cli.testing import node, pod
+from tests.serve.conftest import PLUGINS
 
 ROOT = Path(__file__).parents[2]
 FIRST = ROOT / "examples" / "first-cluster" / "cluster.yaml"
@@ -170,7 +171,12 @@ def test_only_clients_that_know_the_token_are_answered(start: Start) -> None:
 def test_a_page_of_another_site_cannot_ask(start: Start, headers: dict[str, str]) -> None:
     status, message = start().error("/api/runs", {}, **headers)
     assert status == 403
-    assert "another site" in message or "this is not" in message
+    assert "another site" in message or "open 127.0.0.1 or localhost" in message
+
+
+def test_a_forwarded_port_is_no_other_site(start: Start) -> None:
+    own = {"host": "localhost:9000", "origin": "http://localhost:9000"}
+    assert start().request("/api/runs", {}, **own).status == 200
 
 
 def test_the_page_itself_needs_no_token_and_loads_nothing_from_elsewhere(start: Start) -> None:
@@ -193,7 +199,14 @@ EDITS: dict[str, dict[str, Any]] = {
     "drain": {"changes": ["drain birch"]},
     "several": {"changes": ["cordon birch", "uncordon birch", "delete pod/too-big"]},
     "object": {"changes": [{"apply": pod("new", cpu=1)}]},
+    "patch": {
+        "changes": ["""patch node/birch --type=merge -p '{"spec":{"unschedulable":true}}'"""]
+    },
     "configuration": {"configuration": PACKING},
+    "weight": {
+        "configuration": PACKING
+        + "  plugins:\n    score:\n      enabled:\n      - {name: ImageLocality, weight: 9}\n"
+    },
     "version": {"kubernetesVersion": "1.37"},
     "all": {
         "changes": ["taint nodes apple a=b:NoSchedule"],
@@ -534,8 +547,11 @@ def test_what_is_kept_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_prints_its_address_and_ends_with_a_signal(number: signal.Signals) -> None:
+def test_it_prints_its_address_outlives_a_plugin_that_hangs_and_ends_with_a_signal(
+    number: signal.Signals,
+) -> None:
     line = ["-m", "ksched_cli", "serve", "page", "--state", str(FIRST)]
+    line += ["--plugin", f"{PLUGINS}:Broken", "--plugin-timeout", "0.2"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
         [sys.executable, *line], stderr=subprocess.PIPE, text=True, env=environment
@@ -547,8 +563,12 @@ def test_it_prints_its_address_and_ends_with_a_signal(number: signal.Signals) ->
         for text in lines
         if (match := re.match(r"serving (http://127\.0\.0\.1:\d+)/#token=(\S{40,});", text))
     )
-    answer = HTTP.request("GET", f"{url}/api/start", headers={"authorization": f"Bearer {token}"})
-    assert json.loads(answer.data)["run"]["summary"]["pending"] == 1
+    hanging = {"changes": [{"apply": pod("slow", labels={"fail": "hangs"})}]}
+    for edits, undecided in ((hanging, 1), ({}, 0)):
+        answer = HTTP.request(
+            "POST", f"{url}/api/runs", json=edits, headers={"authorization": f"Bearer {token}"}
+        )
+        assert json.loads(answer.data)["summary"]["undecided"] == undecided
     process.send_signal(number)
     assert process.wait(10) == 0
 
