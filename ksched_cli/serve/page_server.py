@@ -24,7 +24,7 @@ from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -149,6 +149,10 @@ def _refusal(status: int, message: str) -> Response:
     return JSONResponse({"error": message}, status)
 
 
+def _plain_refusal(status: int, message: str) -> Response:
+    return PlainTextResponse(message, status)
+
+
 @dataclass(frozen=True, slots=True)
 class _Job:
     """A question that waits for the main thread. gone: nobody waits for its answer any more"""
@@ -225,23 +229,26 @@ class PageServer:
         )
 
     async def _respond(self, request: Request, handler: Handler) -> Response:
+        refusal = _refusal
+        if request.url.path.endswith(".html"):  # of a frame, which shows it as it is
+            refusal = _plain_refusal
         try:
             return await handler(request)
         except RefusedError as error:
-            return _refusal(error.status, str(error))
+            return refusal(error.status, str(error))
         except Full:
-            return _refusal(503, "too many questions wait; try again")
+            return refusal(503, "too many questions wait; try again")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return _refusal(400, f"not a request of the workbench: {error}")
+            return refusal(400, f"not a request of the workbench: {error}")
         except UnknownRunError as error:
-            return _refusal(404, str(error))
+            return refusal(404, str(error))
         except KschedError as error:
-            return _refusal(422, printable(shortened_lines(str(error))))
+            return refusal(422, printable(shortened_lines(str(error))))
         except AbandonedError:
-            return _refusal(503, "the server ends")
+            return refusal(503, "the server ends")
         except Exception as error:
             self.warn("".join(traceback.format_exception(error)))
-            return _refusal(500, f"ksched has a defect: {type(error).__name__}: {error}")
+            return refusal(500, f"ksched has a defect: {type(error).__name__}: {error}")
 
     async def _ask(self, request: Request, call: Callable[[], T]) -> T:
         """What the main thread answers. A client that goes away leaves no question behind."""

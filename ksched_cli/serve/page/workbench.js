@@ -1,7 +1,7 @@
 "use strict";
 (() => {
 const $ = (id) => document.getElementById(id);
-const SEARCH_MS = 150, FINDINGS_MS = 300, SETTLE_MS = 250, MAX_WEIGHT = 20;
+const SEARCH_MS = 150, FINDINGS_MS = 300, SETTLE_MS = 250, PAGE_FIRST_MS = 50, MAX_WEIGHT = 20;
 const VERBS = ["drain ", "cordon ", "uncordon ", "taint nodes ", "label nodes ", "scale deployment/", "set resources ", "delete pod/", "rollout restart ", "add-nodes spare --like ", "fail nodes ", "reschedule --all"];
 const QUESTIONS = { schedule: "Schedule", compare: "Compared with before", explain: "Explain", fix: "Fix" };
 const bench = { run: null, runs: [], at: -1, question: "schedule", object: null };
@@ -110,9 +110,12 @@ function show(run, start) {
   showConfiguration();
   showExports();
   $("pods").replaceChildren(...run.pending.map((pod) => element("option", { value: pod })));
-  act(showTree)();
-  if (bench.object) showObject(bench.object, false).catch(closeObject);
   answer(start);
+  setTimeout(() => {
+    act(showTree)();
+    if (bench.object) showObject(bench.object, false).catch(closeObject);
+    findings();
+  }, PAGE_FIRST_MS);
 }
 
 // -- the answer -----------------------------------------------------------------------------------
@@ -144,7 +147,6 @@ async function answered(start, signal) {
     choice.setAttribute("aria-pressed", String(choice.dataset.question === question));
     choice.disabled = choice.dataset.question === "compare" && bench.at < 1;
   });
-  await ask(page, undefined, signal);
   await framed(page, signal);
   bench.page = page;
   showExports();
@@ -156,13 +158,18 @@ async function answered(start, signal) {
 
 // The page takes the place of the one before it when it is there, scrolled as that was.
 function framed(page, signal) {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const before = $("frame").querySelector("iframe:not(.loading)");
     $("frame").querySelectorAll(".loading").forEach((frame) => frame.remove());
     const frame = element("iframe", { class: "loading", title: QUESTIONS[bench.question] + ": the answer", src: page });
     frame.addEventListener("load", () => {
       if (signal.aborted) return;
       const inside = frame.contentDocument;
+      if (!inside || !inside.getElementById("data")) {
+        frame.remove();
+        reject(new Error(inside && inside.body ? inside.body.textContent.trim() : "the server does not answer"));
+        return;
+      }
       theme(inside);
       inside.getElementById("theme").hidden = true;
       const sheet = new frame.contentWindow.CSSStyleSheet();
@@ -339,12 +346,13 @@ function showConfiguration() {
   const box = $("configuration"), { configuration } = bench.run;
   if (box.value === box.defaultValue || box.value === configuration) box.value = configuration;
   box.defaultValue = configuration;
-  findings();
 }
 
 const findings = act(async () => {
   const text = $("configuration").value;
   const draft = { configuration: text, kubernetesVersion: bench.run.minor };
+  if (JSON.stringify(draft) === bench.draft) return;
+  bench.draft = JSON.stringify(draft);
   const { findings } = await ask("/api/findings", draft);
   if (text !== $("configuration").value) return;
   const worst = {};
