@@ -160,7 +160,7 @@ Namespace = Annotated[
 KubernetesVersion = Annotated[
     str,
     option(
-        "The minor whose rules apply; default that of the nodes' newest kubelet.",
+        "Whose rules apply, as 1.36 or 1.34.4; default the nodes' newest kubelet.",
         "|".join(MINORS),
         envvar="KSCHED_KUBERNETES_VERSION",
         show_envvar=False,

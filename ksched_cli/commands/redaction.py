@@ -86,7 +86,7 @@ def _differing_pods(original: Opener, redacted: Opener, renamer: Renamer) -> lis
     release = original.release(original.runs[0])
     set_release(release)
     record, redacted_record = (
-        opener.simulation(replace(opener.runs[0], kubernetes_version=release.minor)).run()
+        opener.simulation(replace(opener.runs[0], kubernetes_version=release.number)).run()
         for opener in (original, redacted)
     )
 

@@ -17,7 +17,7 @@ from ksched_cli.config.checks.selection import check_ignored, rules_of
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
 from ksched_cli.kube.file_paths import STDIN, split_reference
-from ksched_cli.kube.versions import MINORS, NEWEST, release_of
+from ksched_cli.kube.versions import MINORS, NEWEST, minor_of, release_of
 
 Place: TypeAlias = tuple[str | int, ...]
 FILE = ".ksched.yaml"
@@ -164,14 +164,14 @@ def _problems(settings: ProjectSettings) -> Iterator[tuple[Place, str]]:
 
 
 def _checks(settings: ProjectSettings) -> Iterator[tuple[Place, Callable[[], object]]]:
-    minor, gates = settings.kubernetes_version, settings.feature_gates
-    if minor:
-        yield ("kubernetesVersion",), partial(release_of, minor)
-    if gates and minor in ("", *MINORS):
-        yield ("featureGates",), partial(release_of, minor or NEWEST, gates)
+    minor, gates = settings.kubernetes_version or NEWEST, settings.feature_gates
+    yield ("kubernetesVersion",), partial(release_of, minor)
+    has_minor = minor_of(minor) in MINORS
+    if gates and has_minor:
+        yield ("featureGates",), partial(release_of, minor, gates)
     compatibility = settings.min_compatibility_version
-    if compatibility and minor in ("", *MINORS):
-        check_version = partial(release_of, minor or NEWEST, compatibility=compatibility)
+    if compatibility and has_minor:
+        check_version = partial(release_of, minor, compatibility=compatibility)
         yield ("minCompatibilityVersion",), check_version
     for index, text in enumerate(settings.allow_plugins):
         yield ("allowPlugins", index), partial(parse_allowed, text)

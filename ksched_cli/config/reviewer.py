@@ -99,7 +99,7 @@ class Reviewer:
         return replace(reviewed, review=review, fail_on=settings.fail_on)
 
     def _registry(self, release: Release, gates: str) -> KnownPlugins:
-        key = release.minor, gates
+        key = release.version, gates
         if key not in self._registries:
             self._registries[key] = self._plugins(release)
         return self._registries[key]

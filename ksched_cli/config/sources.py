@@ -263,7 +263,7 @@ def read_git_object(reference: str) -> bytes:
 def refusals_of_gates(feature_gates: str, releases: Iterable[Release]) -> tuple[Finding, ...]:
     """A warning where a later release refuses a value of --feature-gates: the first that does."""
     for release in releases:
-        reason = refused_gates(release.minor, feature_gates)
+        reason = refused_gates(release, feature_gates)
         if reason:
             message = f"Kubernetes {release.minor} refuses this: {reason}"
             return (Finding(Severity.WARNING, "", None, None, message, "", LATER_RULE),)

@@ -176,7 +176,8 @@ class Scheduler(ABC, Generic[Queued]):
             for victim in unique.values()
             if self.makes_room_at_once or not victim.pod.deleting
         ]
-        if not leaving:
+        rules = self.engine.configuration.release.rules
+        if not leaving and rules.ends_at_terminating_victims:
             return
         nominator = self.engine.nominator
         for other in nominator.on_node(node):

@@ -1,9 +1,10 @@
-"""The Kubernetes minors whose rules ksched knows: their feature gates, and what else differs.
+"""The Kubernetes releases whose rules ksched knows: their feature gates, and what else differs.
 
 Code asks a release for a gate (`release.enabled("DRADeviceTaints")`) or for a rule
-(`release.rules.names_taint`), once, when something is made; nothing else compares versions.
+(`release.rules.names_taint`), once, when something is made; nothing else compares versions. Rules
+and gates name the first patch release that has them.
 
-gates-MINOR.json holds the gates of a minor as its own release has them (tests/oracle/releases.py
+gates-MINOR.json holds the gates of a minor as its own releases have them (tests/oracle/releases.py
 writes it); only that of the minor that decides is read.
 
 Upstream: component-base/featuregate/feature_gate.go, pkg/features/kube_features.go.
@@ -26,6 +27,7 @@ from ksched_cli.kube.gates import FOLLOWED, FOLLOWED_FROM_BETA, FOLLOWED_IN, INV
 
 _VERSION = re.compile(r"v?\d+(\.\d+)*")
 _MINOR = re.compile(r"v?(\d+\.\d+)(?:\D|$)")
+_NAMED = re.compile(r"v?(\d+\.\d+)(?:\.(\d{1,4}))?")
 _COMPATIBLE = re.compile(r"(?:kube=)?v?(\d+)\.(\d+)(?:\.0)?")
 # --min-compatibility-version goes back so many minors, and not beyond 1.31.
 _COMPATIBLE_MINORS, _FIRST_COMPATIBLE = 3, 31
@@ -60,6 +62,8 @@ class Rules:
     compares_distinct_values: these compare values; else no two devices are ever alike
     tells_subrequests_apart: in mode All; else the second alternative of a list is taken for the
         first
+    ends_at_terminating_victims: a preemption whose victims are all being deleted already clears no
+        nominations of less important pods to their node
     clears_nomination: a pod's nomination is cleared where no PostFilter plugin runs
     reserves_gangs: GangScheduling extends Reserve
     tells_why_pods_wait: the status of a pod that Permit has wait has the last plugin's reasons, and
@@ -134,6 +138,7 @@ class Rules:
     has_distinct_attributes: bool = True
     compares_distinct_values: bool = True
     tells_subrequests_apart: bool = True
+    ends_at_terminating_victims: bool = True
     clears_nomination: bool = True
     reserves_gangs: bool = False
     tells_why_pods_wait: bool = True
@@ -250,6 +255,32 @@ NEWEST = MINORS[-1]
 
 
 @dataclass(frozen=True, slots=True)
+class _Patches:
+    """The patch releases of a minor that ksched tells apart. Others are decided as the nearest.
+
+    first, last: the oldest and the newest
+    changes: the first patch that differs from those before → the rules that do
+    """
+
+    first: int
+    last: int
+    changes: Mapping[int, Mapping[str, Any]]
+
+    def rules(self, patch: int, oldest: Rules) -> Rules:
+        """oldest: of the first patch"""
+        for since, changes in self.changes.items():
+            if since <= patch:
+                oldest = replace(oldest, **changes)
+        return oldest
+
+
+# Minors that are not here are decided by the release in gates-MINOR.json.
+_PATCHES = {
+    "1.34": _Patches(0, 4, {2: {"names_taint": False, "ends_at_terminating_victims": False}}),
+}
+
+
+@dataclass(frozen=True, slots=True)
 class Gate:
     """A feature gate of one minor.
 
@@ -266,10 +297,10 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The rules of one Kubernetes minor.
+    """The rules of one Kubernetes release.
 
     minor:    as "1.36"
-    version:  of the release that they were read from, as "v1.36.3"
+    version:  of the release that decides, as "v1.36.3"
     gates:    every feature gate that this minor knows → whether it is on
     inferred: where the minor comes from, "" where the user named it
     unknown_kubelet: the version that it was inferred from, where its minor is not known
@@ -282,37 +313,59 @@ class Release:
     inferred: str = ""
     unknown_kubelet: str = ""
 
+    @property
+    def number(self) -> str:
+        """As --kubernetes-version names this release: "1.36.3"."""
+        return self.version.removeprefix("v")
+
+    @property
+    def gate_table(self) -> Mapping[str, Gate]:
+        return _gates(self.minor, int(self.version.rpartition(".")[2]))
+
     def enabled(self, gate: str) -> bool:
         """Whether a feature gate is on; one that this minor does not know is not."""
         return self.gates.get(gate, False)
 
 
 def release_of(
-    minor: str = NEWEST,
+    named: str = NEWEST,
     feature_gates: str = "",
     inferred: str = "",
     unknown_kubelet: str = "",
     *,
     compatibility: str = "",
 ) -> Release:
-    """The release of a minor, with its feature gates set as kube-scheduler's --feature-gates and
+    """A release, with its feature gates set as kube-scheduler's --feature-gates and
     --min-compatibility-version (compatibility) do.
 
+    named: as "1.34.4"; a minor alone is its release that ksched's rules were first read from
     Raises UsageError for a minor that ksched does not know, for gates and versions that
     kube-scheduler refuses, and for gates that ksched does not follow.
     """
-    if minor not in _RULES:
-        message = f'--kubernetes-version takes {", ".join(MINORS)}; not "{minor}"'
-        raise UsageError(message)
-    version, rules = _data(minor)["version"], _RULES[minor]
+    match = _NAMED.fullmatch(named)
+    if match is None or match[1] not in _RULES:
+        raise UsageError(
+            f"--kubernetes-version takes {', '.join(MINORS)}, or a patch release such as"
+            f' {MINORS[0]}.4; not "{named}"'
+        )
+    minor, (version, patch, rules) = match[1], _patch(match[1], match[2])
     settings = _parsed(feature_gates)
     # Without the option it is the minor before, whose schedulers may be beside.
     is_own = bool(compatibility) and _compatible_minor(compatibility, minor) == minor
-    enabled = _defaults(minor, is_own)
+    enabled = _defaults(minor, patch, is_own)
     if settings:
-        enabled = _switched(_gates(minor, is_own), settings, rules)
-        _check_followed(minor, enabled)
+        enabled = _switched(_gates(minor, patch, is_own), settings, rules)
+        _check_followed(minor, patch, enabled)
     return Release(minor, version, enabled, rules, inferred, unknown_kubelet)
+
+
+def _patch(minor: str, number: str | None) -> tuple[str, int, Rules]:
+    """The version, the number and the rules of the nearest patch release."""
+    version: str = _data(minor)["version"]
+    own = int(version.rpartition(".")[2])
+    patches = _PATCHES.get(minor, _Patches(own, own, {}))
+    patch = own if number is None else min(max(int(number), patches.first), patches.last)
+    return f"v{minor}.{patch}", patch, patches.rules(patch, _RULES[minor])
 
 
 def _compatible_minor(text: str, minor: str) -> str:
@@ -334,11 +387,11 @@ def _compatible_minor(text: str, minor: str) -> str:
     return f"{match[1]}.{match[2]}"
 
 
-def refused_gates(minor: str, feature_gates: str) -> str:
-    """Why kube-scheduler of a minor refuses a value of --feature-gates that is well-formed, or
+def refused_gates(release: Release, feature_gates: str) -> str:
+    """Why kube-scheduler of a release refuses a value of --feature-gates that is well-formed, or
     ""."""
     try:
-        _switched(_gates(minor), _parsed(feature_gates), _RULES[minor])
+        _switched(release.gate_table, _parsed(feature_gates), release.rules)
     except UsageError as error:
         return str(error)
     return ""
@@ -353,18 +406,26 @@ def minor_of(version: str) -> str:
 def inferred_release(
     kubelets: Iterable[str], feature_gates: str = "", compatibility: str = ""
 ) -> Release:
-    """The release nearest to the newest of the nodes' kubelets, else the newest that ksched knows.
+    """The release nearest to the newest of the nodes' kubelets, else the newest minor that ksched
+    knows.
     Raises UsageError for feature gates and compatibility, see release_of."""
     newest = max((each for each in kubelets if minor_of(each)), key=_numbers, default="")
     minor, unknown = minor_of(newest), ""
     if not newest:
-        minor, inferred = NEWEST, "the newest that ksched knows"
+        named, inferred = NEWEST, "the newest that ksched knows"
     elif minor in MINORS:
-        inferred = f"the newest kubelet of the nodes is {newest}"
+        named, inferred = _number(newest), f"the newest kubelet of the nodes is {newest}"
     else:
-        minor = MINORS[0] if _numbers(minor) < _numbers(MINORS[0]) else NEWEST
+        named = MINORS[0] if _numbers(minor) < _numbers(MINORS[0]) else NEWEST
         inferred, unknown = f"nearest to {newest}, the newest kubelet of the nodes", newest
-    return release_of(minor, feature_gates, inferred, unknown, compatibility=compatibility)
+    return release_of(named, feature_gates, inferred, unknown, compatibility=compatibility)
+
+
+def _number(version: str) -> str:
+    """ "v1.36.2-gke.1" → "1.36.2" """
+    match = _NAMED.match(version)
+    assert match is not None, "its minor is known"
+    return match[0].removeprefix("v")
 
 
 def unknown_minor_warning(release: Release) -> str:
@@ -397,7 +458,7 @@ def _data(minor: str) -> dict[str, Any]:
 
 
 @cache
-def _gates(minor: str, is_own_compatibility: bool = False) -> Mapping[str, Gate]:
+def _gates(minor: str, patch: int, is_own_compatibility: bool = False) -> Mapping[str, Gate]:
     """is_own_compatibility: --min-compatibility-version is the minor itself"""
     return {
         name: Gate(
@@ -407,13 +468,31 @@ def _gates(minor: str, is_own_compatibility: bool = False) -> Mapping[str, Gate]
             tuple(row.get("needs", ())),
             row.get("schedules", False),
         )
-        for name, row in _data(minor)["gates"].items()
+        for name, row in _rows_of_gates(minor, patch)
     }
 
 
+def _rows_of_gates(minor: str, patch: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """since: the first patch release that has a gate; patches: the first that has other values of
+    it → these"""
+    for name, row in _data(minor)["gates"].items():
+        if row.get("since", 0) <= patch:
+            changes = row.get("patches", {}).items()
+            yield (
+                name,
+                row
+                | {
+                    field: value
+                    for since, change in changes
+                    if int(since) <= patch
+                    for field, value in change.items()
+                },
+            )
+
+
 @cache
-def _defaults(minor: str, is_own_compatibility: bool = False) -> Mapping[str, bool]:
-    gates = _gates(minor, is_own_compatibility)
+def _defaults(minor: str, patch: int, is_own_compatibility: bool = False) -> Mapping[str, bool]:
+    gates = _gates(minor, patch, is_own_compatibility)
     return MappingProxyType({name: gate.default for name, gate in gates.items()})
 
 
@@ -479,9 +558,9 @@ def _unmet(gates: Mapping[str, Gate], enabled: Mapping[str, bool]) -> Iterator[s
             yield f"{name} is enabled, but depends on features that are disabled: [{listed}]"
 
 
-def _check_followed(minor: str, enabled: Mapping[str, bool]) -> None:
+def _check_followed(minor: str, patch: int, enabled: Mapping[str, bool]) -> None:
     """Gates that change what the scheduler decides, and that ksched has only one side of."""
-    gates, followed = _gates(minor), FOLLOWED | FOLLOWED_IN.get(minor, frozenset())
+    gates, followed = _gates(minor, patch), FOLLOWED | FOLLOWED_IN.get(minor, frozenset())
     names = [
         name
         for name, gate in sorted(gates.items())

@@ -18,7 +18,7 @@ def settings_text(path: str, settings: FileSettings) -> str:
     stated = settings.project.settings
     selectable = [rule for rule in rules().values() if rule.family != REFUSALS]
     document = {
-        "kubernetesVersion": settings.release.minor,
+        "kubernetesVersion": settings.release.number,
         "featureGates": settings.feature_gates,
         "minCompatibilityVersion": settings.min_compatibility_version,
         "allowPlugins": [

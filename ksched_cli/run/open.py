@@ -157,7 +157,7 @@ class Opener:
         """The plugins of the Run's release. Raises KschedError."""
         release = self.release(run)
         named = (run.feature_gates, run.min_compatibility_version)
-        key = (run.plugins, release.minor, release.inferred, named)
+        key = (run.plugins, release.version, release.inferred, named)
         if key not in self._registries:
             self._registries[key] = in_release(self.plugins(run), release)
         return self._registries[key]
@@ -178,7 +178,7 @@ class Opener:
         key = (
             run.configuration,
             run.plugins,
-            release.minor,
+            release.version,
             release.inferred,
             run.feature_gates,
             run.min_compatibility_version,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from re import escape
 from typing import Any, TypeAlias
 
 import msgspec
@@ -45,8 +46,8 @@ CONFIGURATION: Schema = {
 }
 MINOR: Schema = {
     "type": "string",
-    "enum": list(MINORS),
-    "description": "The minor whose rules apply",
+    "pattern": rf"^({'|'.join(map(escape, MINORS))})(\.\d+)?$",
+    "description": f"Whose rules apply: one of {', '.join(MINORS)}, or a patch release as 1.34.4",
 }
 PAGING: Mapping[str, Schema] = {
     "part": {

@@ -1,6 +1,7 @@
 """--kubernetes-version and --feature-gates: whose rules, and where the result says so."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,7 +94,32 @@ def test_the_page_names_the_newest_kubelet(
     monkeypatch.delenv(ENVIRONMENT)
     path = str(write_state(with_kubelet("a", "v1.34.2"), pod("p")))
     _, page, _ = ksched("schedule", "--state", path, "-o", "html")
-    assert "Kubernetes v1.34.1 (the newest kubelet of the nodes is v1.34.2)" in page
+    assert "Kubernetes v1.34.2 (the newest kubelet of the nodes is v1.34.2)" in page
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "reason"),
+    [
+        ("v1.34.1", "node(s) had untolerated taint {a: b}"),
+        ("v1.34.4", "node(s) had untolerated taint(s)"),
+    ],
+)
+def test_a_state_is_decided_as_the_patch_release_of_its_kubelets(
+    kubelet: str,
+    reason: str,
+    ksched: Ksched,
+    write_state: WriteState,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tainted = with_kubelet("a", kubelet)
+    tainted["spec"]["taints"] = [{"key": "a", "value": "b", "effect": "NoSchedule"}]
+    path = str(write_state(tainted, pod("p")))
+    named = schedule(ksched, "--state", path, "--kubernetes-version", kubelet)[0]
+    monkeypatch.delenv(ENVIRONMENT)
+    inferred = schedule(ksched, "--state", path)[0]
+    for result in (named, inferred):
+        assert result["kubernetesVersion"] == kubelet
+        assert reason in result["messages"]["default/p"]
 
 
 def test_without_kubelets_the_newest_minor_decides(
@@ -129,3 +155,22 @@ def test_what_it_does_not_know_is_refused(
     code, out, err = ksched("schedule", "--state", state, *args)
     assert (code, out) == (2, "")
     assert message in err
+
+
+@pytest.mark.parametrize(("patch", "times"), [("1.34.1", [1]), ("1.34.2", [1, 11])])
+def test_a_nomination_may_lapse_for_a_pod_that_asks_for_a_victim_that_is_leaving(
+    patch: str, times: list[int], ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    low = pod("low", node="a", cpu=4, priority=0)
+    low["spec"]["terminationGracePeriodSeconds"] = 400
+    events = [
+        {"at": 1, "pod": pod("middle", cpu=4, priority=10)},
+        {"at": 11, "pod": pod("high", cpu=4, priority=100)},
+    ]
+    timeline = tmp_path / "timeline.json"
+    header = {"apiVersion": "ksched/v1", "kind": "Timeline", "until": 60}
+    timeline.write_text(json.dumps({**header, "events": events}))
+    command = ("replay", timeline, "--state", write_state(node("a", cpu=4), low), "--trace")
+    _, out, err = ksched(*command, "-o", "json", "--kubernetes-version", patch)
+    attempts = json.loads(out)["attempts"]
+    assert [each["at"] for each in attempts if each["pod"] == "default/middle"] == times, err

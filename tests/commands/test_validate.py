@@ -218,7 +218,7 @@ def test_settings_are_shown_as_a_project_file_that_says_them_all(
     shown = yaml.safe_load(out)
     assert out.startswith(f"# {path}: settings of {given} and the options\n")
     assert "# ignored in this file: args" in out
-    assert (shown["kubernetesVersion"], "weight-zero" in shown["select"]) == ("1.35", False)
+    assert (shown["kubernetesVersion"], "weight-zero" in shown["select"]) == ("1.35.4", False)
     given.write_text(out)
     assert yaml.safe_load(ksched("validate", "--show-settings", path)[1]) == shown
 

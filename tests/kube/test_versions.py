@@ -1,5 +1,7 @@
 """Releases: their gates as in upstream, and what --feature-gates takes."""
 
+from dataclasses import replace
+
 import pytest
 
 from ksched_cli.config.load import default_configuration
@@ -12,6 +14,7 @@ from ksched_cli.kube.versions import (
     Rules,
     inferred_release,
     minor_of,
+    refused_gates,
     release_of,
 )
 from ksched_cli.plugins import registry_of
@@ -50,8 +53,52 @@ def test_gates_that_code_asks_for_are_gates_of_some_minor() -> None:
 
 
 def test_a_minor_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UsageError, match=f'takes {", ".join(MINORS)}; not "1.20"'):
-        release_of("1.20")
+    for text in ("1.20", "1.34.x", "1.34.", "1.34.1.2", "1"):
+        with pytest.raises(UsageError, match=f'takes {", ".join(MINORS)}, or .*; not "{text}"'):
+            release_of(text)
+
+
+# Patch release → the one that decides.
+PATCHES = {
+    "1.34": "v1.34.1",
+    "1.34.0": "v1.34.0",
+    "v1.34.3": "v1.34.3",
+    "1.34.4": "v1.34.4",
+    "1.34.99": "v1.34.4",
+    "1.35.0": "v1.35.4",
+    "1.36.2": "v1.36.3",
+}
+
+
+@pytest.mark.parametrize(("named", "version"), PATCHES.items())
+def test_a_patch_release_is_decided_as_the_nearest_that_is_told_apart(
+    named: str, version: str
+) -> None:
+    release = release_of(named)
+    assert release.version == version
+    assert release_of(release.number) == release
+    assert inferred_release([f"v{named.removeprefix('v')}-gke.7"]).version == version
+
+
+def test_rules_and_gates_name_the_first_patch_that_has_them() -> None:
+    before, after = release_of("1.34.1"), release_of("1.34.2")
+    assert (before.rules.names_taint, after.rules.names_taint) == (True, False)
+    assert after.rules == replace(
+        before.rules, names_taint=False, ends_at_terminating_victims=False
+    )
+    differing = {
+        gate
+        for gate in {*before.gates, *after.gates}
+        if before.gates.get(gate) != after.gates.get(gate)
+    }
+    assert differing == {"SchedulerAsyncAPICalls", "StatefulSetSemanticRevisionComparison"}
+    assert after.gates["SchedulerAsyncAPICalls"] is False
+    gate = "StatefulSetSemanticRevisionComparison=true"
+    assert release_of("1.34.2", gate).enabled("StatefulSetSemanticRevisionComparison")
+    with pytest.raises(UsageError, match="unrecognized feature gate"):
+        release_of("1.34.1", gate)
+    assert refused_gates(before, gate)
+    assert not refused_gates(after, gate)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from cases import (
 )
 from generate import DEFAULT_FAMILIES, FAMILIES, SINCE, WITH_EXTENDERS, Case
 from generate import case as random_case
-from releases import MODULES
+from releases import RELEASES
 from shrink import Shrinker
 
 from oracle import Oracle, UnavailableError, build, extender_server
@@ -212,7 +212,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--kubernetes-version", choices=list(MODULES), default=OLDEST)
+    parser.add_argument("--kubernetes-version", choices=list(RELEASES), default=OLDEST)
     parser.add_argument("--family", action="append", choices=list(FAMILIES), metavar="F")
     parser.add_argument("--count", type=int, default=100, help="cases per family")
     parser.add_argument("--seed", type=int, default=1, help="the first case's")

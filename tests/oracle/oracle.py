@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from cases import OLDEST, Case
-from releases import MODULES, version_of
+from releases import MODULES, RELEASES, version_of
 
 HERE = Path(__file__).parent
 PATIENCE = 120.0  # seconds for one case
@@ -34,13 +34,14 @@ def binary(minor: str) -> Path:
 def tags(minor: str) -> str:
     """The build tags: from1NN for a minor and for each before it that has an oracle."""
     minors = [*MODULES]
-    earlier = minors[: minors.index(minor) + 1]
+    earlier = minors[: minors.index(".".join(minor.split(".")[:2])) + 1]
     return ",".join(f"from{each.replace('.', '')}" for each in earlier)
 
 
 def build(minor: str = OLDEST) -> Path:
-    """Builds a minor's oracle where Go is there and a source is newer than the binary."""
-    module = HERE / MODULES[minor]
+    """Builds the oracle of a minor, or of a patch release, where Go is there and a source is newer
+    than the binary."""
+    module = HERE / RELEASES[minor]
     sources = [*HERE.glob("*.go"), module, module.with_suffix(".sum")]
     oracle = binary(minor)
     if oracle.exists() and oracle.stat().st_mtime >= max(f.stat().st_mtime for f in sources):

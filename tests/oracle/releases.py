@@ -23,8 +23,13 @@ MODULES = {
     **{
         file.stem.removeprefix("go-"): file.name
         for file in sorted(HERE.glob("go-1.*.mod"), key=lambda file: (len(file.name), file.name))
+        if file.stem.count(".") == 1
     },
 }
+# Further patch releases of a minor, and the first patch from which on the minor's scheduler is as
+# theirs: what differs between two patches came with that one.
+PATCHES = {"1.34.4": ("go-1.34.4.mod", 2)}
+RELEASES = {**MODULES, **{patch: module for patch, (module, _) in PATCHES.items()}}
 # Beside pkg/scheduler itself: what it decides with.
 FOLDERS = ("pkg/scheduler", "cmd/kube-scheduler")
 
@@ -61,6 +66,22 @@ def release(module: str) -> dict[str, Any]:
     return {"version": version, "gates": gates}
 
 
+def with_patches(minor: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """The gates of a minor, with what its patch releases have changed. A gate that is new has
+    `since`, one that is another `patches`."""
+    gates = dict(entry["gates"])
+    for patch, (module, first) in PATCHES.items():
+        if patch.rpartition(".")[0] != minor:
+            continue
+        for name, gate in release(module)["gates"].items():
+            before = gates.get(name)
+            if before is None:
+                gates[name] = {**gate, "since": first}
+            elif changes := {key: gate[key] for key in gate if gate[key] != before.get(key)}:
+                gates[name] = {**before, "patches": {str(first): changes}}
+    return {**entry, "gates": dict(sorted(gates.items()))}
+
+
 def version_of(module: Path) -> str:
     """The Kubernetes version that a module file names."""
     match = re.search(r"k8s\.io/kubernetes (v\S+)", module.read_text())
@@ -79,4 +100,5 @@ def text(entry: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     for minor, module in MODULES.items():
-        (OUT / f"gates-{minor}.json").write_text(text(release(module)))
+        entry = with_patches(minor, release(module))
+        (OUT / f"gates-{minor}.json").write_text(text(entry))
