@@ -74,7 +74,7 @@ def after_run() -> Simulation:
         (
             "data/archiver",
             "claim data/archive (ReadWriteMany) is not bound: it names class "
-            '"fast-ssd", which is not there (classes: efs, gp3)',
+            '"fast-ssd", which does not exist (classes: efs, gp3)',
             "create StorageClass fast-ssd, like gp3, or create claim data/archive with class gp3",
         ),
         (

@@ -59,7 +59,7 @@ def test_nodes_that_take_as_many_share_a_row() -> None:
 def test_a_pod_that_fits_nowhere_says_why() -> None:
     assert capacity.table(NONE, EVERYTHING).splitlines() == [
         "default/p is not in the queue yet: SchedulingGates: waiting for a gate",
-        "no copy fits of default/p",
+        "no copy of default/p fits",
         "0/3 nodes are available: full.",
     ]
 
