@@ -20,10 +20,9 @@ def amount_text(resource: str, amount: int) -> str:
 
 
 def amount_texts(resource: str, amounts: Sequence[int]) -> list[str]:
-    """Texts of amounts that are read beside each other: cpu of all in cores, or of all in
-    thousandths."""
-    if resource == "cpu" and any(amount % 1000 for amount in amounts):
-        return [f"{amount}m" if amount else "0" for amount in amounts]
+    """Texts of amounts that are read beside each other; cpu in cores, such as 6.5."""
+    if resource == "cpu":
+        return [f"{amount / 1000:.12g}" for amount in amounts]
     return [amount_text(resource, amount) for amount in amounts]
 
 

@@ -56,9 +56,9 @@ def after_run() -> Simulation:
         ),
         (
             "batch/backup",
-            "it requests 6000m of cpu, and of the 20 nodes it may use none has more than 3990m "
+            "it requests 6 of cpu, and of the 20 nodes it may use none has more than 3.99 "
             "free (general-02)",
-            "request 3990m of cpu instead of 6000m, which general-02 has free",
+            "request 3.99 of cpu instead of 6, which general-02 has free",
         ),
         (
             "ml/finetune",
@@ -124,7 +124,7 @@ def test_nodes_of_the_selector_come_before_others() -> None:
         pod("there", cpu="500m", node="general-0"),
         pod("p", cpu=1, node_selector={"pool": "general"}),
     )
-    assert "the only node it may use, general-0, has 500m free" in answer.cause
+    assert "the only node it may use, general-0, has 0.5 free" in answer.cause
 
 
 def test_a_cordon_that_has_set_its_taint_is_one_obstacle() -> None:

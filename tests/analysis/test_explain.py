@@ -29,7 +29,7 @@ def test_numbers_stand_behind_the_reasons() -> None:
     state = cluster(node("a", cpu="1"), pod("there", node="a", cpu="600m"), pod("p", cpu="500m"))
     (rejection,) = explanation(state).nodes[0].rejections
     assert rejection.reasons == ("Insufficient cpu",)
-    assert rejection.details == ("cpu: wants 500m, 400m free of 1000m",)
+    assert rejection.details == ("cpu: wants 0.5, 0.4 free of 1",)
 
 
 def test_scores_add_up_and_nodes_are_ranked() -> None:

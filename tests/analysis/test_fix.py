@@ -130,7 +130,7 @@ def test_required_affinity_allows_the_value_that_the_node_has() -> None:
 def test_a_request_is_lowered_to_exactly_what_is_free(amount: int, fits: bool) -> None:
     objects = (node("a", cpu=2), pod("q", cpu="500m", node="a", priority=9), pod("p", cpu=3))
     remedy = of_kind(remedies(*objects), "request")
-    assert remedy.text == "request 1500m of cpu instead of 3000m, which a has free"
+    assert remedy.text == "request 1.5 of cpu instead of 3, which a has free"
     assert remedy.cost.requests == 0.5
     line = remedy.changes[0].replace("1500m", f"{amount}m")
     state, _ = apply_changes(cluster(*objects), [parse_change(line)])

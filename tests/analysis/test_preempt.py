@@ -46,7 +46,7 @@ def test_every_victim_has_the_reason_why_it_cannot_stay() -> None:
         "NodeResourcesFit",
         ("Insufficient cpu",),
     )
-    assert rejection.details == ("cpu: wants 1500m, 1000m free of 3000m",)
+    assert rejection.details == ("cpu: wants 1.5, 1 free of 3",)
 
 
 def test_those_that_may_stay_are_told_too() -> None:

@@ -18,7 +18,7 @@ def test_details_are_the_plugins_own_and_none_where_it_does_not_explain_itself()
     full = pod("there", node="a", cpu="600m")
     evaluation = evaluate(Mode.ALL_NODES, node("a", cpu="1"), full)
     lines = evaluation.details("NodeResourcesFit", "filter", 0)
-    assert lines == ("cpu: wants 500m, 400m free of 1",)
+    assert lines == ("cpu: wants 0.5, 0.4 free of 1",)
     assert evaluation.details("no such plugin", "filter", 0) == ()
     assert evaluation.details("DefaultBinder", "filter", 0) == ()
 

@@ -60,7 +60,7 @@ def test_an_explanation_gives_amounts_as_people_write_them() -> None:
     (rejection,) = explanation(state).nodes[0].rejections
     assert rejection.details == (
         "pods: 1 of 1 are there",
-        "cpu: wants 750m, 500m free of 2000m",
+        "cpu: wants 0.75, 0.5 free of 2",
         "example.com/gpu: wants 2, 1 free of 1",
         "memory: wants 1.5Gi, 1Gi free of 4Gi",
     )
