@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -47,6 +47,7 @@ RUN_BYTES = 32 << 20
 PAGE_BYTES = 96 << 20
 STANDING_BYTES = 300
 TREES = 2
+SIDES = ("before", "after")
 # How many pods are named: of those that wait, and as expectations.
 MAX_PENDING = 200
 MAX_EXPECTED = 100
@@ -399,7 +400,11 @@ class Workbench:
         from ksched_cli.analysis.compare import compare, sides_of, with_usages
 
         self._warnings = {**self._lasting}
-        sides = sides_of(self.opener, runs, self._watch())
+        # Their changes, which would name them, are many and begin alike.
+        sides = [
+            replace(side, named=replace(side.named, name=name))
+            for name, side in zip(SIDES, sides_of(self.opener, runs, self._watch()), strict=True)
+        ]
         engines = [side.simulation for side in sides]
         self._introduce(*engines)
         answer: StateAnswer = self._complete(with_usages(compare(sides), sides), *engines)

@@ -344,7 +344,7 @@ def test_runs_are_compared_pods_are_explained_and_fixed(start: Start) -> None:
     before, after = bench.edited(), bench.edited(changes=["drain birch"])
     answers = f"/answers/{after['digest']}"
     compared = bench.ask(f"{answers}/compare.json?about={before['digest']}")
-    assert [side["name"] for side in compared["sides"]] == ["without changes", "drain birch"]
+    assert [side["name"] for side in compared["sides"]] == ["before", "after"]
     assert compared["pods"]
     assert bench.ask(f"{answers}/explain.json?about=too-big")["pod"] == "default/too-big"
     remedies = bench.ask(f"{answers}/fix.json?about=default/too-big")["remedies"]
