@@ -32,7 +32,11 @@ from ksched_cli.scenario.pods import (
 )
 
 LEFT = "stays"
-NEVER, WAITS, FINISHES = "never finishes", "waits for a disruption budget", "finishes"
+NEVER, WAITS, FINISHES = (
+    "drain never finishes",
+    "drain waits for a disruption budget",
+    "drain finishes",
+)
 
 
 @dataclass(frozen=True, slots=True)

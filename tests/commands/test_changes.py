@@ -30,7 +30,7 @@ def test_every_result_lists_what_changes_did(
         assert code == 0
         assert result["changes"][0] == {"text": "cordon n1", "did": ["n1: cordoned"]}
         assert result["changes"][1]["did"][:3] == [
-            "n1: finishes",
+            "n1: drain finishes",
             "n1: already cordoned",
             "default/a: pending again (was on n1)",
         ]
@@ -83,7 +83,7 @@ def test_the_table_says_what_changes_did_first(ksched: Ksched, write_state: Writ
     state = write_state(node("n1"), node("n2"), pod("a", node="n1"))
     code, out, _ = ksched("schedule", "--state", state, "--change", "drain n1 --force")
     assert code == 0
-    assert out.splitlines()[1].split() == ["drain", "n1", "--force", "1", "finishes:", "n1"]
+    assert out.splitlines()[1].split() == ["drain", "n1", "--force", "1", "drain", "finishes:", "n1"]
 
 
 def test_a_name_that_is_not_there_is_an_error_with_near_names(

@@ -139,7 +139,7 @@ WEB = {"app": "web"}
 @pytest.mark.parametrize(
     ("status", "verdict"),
     [
-        ({"disruptionsAllowed": 2}, "n1: finishes"),
+        ({"disruptionsAllowed": 2}, "n1: drain finishes"),
         (
             {
                 "disruptionsAllowed": 1,
@@ -147,17 +147,17 @@ WEB = {"app": "web"}
                 "desiredHealthy": 2,
                 "expectedPods": 3,
             },
-            "n1: waits for a disruption budget (default/web, until 1 more pod is healthy "
+            "n1: drain waits for a disruption budget (default/web, until 1 more pod is healthy "
             "elsewhere)",
         ),
         (
             {"currentHealthy": 1, "desiredHealthy": 2, "expectedPods": 3},
-            "n1: waits for a disruption budget (default/web, until 2 more pods are "
+            "n1: drain waits for a disruption budget (default/web, until 2 more pods are "
             "healthy elsewhere)",
         ),
         (
             {"currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 2},
-            "n1: never finishes (budget default/web requires 2 of 2 pods)",
+            "n1: drain never finishes (budget default/web requires 2 of 2 pods)",
         ),
     ],
 )
@@ -173,7 +173,7 @@ def test_a_drain_of_pods_with_two_budgets_never_finishes() -> None:
     state = cluster(node("n1"), owned("p", node="n1", labels=WEB), *budgets)
     _, did = changed(state, "drain n1")
     assert did[0] == (
-        "n1: never finishes (budgets default/x, default/y select the same pods, and the "
+        "n1: drain never finishes (budgets default/x, default/y select the same pods, and the "
         "eviction API refuses such pods)"
     )
 
@@ -184,6 +184,6 @@ def test_the_nodes_whose_drain_does_not_finish_come_first() -> None:
     state = cluster(node("n1"), node("n2"), *pods, budget("web", WEB, **status))
     _, did = changed(state, "drain n1 n2")
     assert did[:2] == [
-        "n2: never finishes (budget default/web requires 1 of 1 pods)",
-        "n1: finishes",
+        "n2: drain never finishes (budget default/web requires 1 of 1 pods)",
+        "n1: drain finishes",
     ]
