@@ -88,11 +88,11 @@ def tune(
 
 def _write(path: str, result: Tuning) -> None:
     """Raises UsageError."""
+    from ksched_cli.kube.shown_yaml import block_yaml
     from ksched_cli.live.snapshot_file import written_aside
-    from ksched_cli.report.tune import configuration_text
 
     with written_aside(path) as file:
-        file.write(configuration_text(result.configuration).encode())
+        file.write(block_yaml(result.configuration).encode())
 
 
 def _show(result: Tuning, best: str, options: CommonOptions) -> None:

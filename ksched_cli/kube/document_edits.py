@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,10 +18,8 @@ from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNo
 
 from ksched_cli.kube.documents import Path, is_json, read_documents
 from ksched_cli.kube.shown_json import shown_json
+from ksched_cli.kube.shown_yaml import block_yaml, flow_yaml
 from ksched_cli.kube.yaml_tree import compose
-
-_UNFOLDED = 2**30  # libyaml folds longer lines, and takes no infinity
-_MISREAD = re.compile(r"[yYnN]|[-+.]?[0-9][0-9a-fA-FoOxX_.+-]*")
 
 
 class EditableDocument:
@@ -133,7 +130,7 @@ class EditableDocument:
         else:
             inner.put(rest, value)
         start, end = node.start_mark.index, node.end_mark.index
-        return self._text[:start] + _flow(inner.data) + self._text[end:]
+        return self._text[:start] + flow_yaml(inner.data) + self._text[end:]
 
     def _without(self, path: Path) -> str:
         nodes = _nodes(self._text, path)
@@ -195,39 +192,6 @@ def _refuse_constant(name: str) -> Any:
 def _takes(container: Any, step: str | int) -> bool:
     """Whether the collection may have something at the step."""
     return isinstance(container, list if isinstance(step, int) else Mapping)
-
-
-class _Dumper(yaml.CSafeDumper):
-    """Quotes texts, too, that go-yaml reads as booleans and numbers, and PyYAML does not."""
-
-
-def _string(dumper: yaml.CSafeDumper, text: str) -> ScalarNode:
-    style = "'" if _MISREAD.fullmatch(text) else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
-
-
-_Dumper.add_representer(str, _string)
-
-
-def block_yaml(value: Any) -> str:
-    """Plain data as YAML in block style, which go-yaml reads as the same data."""
-    text: str = yaml.dump(
-        value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_UNFOLDED
-    )
-    return text
-
-
-def _flow(value: Any) -> str:
-    """On one line."""
-    text: str = yaml.dump(
-        value,
-        Dumper=_Dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        width=_UNFOLDED,
-        default_flow_style=True,
-    )
-    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _nodes(text: str, path: Path) -> list[Node]:
@@ -325,7 +289,7 @@ def _replaced(text: str, nodes: list[Node], value: Any) -> str:
     as_block = _is_collection(value) and bool(value)
     if isinstance(container, SequenceNode):
         column = container.start_mark.column + 2
-        body = _indented(block_yaml(value), column).strip() if as_block else _flow(value)
+        body = _indented(block_yaml(value), column).strip() if as_block else flow_yaml(value)
         head = text[: start.index].rstrip(" ")
         return f"{head} {body}{text[end:]}"
     column = container.start_mark.column + (2 if isinstance(value, Mapping) else 0)
@@ -335,7 +299,7 @@ def _replaced(text: str, nodes: list[Node], value: Any) -> str:
         return "".join([*lines[: start.line], body + "\n", *lines[_last_line(node) + 1 :]])
     key = next(key for key, item in container.value if item is node)
     head = text[: text.index(":", key.end_mark.index) + 1]
-    return f"{head}\n{body}{text[end:]}" if as_block else f"{head} {_flow(value)}{text[end:]}"
+    return f"{head}\n{body}{text[end:]}" if as_block else f"{head} {flow_yaml(value)}{text[end:]}"
 
 
 def _content_end(text: str, node: Node) -> int:

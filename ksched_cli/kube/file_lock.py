@@ -30,7 +30,7 @@ def locked(path: str, option: str) -> Iterator[None]:
             f"{option} {path}: another ksched is using it; wait for its end, or name another file"
         ) from None
     except OSError as error:
-        raise UsageError(f"{option} {path}: {error.strerror}") from None
+        raise UsageError(f"{option} {path} cannot be written: {error.strerror}") from None
     try:
         yield
     finally:

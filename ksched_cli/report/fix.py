@@ -29,7 +29,7 @@ def table(answer: Remedies, limit: Limit) -> str:
 
 def patches(answer: Remedies) -> str:
     """The first remedy's patches of manifests, as YAML documents; what is no patch as comments."""
-    import yaml
+    from ksched_cli.kube.shown_yaml import block_yaml
 
     if not answer.remedies:
         return "# there is no remedy" if answer.pods else "# nothing to change"
@@ -37,7 +37,7 @@ def patches(answer: Remedies) -> str:
     patched = {f"{each['kind'].lower()}/{each['metadata']['name']}" for each in best.patches}
     others = [line for line in best.changes if not patched.intersection(line.split()[:4])]
     parts = [printable(f"# no patch of a manifest: {line}") + "\n" for line in others]
-    parts += [yaml.safe_dump(each, sort_keys=False, allow_unicode=True) for each in best.patches]
+    parts += [block_yaml(each) for each in best.patches]
     return "---\n".join(parts).rstrip("\n")
 
 

@@ -15,8 +15,6 @@ from ksched_cli.kube import job_commands
 if TYPE_CHECKING:
     from ksched_cli.answers import Answer
 
-_UNFOLDED = 2**30  # libyaml folds longer lines, and takes no infinity
-
 
 class Form(StrEnum):
     """What -o takes."""
@@ -74,25 +72,9 @@ def _json(report: Report) -> str:
 
 
 def _yaml(report: Report) -> str:
-    import yaml
+    from ksched_cli.kube.shown_yaml import block_yaml
 
-    class Dumper(yaml.CSafeDumper):
-        """In a job, quotes text with a command so that it is on one line and may have escapes."""
-
-    def quoted(dumper: yaml.CSafeDumper, text: str) -> yaml.ScalarNode:
-        style = '"' if job_commands.disarmed(text) != text else None
-        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
-
-    if job_commands.is_job():
-        Dumper.add_representer(str, quoted)
-    text: str = yaml.dump(
-        _document(report),
-        Dumper=Dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        width=_UNFOLDED,
-    )
-    return text.rstrip("\n")
+    return block_yaml(_document(report)).rstrip("\n")
 
 
 def _names(report: Report) -> str:

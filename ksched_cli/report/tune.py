@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
+from ksched_cli.kube.shown_yaml import block_yaml
 from ksched_cli.report.sweep import number, signed, span
 from ksched_cli.report.table import (
     EVERYTHING,
@@ -25,7 +23,7 @@ def table(result: Tuning, file: str, limit: Limit) -> str:
     if file:
         parts.append(f"the configuration is in {file}")
     else:
-        parts.append(configuration_text(result.configuration).rstrip("\n"))
+        parts.append(block_yaml(result.configuration).rstrip("\n"))
     return "\n\n".join(parts)
 
 
@@ -91,11 +89,3 @@ def _held_out(result: Tuning, limit: Limit) -> str:
                 )
             rows.append((name, variant.name, *cells, *compared))
     return cut_columns(headers, rows, limit)
-
-
-def configuration_text(configuration: Mapping[str, Any]) -> str:
-    """A file that kube-scheduler takes."""
-    text: str = yaml.dump(
-        configuration, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True
-    )
-    return text

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
-
 from ksched_cli.config.effective import Configuration
 from ksched_cli.config.types import API_VERSION, KIND
+from ksched_cli.kube.shown_yaml import block_yaml
 from ksched_cli.serve.listening import Listening
 from ksched_cli.serve.plugins import verbs, weight_of
 
@@ -30,7 +29,7 @@ def fragment(configuration: Configuration, listening: Listening, token_file: str
     if listening.certificate:
         extender |= {"enableHTTPS": True, "tlsConfig": {"caFile": listening.certificate}}
     document = {"apiVersion": API_VERSION, "kind": KIND, "extenders": [extender]}
-    text = yaml.safe_dump(document, sort_keys=False)
+    text = block_yaml(document)
     if listening.token:
         text = f"# {TOKEN} stands for what {token_file} holds.\n{text}"
     return text.rstrip("\n")

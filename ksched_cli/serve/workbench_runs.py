@@ -28,8 +28,9 @@ from ksched_cli.config.types import DEFAULT_SCHEDULER_NAME
 from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import UsageError, shortened_lines
-from ksched_cli.kube.document_edits import EditableDocument, block_yaml
+from ksched_cli.kube.document_edits import EditableDocument
 from ksched_cli.kube.shown_json import shown_json
+from ksched_cli.kube.shown_yaml import block_yaml
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.html.page import page_of, render_page
 from ksched_cli.run.differences import digest_of

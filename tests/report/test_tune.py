@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ksched_cli.report.table import Limit
-from ksched_cli.report.tune import configuration_text, headline, table
+from ksched_cli.report.tune import headline, table
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.run import Run
 from ksched_cli.scenario.own_document import OwnDocument
@@ -65,10 +65,6 @@ def test_the_table_has_the_trials_and_the_judgement() -> None:
 def test_what_is_no_better_is_called_so() -> None:
     assert headline(result(4)).startswith("the tuned configuration is no better than the baseline")
     assert not TuneResult.of(result(4), "", "").held_out.better
-
-
-def test_the_configuration_is_text_for_a_file() -> None:
-    assert configuration_text({"kind": "K", "a": [1]}) == "kind: K\na:\n- 1\n"
 
 
 BOUND = (Constraint("wait.p95", at_most=120),)

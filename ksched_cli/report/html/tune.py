@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ksched_cli.kube.shown_yaml import block_yaml
 from ksched_cli.report.html.charts import number
 from ksched_cli.report.html.sections import Page, Prose, Scatter, Section, Table, Tile
 from ksched_cli.report.html.spreads import plane
 from ksched_cli.report.html.sweep import multiples
-from ksched_cli.report.tune import configuration_text
 from ksched_cli.sweep.answers import ComparedMetric, TuneObjective, TuneResult, TuneTrial, better
 
 
@@ -37,7 +37,7 @@ def page(answer: TuneResult) -> Page:
         sections.append(_front(answer))
     sections.append(_trials(answer, constrained))
     where = f" ({answer.file})" if answer.file else ""
-    text = configuration_text(answer.configuration)
+    text = block_yaml(answer.configuration)
     sections.append(Prose(f"The tuned configuration{where}", (text,), "code"))
     return Page(title, lede, tiles, sections)
 
