@@ -72,7 +72,7 @@ def _extender() -> str:
 
     run = Run(
         states=(str(FIRST_CLUSTER),),
-        plugins=tuple(f"{PLUGINS}:{name}" for name in ("TwoPods", "TenPods")),
+        plugins=tuple(f"{PLUGINS}:{name}" for name in ("TwoPods", "Quiet")),
     )
     server = ExtenderServer.of(run, Listening("127.0.0.1", 0), note, note, 0.0)
     threading.Thread(target=server.run, args=(lambda: False,), daemon=True).start()

@@ -36,9 +36,9 @@ def sweep_of(**fields: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("seeds", "problem"),
     [
-        (10**7, "is more than 1000000"),
-        (10**12, "is more than 1000000"),
-        (10**30, "a whole number or a list is expected"),
+        (10**7, "is greater than 1000000"),
+        (10**12, "is greater than 1000000"),
+        (10**30, "expected a whole number or a list"),
     ],
 )
 def test_seeds_without_number_are_refused(seeds: int, problem: str, tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_trials_and_their_seeds_without_number_are_refused(tmp_path: Path) -> No
     for more in ({"trials": 10**12}, {"seeds": 10**12}, {"heldOut": {"seeds": 10**12}}):
         verdict = judge_file(tmp_path, "t.json", {**tune, **more}, "tune", "{}")
         assert verdict.code == 2
-        assert "is more than 1000000" in verdict.errors
+        assert "is greater than 1000000" in verdict.errors
 
 
 @pytest.mark.parametrize(
