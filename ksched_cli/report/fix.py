@@ -69,7 +69,9 @@ def _subject(answer: Remedies) -> str:
         return counted(len(answer.pods), "pending pod")
     if answer.pods == (answer.pod,):
         return answer.pod
-    name = f"PodGroup {answer.group}" if answer.group else answer.pod
+    # A workload, or a tree of groups, may have more pods than the group that blocks it.
+    asked, *names = (key.rpartition("/")[2] for key in (answer.pod, answer.group, *answer.pods))
+    name = f"PodGroup {answer.group}" if answer.group and asked in names else answer.pod
     return f"{name}: {count} without a node"
 
 

@@ -10,6 +10,7 @@ import yaml
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched, WriteState
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 DEPLOYMENT: dict[str, Any] = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
@@ -61,3 +62,20 @@ def test_without_a_remedy_there_is_no_document(
     out = ksched("fix", "p", "--state", path, "--never", "node,request", "-o", "patch")[1]
     assert out.startswith(text)
     assert not [each for each in yaml.safe_load_all(out) if each]
+
+
+@pytest.mark.parametrize(
+    ("asked", "heading"),
+    [
+        ("cpg/job", "cpg/job: 4 pods without a node"),
+        ("podgroup/workers", "PodGroup ml/workers: 3 pods without a node"),
+        ("worker-1", "PodGroup ml/workers: 3 pods without a node"),
+    ],
+)
+def test_the_heading_names_what_has_the_pods(asked: str, heading: str, ksched: Ksched) -> None:
+    names = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")
+    gates = ",".join(f"{name}=true" for name in names)
+    options = ("--kubernetes-version", "1.37", "--feature-gates", gates)
+    state = EXAMPLES / "pod-groups" / "composite.yaml"
+    out = ksched("fix", asked, "-n", "ml", "--state", state, *options)[1]
+    assert out.startswith(heading + "\n")
