@@ -7,8 +7,8 @@ __version__ = "0.1.0"
 
 
 def program_name() -> str:
-    """As it was called, "kubectl ksched" as a plugin of kubectl; "ksched" of `python -m ksched_cli`
-    and in other programs."""
+    """Return the name that the program was called by: "kubectl ksched" as a plugin of kubectl;
+    "ksched" for `python -m ksched_cli` and in other programs."""
     name = os.path.basename(sys.argv[0])
     if name == "kubectl-ksched":
         return "kubectl ksched"

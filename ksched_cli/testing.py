@@ -202,7 +202,7 @@ def _toleration(toleration: str | Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def cluster(*objects: Mapping[str, Any]) -> ClusterState:
-    """The manifests as a loaded state. Raises InputError for what no state file may hold."""
+    """Return the manifests as a loaded state. Raises InputError for what no state file may hold."""
     content = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}).encode()
     collector = Collector(reads=_EveryKind())
     for document in documents(Source("the test's cluster", content)):
@@ -222,7 +222,7 @@ def simulation(
     feature_gates: str = "",
     min_compatibility_version: str = "",
 ) -> Simulation:
-    """A simulation that records all details.
+    """Return a simulation that records all details.
 
     state:   of `cluster`, the path of a file or a folder, or manifests
     config:  a KubeSchedulerConfiguration, as text or as plain data, where apiVersion and kind may

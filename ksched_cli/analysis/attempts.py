@@ -1,4 +1,4 @@
-"""What plugins answered, and attempts as the conformance format has them, as parts of answers."""
+"""The answers of plugins, and attempts in the conformance format, as parts of answers."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def status_of(status: Status | None) -> PluginStatus | None:
 
 
 def trace_of(record: Attempt) -> AttemptTrace:
-    """The attempt with what was recorded in detail."""
+    """Return the attempt with its recorded detail."""
     detail, post_filter = record.detail, record.post_filter
     return AttemptTrace(
         pod=record.pod,

@@ -1,8 +1,8 @@
-"""Did a real scheduler decide as the configuration says, decision by decision?
+"""The comparison of a real scheduler's decisions with those that its configuration implies.
 
-The cluster is taken as it was before, and every real decision is made again in its order
-(decision_log.py, replayed_cluster.py). Where ksched would have decided otherwise, the scores say
-why; where the two states do not hold what it takes to judge, the reason says what is missing.
+The audit starts from the cluster as it was before, and makes every real decision again in its
+order (decision_log.py, replayed_cluster.py). Where ksched would have decided otherwise, the scores
+explain it. Where the two states do not suffice to judge, the reason names what is missing.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def audit(
     decision_log: DecisionLog,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> AuditResult:
-    """In the order, of those that may be, in which the most decisions agree.
+    """Audit the decisions in the possible order in which most of them agree.
 
     open_simulation: makes one of the log's state and newcomers that has not run. on_progress:
     called after each decision with how many are judged, and of how many, in one of the orders
@@ -223,7 +223,7 @@ class _Auditor:
 
     @property
     def failures(self) -> int:
-        """How many decisions do not agree, or in another order alone."""
+        """The number of decisions that do not agree, or only in another order."""
         reordered = self.grades[Grade.REORDERED.value]
         return len(self.differences) + len(self.unexplained) + reordered
 
@@ -387,8 +387,8 @@ class _Auditor:
         return reasons[-1] if is_explained else ""
 
     def _follow_silent_preemption(self, placement: Placement, verdict: DecisionVerdict) -> bool:
-        """Where the pod fits nowhere, and ksched would make room by evicting pods of its node that
-        left in between, they leave now. No event tells of it."""
+        """Follow a preemption that no event reports: where the pod fits nowhere, and ksched would
+        make room by evicting pods of its node that left in between, they leave now."""
         if verdict.expected or verdict.evaluation.error:
             return False
         if placement.node not in self.doubts.departed.values():

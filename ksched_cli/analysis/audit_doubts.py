@@ -1,4 +1,4 @@
-"""Why a decision that differs is not judged: what it may be due to that nothing tells of."""
+"""Reasons not to judge a decision that differs: causes of which there is no record."""
 
 from __future__ import annotations
 
@@ -114,11 +114,11 @@ class Doubts:
 
     @property
     def _is_timed(self) -> bool:
-        """Whether it is known when decisions were made."""
+        """Whether the times of the decisions are known."""
         return self.decision_log.order in (OrderSource.LOG, OrderSource.RECORDING)
 
     def about(self, decision: Placement | PreemptionDecision, verdict: DecisionVerdict) -> str:
-        """Why the difference may be due to what is not known, or ""."""
+        """Return why the difference may be due to unknown facts, or ""."""
         if isinstance(decision, Placement):
             return self._about_placement(decision, verdict)
         return (
@@ -150,7 +150,7 @@ class Doubts:
     # -- pods -------------------------------------------------------------------------------------
 
     def _lacks_notices(self) -> bool:
-        """Whether the scheduler may have gone by other nominations, for all that the log tells."""
+        """Whether the scheduler may have used other nominations than the log shows."""
         is_log = self.decision_log.order is OrderSource.LOG
         return (
             is_log and not self.cluster.follows_statuses and self.cluster.nominations.have_changed
@@ -179,7 +179,8 @@ class Doubts:
         return BUDGETS_CHANGED.format(_listed(names)) if names else ""
 
     def _equal_victims(self, decision: PreemptionDecision, verdict: DecisionVerdict) -> str:
-        """Where the victims are as important as those that ksched would evict."""
+        """Return the doubt that the victims are as important as those that ksched would evict, or
+        ""."""
         candidates = {} if verdict.preemption is None else verdict.preemption.candidates
         is_ordered = self.decision_log.order is OrderSource.LOG
         if is_ordered or self.decision_log.state.noticed_nodes or decision.node not in candidates:
@@ -257,8 +258,9 @@ class Doubts:
     # -- volumes and devices ----------------------------------------------------------------------
 
     def _volumes_come(self, placement: Placement) -> str:
-        """Where the real node has too many volumes for the pod, but those of pods placed just
-        before may not have been bound yet, which kube-scheduler waits for aside."""
+        """Return the doubt that the real node has too many volumes for the pod only because those
+        of pods placed just before may not have been bound yet, which kube-scheduler waits for
+        aside."""
         if not self.decision_log.chosen_volumes:
             return ""
         pod = self.cluster.info(placement.pod)
@@ -271,7 +273,8 @@ class Doubts:
         return VOLUMES_COME.format(placement.node, _listed(pods)) if pods else ""
 
     def _claims_come(self, placement: Placement, verdict: DecisionVerdict) -> str:
-        """Where every better node has devices that pods placed just before are being given."""
+        """Return a doubt where every better node has devices that pods placed just before are being
+        given."""
         if not (verdict.expected and self._has_devices(placement)):
             return ""
         bound = self.cluster.bound
@@ -286,8 +289,8 @@ class Doubts:
         return CLAIMS_COME.format(_listed(verdict.expected), _listed(keys))
 
     def _claims_near(self, placement: Placement, verdict: DecisionVerdict) -> str:
-        """Where pods that were given devices of the node, or of the better ones, may have come
-        before or after."""
+        """Return a doubt where pods that were given devices of the node, or of the better ones, may
+        have come before or after."""
         if self.decision_log.order is OrderSource.LOG or not self._has_devices(placement):
             return ""
         nodes = (placement.node, *verdict.expected)
@@ -312,8 +315,8 @@ class Doubts:
                 yield each
 
     def _volumes_wait(self, placement: Placement) -> str:
-        """Pods that were bound later than decided by what it takes to bind or make their volumes,
-        where nothing else tells when they were decided."""
+        """Return a doubt where pods were bound later than decided because their volumes were bound
+        or created first, and nothing else shows when they were decided."""
         if self._is_timed or not self.decision_log.chosen_volumes:
             return ""
         placements = [each for each in self.decisions if isinstance(each, Placement)]
@@ -333,7 +336,7 @@ class Doubts:
     # -- images -----------------------------------------------------------------------------------
 
     def about_images(self, placement: Placement, verdict: DecisionVerdict) -> str:
-        """Where what is not known of images may make up for the real node's lower score."""
+        """Return a doubt where unknown images may make up for the real node's lower score."""
         pod, names = self.cluster.info(placement.pod), (placement.node, *verdict.expected[:1])
         weight = self._simulation.frameworks[pod.spec.scheduler_name].profile.weights.get(
             ImageLocality.name
@@ -365,9 +368,9 @@ class Doubts:
 def _image_bytes(
     node: str, sizes: Mapping[str, Mapping[str, int]], total: int, is_unsure: bool, churned: bool
 ) -> tuple[int, int]:
-    """The least and the most that a node's images count for. sizes: of images by node; total: how
-    many nodes there are; is_unsure: it is not known whose size counts; churned: nor how many nodes
-    have the image"""
+    """Return the least and the most that a node's images count for. sizes: of images by node;
+    total: how many nodes there are; is_unsure: it is not known whose size counts; churned: nor how
+    many nodes have the image"""
     least = most = 0
     for by_node in sizes.values():
         if node in by_node:

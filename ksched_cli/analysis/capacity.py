@@ -132,8 +132,8 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """What is to be copied. simulation: has not run yet; replicas, workload: as `capacity` and
-    CapacityResult have them"""
+    """The pods to copy. simulation: has not run yet; replicas, workload: as in `capacity` and
+    CapacityResult"""
 
     simulation: Simulation
     pod: Pod
@@ -141,7 +141,7 @@ class Copies:
     workload: str = ""
 
     def answer(self, maximum: int, alone: bool = False) -> CapacityResult:
-        """How many fit, up to the maximum. See `capacity`."""
+        """Return how many fit, up to the maximum. See `capacity`."""
         replicas = self.replicas if len(self.replicas) > 1 else ()
         answer = capacity(
             self.simulation, self.pod, maximum=maximum, alone=alone, replicas=replicas
@@ -150,8 +150,8 @@ class Copies:
 
 
 def copies_of(opener: Opener, run: Run, simulation: Simulation, name: str, maximum: int) -> Copies:
-    """Copies of a pod of the state, or of KIND/NAME the next replicas. simulation: of the Run, not
-    run yet. Raises UsageError if there is none."""
+    """Return copies of a pod of the state, or of the next replicas of KIND/NAME. simulation: of the
+    Run, not run yet. Raises UsageError if there is none."""
     target = workload_target(name, run.namespace)
     if target is None or any(pod.key == name for pod in simulation.state.pods):
         return Copies(simulation, find_pod(simulation, name, run.namespace).pod)
@@ -192,7 +192,7 @@ def capacity(
     alone: bool = False,
     replicas: Sequence[Pod] = (),
 ) -> CapacityResult:
-    """Runs the simulation, which must not have run before.
+    """Run the simulation, which must not have run before.
 
     pod:   one that waits in the state, whose turn the copies take; of any other, the copies come
            after all that wait with its priority
@@ -250,7 +250,7 @@ def _add_newcomer(simulation: Simulation, model: Pod) -> PodInfo:
 
 
 def _copies(simulation: Simulation, model: Pod) -> Iterator[Pod]:
-    """Pods like `model` that wait for a node, under names that are not taken."""
+    """Return pods like `model` that wait for a node, under unused names."""
     pods = (*simulation.state.pods, *simulation.newcomers)
     names = {pod.name for pod in pods if pod.namespace == model.namespace}
     for number in count(1):
@@ -337,7 +337,8 @@ def _try_until_misfit(
 def _join_group(
     simulation: Simulation, pod: PodInfo, copies: Iterator[PodInfo]
 ) -> tuple[int, list[Entry], Iterator[PodInfo]]:
-    """How many copies to try first, the pods of the same group to try with them, and the copies."""
+    """Return how many copies to try first, the pods of the same group to try with them, and the
+    copies."""
     groups, key, scheduler = simulation.pod_groups, group_key(pod.pod), simulation.scheduler
     assert groups is not None
     assert key is not None
@@ -368,7 +369,8 @@ def _try_copies(
 
 
 def _end_waiting(simulation: Simulation, keys: Iterable[str]) -> str:
-    """Until no pod waits for Permit's word any more; why one of the pods was refused, or ""."""
+    """Advance until no pod waits in Permit any more. Return why one of the pods was refused, or
+    ""."""
     while (deadline := simulation.waiting.next_deadline) is not None:
         simulation.waiting.clock.jump(deadline)
         simulation.scheduler.settle()
@@ -406,7 +408,7 @@ def nodes_needed_by(
 
 
 def _prices_of(likes: Sequence[str], simulation: Simulation, prices: Prices) -> list[float]:
-    """What a copy of each node costs an hour; nothing without prices. Raises UsageError."""
+    """Return the hourly price of a copy of each node; nothing without prices. Raises UsageError."""
     nodes = {node.name: node for node in simulation.state.nodes}
     listed: list[float] = []
     for like in likes if prices.listed else ():
@@ -507,7 +509,8 @@ def _is_part(mix: Mix, larger: Mix) -> bool:
 
 
 def _reduced(mix: Mix, kind: int, helps: Callable[[Mix], bool]) -> Mix:
-    """With as few nodes of the kind as help; all numbers up to LINEAR_MAX are tried."""
+    """Return the mix with as few nodes of the kind as help; all numbers up to LINEAR_MAX are
+    tried."""
     low, enough = -1, mix[kind]
     while enough - low > 1:
         middle = low + 1 if low < LINEAR_MAX else (low + enough) // 2

@@ -1,6 +1,7 @@
-"""Why a pod is on one node after one run and on another, or on none, after another run.
+"""The reasons why a pod is on one node after one run and on another, or on none, after another run.
 
-The cause is the plugin whose verdict or score turned it. Where a node of one run is rejected in the
+The cause is the plugin whose verdict or score decided the difference. Where a node of one run is
+rejected in the
 other, that is the first plugin that rejects it. Where both nodes fit in both runs, it is the plugin
 whose weighted score moved most towards the other node: by D = A(a) - A(b) - B(a) + B(b), where run
 A took node a, run B took node b, and A(b) is the score of b in run A.
@@ -58,8 +59,7 @@ class NodeView:
 
 
 PodViews = Mapping[str, NodeView]
-"""By node, as a pod's last attempt would judge them; nodes that the run does not have are left
-out."""
+"""By node, the verdict of a pod's last attempt; nodes that the run does not have are left out."""
 
 
 class _FinishedError(Exception):
@@ -69,7 +69,7 @@ class _FinishedError(Exception):
 def views(
     simulation: Simulation, run: RunRecord, nodes: Mapping[str, Collection[str]]
 ) -> dict[str, PodViews]:
-    """By pod, how its last attempt judges the nodes asked about.
+    """Return, by pod, how its last attempt judges the given nodes.
 
     simulation: as the one that made the run, not run yet
     nodes:      pod key → names of nodes; pods without an attempt, or whose attempt breaks, are left
@@ -101,7 +101,8 @@ def views(
 
 
 def node_views(simulation: Simulation, pod: PodInfo, names: Collection[str]) -> PodViews | None:
-    """How an attempt to place the pod now judges the nodes of these names; None where it breaks."""
+    """Return how an attempt to place the pod now judges the nodes of these names; None where it
+    breaks."""
     framework = simulation.frameworks[pod.spec.scheduler_name]
     pipeline = simulation.pipeline
     is_detailed, pipeline.detailed = pipeline.detailed, True
@@ -130,8 +131,8 @@ def _scores(evaluation: Evaluation, name: str, index: int) -> dict[str, int]:
 
 
 def _rejection(simulation: Simulation, evaluation: Evaluation, row: int) -> Status:
-    """Where PreFilter left the node out or pods are nominated, only the exhaustive search names the
-    plugin."""
+    """Return the rejection. Where PreFilter left the node out or pods are nominated, only the
+    exhaustive search names the plugin."""
     status = evaluation.statuses.at(row)
     if status.plugin and not simulation.nominator:
         return status
@@ -143,9 +144,9 @@ def _rejection(simulation: Simulation, evaluation: Evaluation, row: int) -> Stat
 def cause_of_move(
     first: tuple[str, str, PodViews | None], second: tuple[str, str, PodViews | None]
 ) -> Cause | None:
-    """Why the pod is on another node in the second run. Each: the run's name, the node, and how the
-    pod's last attempt in that run judges both nodes; None where the run made no attempt, as the pod
-    runs on the node. None where neither run made one."""
+    """Return why the pod is on another node in the second run. Each: the run's name, the node, and
+    how the pod's last attempt in that run judges both nodes; None where the run made no attempt, as
+    the pod runs on the node. None where neither run made one."""
     (name_a, node_a, views_a), (name_b, node_b, views_b) = first, second
     for name, judged, node in ((name_b, views_b, node_a), (name_a, views_a, node_b)):
         obstacle = obstacle_on(name, node, judged)
@@ -180,7 +181,8 @@ def _largest_gain(
 
 
 def obstacle_on(name: str, node: str, judged: PodViews | None) -> Cause | None:
-    """What rejects the node in the run of this name; None where it fits, or nothing is known."""
+    """Return what rejects the node in the run of this name; None where it fits, or nothing is
+    known."""
     if judged is None:
         return None
     view = judged.get(node)

@@ -1,5 +1,5 @@
-"""The volumes that claims got between two states: what the scheduler chose is not part of the state
-to begin with, and is taken over once the pod has been judged.
+"""The volumes that claims got between two states. The initial state lacks the scheduler's choice,
+which is taken over once the pod has been judged.
 
 Among equally small volumes upstream takes whichever its map gives it first.
 """

@@ -1,4 +1,4 @@
-"""A cluster before and after a run, node by node and pod by pod: what a map of it is drawn from."""
+"""A cluster before and after a run, node by node and pod by pod: the data of a map."""
 
 from __future__ import annotations
 

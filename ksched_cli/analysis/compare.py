@@ -1,8 +1,8 @@
 """Runs of one state side by side: which pods end up elsewhere and why, and how full the nodes are.
 
 Every side is run once, as `schedule` runs it. Then the first side, and each that differs from it,
-is run again as far as the pods go whose causes are looked for, to see their nodes as their attempts
-saw them.
+is run again up to the pods whose causes are looked for, to see their nodes as their attempts saw
+them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Side:
 
 
 class Place(NamedTuple):
-    """Where a side's run leaves a pod. node: None where it is on none."""
+    """The place of a pod after a side's run. node: None where it is on none."""
 
     node: str | None
     standing: Standing
@@ -197,7 +197,7 @@ class _Outcome:
         return Place(node, standing)
 
     def message(self, key: str) -> str:
-        """Why the pod is on no node."""
+        """Return why the pod is on no node."""
         eviction = self.evictions.get(key)
         if eviction is not None:
             return f"evicted from {eviction.node} for {eviction.preemptor}"
@@ -205,8 +205,7 @@ class _Outcome:
 
 
 def sides_of(opener: Opener, runs: Sequence[Run], watch: Watch) -> list[Side]:
-    """Opens a side per Run, of which the first is what the others are compared with. Raises
-    KschedError."""
+    """Open a side per Run. The others are compared with the first. Raises KschedError."""
     return [
         Side(
             each,
@@ -218,7 +217,7 @@ def sides_of(opener: Opener, runs: Sequence[Run], watch: Watch) -> list[Side]:
 
 
 def compare(sides: Sequence[Side]) -> Comparison:
-    """Runs all sides, of which the first is what the others are compared with."""
+    """Run all sides, and compare the others with the first."""
     outcomes = [_outcome(side) for side in sides]
     differing = _differing(outcomes)
     places = {key: tuple(outcome.place(key) for outcome in outcomes) for key in differing}
@@ -296,8 +295,8 @@ def _result(outcome: _Outcome, differing: int) -> SideResult:
 
 
 def _differing(outcomes: Sequence[_Outcome]) -> list[str]:
-    """The pods that are not on the same node everywhere, or on none for other reasons; in the order
-    of the sides' states."""
+    """Return the pods that are not on the same node everywhere, or on none for other reasons, in
+    the order of the sides' states."""
     first, *others = outcomes
     differing: dict[str, None] = {}
     for other in others:
@@ -323,8 +322,8 @@ def _examined(
     places: Mapping[str, tuple[Place, ...]],
     owners: Mapping[str, str],
 ) -> set[str]:
-    """The pods whose causes are looked for: the first of every owner and kind of difference, then
-    the second of each, and so on; not those whose turn comes late in a long run."""
+    """Return the pods whose causes are looked for: the first of every owner and kind of difference,
+    then the second of each, and so on; not those whose turn comes late in a long run."""
     turns: list[dict[str, int]] = []
     for outcome in outcomes:
         attempts = outcome.run.attempts
@@ -361,7 +360,7 @@ def _cause(outcomes: Sequence[_Outcome], key: str, places: Sequence[Place]) -> C
 
 
 def _cause_of_waiting(outcome: _Outcome, key: str, node: str) -> Cause:
-    """Why the pod is on no node in this outcome. node: where it is in the other, or ""."""
+    """Return why the pod is on no node in this outcome. node: where it is in the other, or ""."""
     gate = outcome.run.gated.get(key)
     if gate is not None:
         return Cause(gate.plugin, gate.message, outcome.name)

@@ -81,8 +81,8 @@ class ReplayDifference(Part, frozen=True):
         )
 
     def delay(self, side: int) -> int:
-        """How much longer it waited on a side than on the first; 0 where it did not wait on one of
-        them. Microseconds."""
+        """Return how much longer it waited on a side than on the first; 0 where it did not wait on
+        one of them. Microseconds."""
         first, other = self.waits[0], self.waits[side]
         return 0 if first is None or other is None else other - first
 
@@ -158,7 +158,7 @@ class ReplayComparison(StateAnswer, frozen=True, kw_only=True):
 
 
 def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
-    """What differs between the sides, of which the first is what the others are compared with."""
+    """Return the differences between the sides; the others are compared with the first."""
     pods = dict.fromkeys(pod for side in sides for pod in side.records)
     differing = [0] * len(sides)
     differences = []
@@ -178,7 +178,7 @@ def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
 
 
 def with_curves(answer: ReplayComparison, sides: Sequence[ReplaySide]) -> ReplayComparison:
-    """The answer with what its page draws over time."""
+    """Return the answer with the curves that its page draws over time."""
     replays = (side.replay for side in sides)
     curves = (ReplayCurves.of(replay, UsageOverTime(replay)) for replay in replays)
     return structs.replace(answer, curves=tuple(curves))

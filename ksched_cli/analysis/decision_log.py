@@ -1,9 +1,9 @@
-"""What a real scheduler decided between two states of a cluster, and in which order.
+"""The decisions of a real scheduler between two states of a cluster, and their order.
 
-The order of the decisions is nowhere written. That of the bindings in etcd is nearest to it, which
-a pod's resourceVersion tells as long as nothing else has written to the pod. Else it is that of the
-scheduler's events, to the microsecond, where the second state has them. Else only the second of
-each binding is there, and within one the order of the scheduling queue is the likely one.
+No object records the order of the decisions. The nearest is the order of the bindings in etcd,
+which a pod's resourceVersion shows as long as nothing else has written to the pod. Next is the
+order of the scheduler's events, to the microsecond, where the second state has them. Else only the
+second of each binding is known, and within one the order of the scheduling queue is likely.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from ksched_cli.scenario.workloads import renewed_warnings
 
 
 class Unexplained(Part, frozen=True):
-    """What cannot be judged, and why not."""
+    """A decision that cannot be judged, and the reason."""
 
     pod: str
     reason: str
@@ -110,8 +110,8 @@ def read_decision_log(
 
 
 def why_swapped(before: ClusterState, after: ClusterState) -> str:
-    """Why the first state must be the later one, or "": a pod keeps its node, and an object's
-    resourceVersion only rises."""
+    """Return why the first state must be the later one, or "": a pod keeps its node, and an
+    object's resourceVersion only rises."""
     if after.taken and before.taken > after.taken:
         return f"--before was taken at {before.taken}, --after at {after.taken}"
     pods = {pod.uid: pod for pod in after.pods}
@@ -207,8 +207,8 @@ class _Reader:
 
     def _is_given_node(self, pod: Pod) -> bool:
         """Whether the pod was created with its node, as static and mirror pods are. A binding sets
-        the condition PodScheduled, where the state tells of conditions; kubelets set it too, but
-        not before the pod is noticed."""
+        the condition PodScheduled, if the state has conditions; kubelets set it too, but not before
+        the pod is noticed."""
         if pod.uid in self.pods_before or pod.uid in self.events.bindings:
             return False
         owner = pod.metadata.controller
@@ -216,8 +216,8 @@ class _Reader:
         return is_static or (self.tells_conditions and not _is_scheduled(pod))
 
     def _placements_of_gone(self) -> Iterator[Placement]:
-        """Placements of pods that waited in the first state, were bound, and are gone in
-        the second."""
+        """Return placements of pods that waited in the first state, were bound, and are gone in the
+        second."""
         for uid, pod in self.pods_before.items():
             if uid in self.pods_after or pod.node_name:
                 continue
@@ -313,7 +313,8 @@ class _Reader:
     def _in_order_of_log(
         self, decisions: Sequence[Decision], log: Sequence[LogLine]
     ) -> list[Decision]:
-        """With the departures; none where the log lacks an attempt."""
+        """Return decisions in the log's order, with the departures; none where the log lacks an
+        attempt."""
         evicted_from = {
             key: decision.node
             for decision in decisions
@@ -353,7 +354,7 @@ class _Reader:
             )
 
     def _state(self) -> tuple[ClusterState, tuple[Pod, ...]]:
-        """The first state with what came later, and the newcomers."""
+        """Return the first state with what came later, and the newcomers."""
         pods = {pod.key: self.unplaced.get(pod.uid, pod) for pod in self.before.pods}
         newcomers = tuple(
             pod for pod in self.unplaced.values() if pods.setdefault(pod.key, pod).uid != pod.uid
@@ -395,7 +396,8 @@ def _with_preemptions(
 
 
 def _as_given(pod: Pod, earlier: Pod | None) -> Pod:
-    """The pod as the scheduler was given it: what has no gates is as it was in the first state."""
+    """Return the pod as the scheduler received it: what has no gates is as it was in the first
+    state."""
     if earlier is not None and not earlier.spec.scheduling_gates:
         return earlier
     statuses = pod.status.resource_claim_statuses
@@ -431,8 +433,8 @@ _pod_times = msgspec.json.Decoder(_PodTimes)
 
 
 def _bound_at(pod: Pod) -> float:
-    """To the second: when PodScheduled became true, else when the kubelet saw the pod first, else
-    when it was created."""
+    """Return when it was bound, to the second: when PodScheduled became true, else when the kubelet
+    saw the pod first, else when it was created."""
     if len(bytes(pod.raw)):
         status = _pod_times.decode(bytes(pod.raw)).status
         for condition in (status.conditions or ()) if status is not None else ():
@@ -446,7 +448,7 @@ def _is_scheduled(pod: Pod) -> bool:
 
 
 def _is_untouched(pod: Pod) -> bool:
-    """Whether the binding looks like the last that was written to the pod."""
+    """Whether the binding looks like the last write to the pod."""
     status = pod.status
     others = [c for c in status.conditions if c.type != "PodScheduled"]
     return bool(pod.metadata.resource_version) and not (
@@ -465,14 +467,14 @@ def _changed_budgets(before: ClusterState, after: ClusterState) -> tuple[str, ..
 
 
 def _evictions(budget: PodDisruptionBudget | None) -> tuple[object, ...]:
-    """What it says of which evictions it allows."""
+    """Return the parts of a budget that decide which evictions it allows."""
     if budget is None:
         return ()
     return budget.spec.selector, budget.status.disruptions_allowed, budget.status.disrupted_pods
 
 
 def _changed_nodes(before: ClusterState, after: ClusterState) -> dict[str, str]:
-    """Name → what changed of what scheduling reads."""
+    """Return, by node name, which fields that scheduling reads have changed."""
     nodes_after = {node.name: node for node in after.nodes}
     changed = {}
     for node in before.nodes:

@@ -1,7 +1,8 @@
-"""In which order decisions between two states may have been made.
+"""The possible orders of decisions between two states.
 
-What is observed, bindings or their events, is a little off: pods are bound side by side with the
-cycles of the next ones. The scheduling queue hands out pods of higher priority first, then those
+The order observed, of bindings or their events, is a little off: pods are bound in parallel with
+the cycles of the next ones. The scheduling queue hands out pods of higher priority first, then
+those
 that it was given first; a scheduler that starts is given its pods by name. So the order observed is
 refined by each of these rules, within what side by side allows.
 """
@@ -152,7 +153,7 @@ def refined_orders(
 
 
 def runs_of_placements(decisions: Sequence[Decision]) -> Iterator[list[Decision]]:
-    """Those that follow each other; everything else alone."""
+    """Return runs of placements that follow each other; everything else alone."""
     for is_placement, run in groupby(decisions, lambda each: isinstance(each, Placement)):
         if is_placement:
             yield list(run)

@@ -1,4 +1,4 @@
-"""How a real decision compares with ksched's."""
+"""Verdicts of ksched on real decisions."""
 
 from __future__ import annotations
 

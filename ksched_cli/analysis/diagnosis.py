@@ -1,5 +1,5 @@
-"""Why a pod fits nowhere in one line, and in another what to do about it, where the plugins know of
-a single change that does. `fix` finds the others.
+"""Short diagnoses of a pod that fits nowhere: one line with the cause, and one with the remedy,
+where the plugins know of a single change that helps. `fix` finds the others.
 
 Nodes are taken together by what is in their way, and the nodes with the least to overcome are the
 answer: those with the fewest obstacles, and of these the ones whose obstacles are overcome most
@@ -69,7 +69,7 @@ class Difficulty(IntEnum):
 
 
 class Obstacle(NamedTuple):
-    """What keeps a pod off nodes.
+    """An obstacle that keeps a pod off nodes.
 
     what:  in words that follow "node-3 would take it but for"
     short: the resource that is short, or ""
@@ -115,7 +115,7 @@ def diagnose(evaluation: Evaluation, state: ClusterState) -> Diagnosis | None:
 
 
 def _remedy(evaluation: Evaluation, rows: Rows) -> str:
-    """rows: the nodes that it is to let the pod onto"""
+    """Return the remedies. rows: the nodes that the remedy is to open to the pod"""
     # Brings all changes to a state along.
     from ksched_cli.analysis.proposals import single_changes
 
@@ -146,7 +146,7 @@ def _of_claims(pod: PodInfo, state: ClusterState) -> Diagnosis | None:
 
 
 def _of_unbound(claim: PersistentVolumeClaim, state: ClusterState) -> Diagnosis | None:
-    """None where the claim may wait for the pod."""
+    """Return why the claim is not bound; None where the claim may wait for the pod."""
     modes = ", ".join(claim.spec.access_modes)
     name = claim_class(claim)
     storage_class = state.storage_classes.get(name)
@@ -176,7 +176,7 @@ def _maker(storage_class: StorageClass) -> str:
 
 
 class _Nodes:
-    """The nodes, by what is in their way."""
+    """The nodes, grouped by their obstacles."""
 
     def __init__(self, evaluation: Evaluation) -> None:
         self._evaluation = evaluation
@@ -215,7 +215,7 @@ class _Nodes:
         return f"{_named(nodes)} would take it but for {what}"
 
     def _alike(self) -> Iterator[Rows]:
-        """The rows, those together of which every plugin says the same, about the same taints."""
+        """Group the rows of which every plugin says the same, about the same taints."""
         columns = [answer.verdicts.ids for answer in self._answers]
         if any(answer.plugin == "TaintToleration" for answer in self._answers):
             columns.append(self._snapshot.taint_sets[0])
@@ -282,7 +282,7 @@ class _Nodes:
         return Obstacle(difficulty, f"{what} free{where}", resource)
 
     def _open_rows(self) -> Rows:
-        """The rows that nothing but NodeResourcesFit rejects; all rows if there are none."""
+        """Return the rows that only NodeResourcesFit rejects; all rows if there are none."""
         closed = np.zeros(len(self._snapshot), dtype=np.bool_)
         for answer in self._answers:
             if answer.plugin != "NodeResourcesFit":
@@ -300,15 +300,15 @@ class _Nodes:
         )
 
     def _requirements(self) -> tuple[Requirement, ...]:
-        """What the pod's node selector and its required affinity, where that is one term, ask of a
-        node's labels."""
+        """Return the requirements on a node's labels in the pod's node selector and its required
+        affinity, if that is one term."""
         required = required_node_affinity(self._pod.spec)
         terms: tuple[NodeTerm, ...] = required.affinity.terms if required.affinity else ()
         of_term = terms[0].labels if len(terms) == 1 else ()
         return (*required.labels.requirements, *of_term)
 
     def _absent_labels(self) -> str:
-        """Which labels that the pod selects no node has, be it each or all together; or ""."""
+        """Return the labels selected by the pod that no node has, together or each alone; or ""."""
         requirements = self._requirements()
         nodes = [node.metadata.labels for node in self._snapshot.nodes]
         absent = [r for r in requirements if not any(map(r.matches, nodes))]
@@ -344,7 +344,7 @@ def _of_others(plugin: str, status: Status, pod: PodInfo) -> Iterator[Obstacle]:
 
 
 def _subjects(plugin: str, begin: str, pod: PodInfo) -> list[str]:
-    """What of the pod the plugin's reason is about."""
+    """Return the part of the pod that the plugin's reason is about."""
     if plugin.startswith("Volume"):
         return [f"claim {pod.namespace}/{use.claim}" for use in claim_uses(pod.pod)]
     if plugin == "PodTopologySpread":
@@ -360,7 +360,7 @@ def _subjects(plugin: str, begin: str, pod: PodInfo) -> list[str]:
 
 
 def _requirement_text(requirement: Requirement) -> str:
-    """As kubectl writes it in a selector."""
+    """Return the requirement as kubectl writes it in a selector."""
     key, values = requirement.key, requirement.values
     if requirement.operator in ("In", "=") and len(values) == 1:
         return f"{key}={values[0]}"

@@ -17,7 +17,7 @@ RACE = "a race of kube-scheduler (kubernetes/kubernetes#136269): "
 
 
 def double_allocations(state: ClusterState) -> Mapping[str, str]:
-    """By the keys of the pods that have such a device, which it is."""
+    """Return the doubly allocated devices by the keys of their pods."""
     users: dict[DeviceID, list[ResourceClaim]] = {}
     for claim in state.resource_claims.values():
         for device in _exclusive_devices(claim):

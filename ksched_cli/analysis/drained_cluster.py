@@ -1,4 +1,4 @@
-"""A cluster that nodes are drained of, one after the other: each drain evicts the pods as budgets
+"""A cluster whose nodes are drained one after the other: each drain evicts the pods as budgets
 allow, and a run of the configuration places them on the other nodes.
 
 A budget that refuses an eviction now does not hold the node for good: kubectl and the autoscalers
@@ -36,7 +36,7 @@ _HEALTHY = PodStatus(phase="Running", conditions=(PodCondition("Ready", "True"),
 
 
 class Hold(Part, frozen=True, omit_defaults=True):
-    """What keeps a node.
+    """A reason that keeps a node from being drained.
 
     pod: null where it is something about the node itself
     because: why the pod cannot leave, or fits on no other node
@@ -105,7 +105,7 @@ class DrainedCluster:
         return cls(state, simulation, rules, pending)
 
     def cordoned(self, nodes: Sequence[str]) -> DrainedCluster:
-        """With nodes that take no pods any more."""
+        """Return the cluster with nodes that take no pods any more."""
         return replace(self, state=cordon(self.state, nodes)[0], is_live=False)
 
     def with_nodes(self, nodes: Sequence[tuple[NodeGroup, str]]) -> DrainedCluster:
@@ -115,7 +115,7 @@ class DrainedCluster:
         return replace(self, state=state, is_live=False)
 
     def forked(self) -> DrainedCluster:
-        """The same, after a drain of it that is not to count."""
+        """Return the same cluster, after a drain of it that does not count."""
         return replace(self, is_live=False)
 
     def pods_leaving(self, nodes: Collection[str]) -> list[Pod]:
@@ -142,13 +142,13 @@ class DrainedCluster:
         return tuple(sorted(holds, key=lambda hold: hold.pod or ""))
 
     def hold(self, pod: Pod, because: str, message: str = "") -> Hold:
-        """What a pod that cannot leave is to its node."""
+        """Return the hold that a pod that cannot leave has on its node."""
         name = f"{pod.namespace}/{owner(self.simulation.catalog.info(pod))}"
         return Hold(pod.key, because, message, owner=name)
 
     def drain(self, nodes: Collection[str]) -> DrainOutcome:
-        """Drains nodes that are cordoned, together. Where a pod cannot leave, or fits nowhere, the
-        cluster of the result is as far as the drain came; `forked` goes back to this one."""
+        """Drain nodes that are cordoned, together. Where a pod cannot leave, or fits nowhere, the
+        cluster of the result is as far as the drain got; `forked` returns to this one."""
         cluster, moves, rounds = self, dict[str, str](), 0
         remaining = cluster.pods_leaving(nodes)
         while remaining:
@@ -174,7 +174,7 @@ class DrainedCluster:
         return DrainOutcome(replace(cluster, gone=gone), moves, rounds)
 
     def unplaced(self) -> int:
-        """How many pods of the state a run leaves pending."""
+        """Return how many pods of the state a run leaves pending."""
         simulation = self._open(self.state)
         run = simulation.run()
         simulation.close()
@@ -217,8 +217,8 @@ class DrainedCluster:
         return Moved(cluster, moves, unplaced)
 
     def _shares_objects(self, pods: Sequence[Pod]) -> bool:
-        """Whether an eviction or a placement changes more than what is requested of nodes: claims
-        of volumes and devices, groups of pods, what extenders remember."""
+        """Whether an eviction or a placement changes more than the requests on nodes: claims of
+        volumes and devices, groups of pods, what extenders remember."""
         simulation = self.simulation
         return bool(simulation.extenders.extenders) or any(
             has_volume_claims(pod.spec)
@@ -244,7 +244,7 @@ class DrainedCluster:
         return simulation
 
     def why_nowhere(self, unplaced: Sequence[Unplaced], nodes: Collection[str]) -> tuple[Hold, ...]:
-        """Why pods fit on none of the nodes that stay. nodes: that they leave"""
+        """Return why pods fit on none of the nodes that stay. nodes: that they leave"""
         state = pending_again(self.state, [each.pod for each in unplaced])
         # Cordoned ones would be named as those nearest to fitting.
         state = without_nodes(state, self.gone.union(nodes))
@@ -265,7 +265,7 @@ class DrainedCluster:
 
 @dataclass(frozen=True, slots=True)
 class DrainOutcome:
-    """What a drain of nodes came to.
+    """The outcome of a drain of nodes.
 
     moves:    pod → node, of the pods that were evicted and placed
     rounds:   how often pods were evicted and placed: more than one where budgets had it wait
@@ -284,14 +284,14 @@ class DrainOutcome:
         return not self.budgets and not self.unplaced
 
     def why(self, nodes: Collection[str]) -> tuple[Hold, ...]:
-        """What holds the nodes, which it was a drain of."""
+        """Return what holds the nodes that were drained."""
         nowhere = self.cluster.why_nowhere(self.unplaced, nodes) if self.unplaced else ()
         return (*nowhere, *self.budgets)
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What a run made of evicted pods. moves: pod → node"""
+    """The result of a run for evicted pods. moves: pod → node"""
 
     cluster: DrainedCluster
     moves: Mapping[str, str]

@@ -188,7 +188,7 @@ def _rounded(interval: Interval) -> Interval:
 
 
 def _nested(figures: Mapping[str, Interval]) -> dict[str, Any]:
-    """Rounded, and `utilization.cpu.mean` as a document has it."""
+    """Return figures rounded and nested, `utilization.cpu.mean` as in a document."""
     nested: dict[str, Any] = {}
     for name, interval in figures.items():
         *path, key = name.split(".")

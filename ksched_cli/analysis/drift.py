@@ -1,4 +1,4 @@
-"""Every running pod as if it came today: whether it would go where it is.
+"""Running pods, each judged as if it came today: would it get its current node?
 
 Each pod is taken off its node, all else as it is, and all nodes are asked about and scored. Pods
 that look the same come one after the other, so that the engine's cache computes anew only the nodes
@@ -33,7 +33,7 @@ from ksched_cli.engine.simulation import Simulation
 
 
 class Verdict(Enum):
-    """How a pod's node compares with the others today."""
+    """The verdict on a pod's node compared with the others today."""
 
     BEST = "best"
     TIED = "tied"
@@ -76,7 +76,7 @@ class PodDrift(Part, frozen=True):
 
     @property
     def behind(self) -> int:
-        """By how many points its node is worse than the best; 0 where it is not scored."""
+        """Return by how many points its node is worse than the best; 0 where it is not scored."""
         if self.score is None or self.best_score is None:
             return 0
         return self.best_score - self.score
@@ -158,7 +158,7 @@ def drift(
 
 
 def _expected(simulation: Simulation, pods: Sequence[PodInfo]) -> Iterator[PodInfo]:
-    """Pods that look the same, for which the engine's cache keeps its answers meanwhile."""
+    """Yield pods that look the same; meanwhile the engine's cache keeps its answers for them."""
     cache = simulation.frameworks[pods[0].spec.scheduler_name].answer_cache
     if simulation.options.cache_answers:
         cache.expect(pods)
@@ -198,7 +198,7 @@ def _in_turn(
 
 
 def _why_ignored(simulation: Simulation, pod: Pod) -> str:
-    """In words that follow "it is", or ""."""
+    """Return why the pod is ignored, in words that follow "it is", or ""."""
     if pod.node_name not in simulation.snapshot.row:
         return f'on node "{pod.node_name}", which is missing from the state'
     return why_ignored(pod, simulation.frameworks)
@@ -269,7 +269,7 @@ class _Rankings:
         )
 
     def _evaluate(self, pod: PodInfo, node: str) -> tuple[Evaluation, str]:
-        """And the plugin that rejects the node, or ""."""
+        """Evaluate the pod. Return also the plugin that rejects the node, or ""."""
         simulation = self._simulation
         pipeline, row = simulation.pipeline, simulation.snapshot.row[node]
         evaluation = pipeline.evaluate(self._framework, pod, Mode.RANKED)

@@ -1,4 +1,4 @@
-"""Expectations about a Run: each holds, or fails with what came out instead."""
+"""Expectations about a Run: each passes, or fails with the actual result."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ class Outcome:
     undecided: bool = False
 
     def matching(self, pattern: str) -> list[str]:
-        """The keys of the pods whose name matches, or namespace/name where the glob has a slash."""
+        """Return the keys of the pods whose name matches, or namespace/name where the glob has a
+        slash."""
         with_namespace = "/" in pattern
         return [
             key
@@ -66,7 +67,7 @@ class Outcome:
         ]
 
     def place(self, key: str) -> str:
-        """Where a pod is, in words that follow its name."""
+        """Return where a pod is, in words that follow its name."""
         if key in self.nodes:
             return f"is on {self.nodes[key]}"
         for reasons in (self.evicted, self.gated, self.pending):
@@ -91,7 +92,7 @@ class Expectation(ABC):
 
     @abstractmethod
     def check(self, outcome: Outcome) -> Failure | None:
-        """None where it holds."""
+        """Check the expectation. Return None where it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,7 @@ class Limits:
         )
 
     def text(self, shown: Callable[[float], str] = "{:g}".format) -> str:
-        """As `at least 1 and at most 5`."""
+        """Return the bounds as text, such as `at least 1 and at most 5`."""
         limits = (("at least", self.at_least), ("at most", self.at_most))
         return " and ".join(f"{what} {shown(limit)}" for what, limit in limits if limit is not None)
 
@@ -285,7 +286,7 @@ class NodeHours(Expectation):
 
 
 def _time(seconds: float) -> str:
-    """As 1h30m0s, 90s or 0.5s."""
+    """Return the time as 1h30m0s, 90s or 0.5s."""
     whole, rest = divmod(seconds, 60)
     hours, minutes = divmod(int(whole), 60)
     parts = f"{hours}h" * (hours > 0) + f"{minutes}m" * (hours + minutes > 0)

@@ -48,8 +48,8 @@ class ExpectationsFile:
 
 
 def files_of_expectations(paths: Sequence[str]) -> Iterator[str]:
-    """The files that are named, and those in folders that are of the kind. Raises UsageError where
-    there is none."""
+    """Return the files that are named, and those of the kind in folders. Raises UsageError where
+    there are none."""
     count = 0
     for path, is_named in expand_paths(paths):
         if is_named or _MENTION.search(read_file(path)[0]):
@@ -101,7 +101,7 @@ class _Reader:
     file: OwnDocument
 
     def run(self, path: str) -> Run:
-        """What the file says of the Run. path: of the file"""
+        """Return the Run that the file describes. path: of the file"""
         data, here = self.file.data, self.file.from_here
         states = data["state"]
         plugins = data.get("plugins", ())
@@ -129,7 +129,7 @@ class _Reader:
         )
 
     def expectation(self, entry: Mapping[str, Any], place: tuple[str | int, ...]) -> Expectation:
-        """The expectation of an entry that is as the schema has it."""
+        """Return the expectation of an entry that is valid by the schema."""
         name = entry.get("name") or _described(entry)
         match entry:
             case {"pod": pods, "on": str(node)}:

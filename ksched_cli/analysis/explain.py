@@ -1,4 +1,4 @@
-"""Why a pod goes where it goes: every plugin's word on every node, not only the first.
+"""The explanation of a pod's node: every plugin's verdict on every node, not only the first.
 
 The decision is that of the pod's last attempt in a run, which may look at some of the nodes only.
 The detail is of all nodes, and of all plugins, on the cluster as that attempt found it.
@@ -180,11 +180,11 @@ def explain(
 
 
 def select(explanation: Explanation, names: Sequence[str], top: int) -> Explanation:
-    """The explanation with fewer nodes: those named, as many of the best as `top` says, and the one
-    taken."""
+    """Return the explanation with fewer nodes: those named, as many of the best as `top` says, and
+    the one taken."""
 
     def best_first(node: NodeExplanation) -> tuple[float, bool, Distance, str]:
-        """By rank, then those that do not fit by how near they are to it."""
+        """Sort by rank, then those that do not fit by how near they are to it."""
         rank = inf if node.rank is None else node.rank
         return rank, node.node != explanation.node, node.distance, node.node
 
@@ -221,7 +221,7 @@ def _rank_of(nodes: Iterable[NodeExplanation], name: str) -> int | None:
 
 
 def _margin(attempt: Attempt) -> int | None:
-    """None where no node was worse."""
+    """Return the margin; None where no node was worse."""
     below = [total for total in attempt.detail.totals.values() if total != attempt.score]
     if attempt.score is None or not below:
         return None
@@ -242,7 +242,7 @@ class _View:
         self._evaluation: Evaluation | None = None
 
     def look(self, pod: PodInfo, tie_break: TieBreak = first_by_name) -> None:
-        """As if the pod came now, and every node were looked at.
+        """Evaluate the pod as if it came now, and every node were asked.
 
         tie_break: chooses the node; before an attempt it must not draw, for the attempt will
         """
@@ -257,7 +257,7 @@ class _View:
             self.add_details(evaluation.statuses.snapshot.row[self.explanation.node])
 
     def add_details(self, row: int) -> None:
-        """Asks for what is behind the node's scores, while the cluster is as it was looked at."""
+        """Add the details of the node's scores, while the cluster is still as it was."""
         evaluation, nodes = self._evaluation, list(self.explanation.nodes)
         if evaluation is not None and nodes[row].scores:
             scores = evaluation.with_score_details(nodes[row].scores, row)
@@ -303,8 +303,8 @@ def _of_all_nodes(
 
 
 def _may_preempt(evaluation: Evaluation) -> bool:
-    """Whether there is a node with pods of lower priority, and all that rejects it are reasons that
-    may leave with them."""
+    """Whether a node has pods of lower priority, and is rejected only for reasons that may leave
+    with them."""
     pod, snapshot = evaluation.pod, evaluation.statuses.snapshot
     if pod.spec.preemption_policy == NEVER_PREEMPTS or evaluation.pre_filter is not None:
         return False
@@ -317,7 +317,8 @@ def _may_preempt(evaluation: Evaluation) -> bool:
 
 
 def _nodes(evaluation: Evaluation, all_details: bool) -> tuple[NodeExplanation, ...]:
-    """In order of name. Where the evaluation broke, nodes that fit have neither scores nor rank."""
+    """Return the nodes in order of name. Where the evaluation broke, nodes that fit have neither
+    scores nor rank."""
     names = evaluation.statuses.snapshot.names
     rejections = evaluation.rejections or [[]] * len(names)
     away = distances(evaluation)

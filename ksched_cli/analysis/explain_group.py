@@ -1,8 +1,8 @@
-"""Why the pods of a group get nodes together, or do not: the member, the topology domain or the
-part of its tree that blocks them.
+"""The explanation of a pod group's placement: the member, the topology domain or the part of its
+tree that blocks it.
 
-The attempts are the engine's own, those of a run. Why a pod finds no node in a trial is asked while
-the pods before it are assumed, on the nodes of the domain that is tried.
+The attempts are the engine's own, those of a run. A pod that finds no node in a trial is explained
+while the pods before it are assumed, on the nodes of the domain being tried.
 """
 
 from __future__ import annotations
@@ -183,8 +183,8 @@ def _member(run: RunRecord, pod: str, running_on: str) -> Member:
 def _holder(
     simulation: Simulation, group: GroupName, spec: PodGroup | None, waiting: Sequence[Member]
 ) -> Blocker:
-    """Why the group was not tried: it has no object, or one around it has none, too few pods or
-    groups, or a pod that is held back."""
+    """Return why the group was not tried: it has no object, or one around it has none, too few pods
+    or groups, or a pod that is held back."""
     groups = simulation.pod_groups
     if groups is not None and spec is None:
         diagnosis = Diagnosis(f"there is no PodGroup {group.key}", "create it")
@@ -268,7 +268,8 @@ class _View:
 
     @property
     def message(self) -> str:
-        """What ended the group's attempt, or why it does not fit where most of its members do."""
+        """The message that ended the group's attempt, or why it does not fit where most of its
+        members do."""
         if self.result is None:
             return ""
         outcomes = [outcome for _, outcome in self.result.outcomes]
@@ -298,7 +299,7 @@ class _View:
         return bool(tried) and all(each.message for each in tried)
 
     def blocker(self, run: RunRecord) -> Blocker | None:
-        """None where no attempt was made that says so."""
+        """The blocker; None where no attempt identified one."""
         if self._group.plugin:
             return self._blocker_alone(run)
         if self.result is None:
@@ -367,7 +368,7 @@ class _View:
 
 
 def _first_rejected(tried: TriedPlacement) -> tuple[str, str]:
-    """The first pod without a node in a trial, and why; empty if there is none."""
+    """Return the first pod without a node in a trial, and why; empty if there is none."""
     for pod, trial in zip(tried.pods, tried.trials, strict=False):
         if trial.row is None:
             return pod.key, trial.outcome.attempt.why_not

@@ -1,4 +1,4 @@
-"""What would give pods a node: the smallest changes, each verified by a whole run.
+"""The smallest changes that would give pods a node, each verified by a whole run.
 
 Candidates come from the plugins that reject the pod (`Proposes`), from the cluster at the pod's
 turn. They are tried from the cheapest on: the change is made to the state and everything is run. A
@@ -57,7 +57,7 @@ PENDING_AGAIN_COST = 30.0  # of a pod that had a node
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How remedies are searched for.
+    """The limits and preferences of a search for remedies.
 
     prefer, never: kinds of changes
     max_runs, max_seconds: when the search ends
@@ -90,7 +90,7 @@ class Outcome(Struct, frozen=True):
 
 
 class _Frontier:
-    """The candidates that are to be tried, the cheapest first."""
+    """The candidates still to be tried, the cheapest first."""
 
     def __init__(self, search: Search) -> None:
         self._search = search
@@ -108,8 +108,8 @@ class _Frontier:
                 heapq.heappush(self._queue, (cost, next(self._numbers), candidate))
 
     def pop(self, helping: Iterable[tuple[str, ...]]) -> Candidate | None:
-        """The next, but for those whose kinds include all kinds of one that helps, at whatever
-        price; None if there is none."""
+        """Return the next candidate, except those whose kinds include all kinds of one that helps,
+        at whatever price; None if there is none."""
         while self._queue:
             _, _, candidate = heapq.heappop(self._queue)
             if not any(set(kinds) <= set(candidate.kinds) for kinds in helping):
@@ -118,13 +118,14 @@ class _Frontier:
         return None
 
     def is_new(self, lines: tuple[str, ...]) -> bool:
-        """Whether the lines come for the first time."""
+        """Whether the lines are seen for the first time."""
         count_before = len(self._lines)
         self._lines.add(lines)
         return len(self._lines) > count_before
 
     def not_tried(self, why: str) -> Counter[str]:
-        """Why → how many were left out. why: the search ended with candidates left"""
+        """Return by reason how many candidates were left out. why: the search ended with candidates
+        left"""
         self._left[why] += len(self._queue)
         return +self._left
 
@@ -153,8 +154,8 @@ class Fixer:
     # -- runs -------------------------------------------------------------------------------------
 
     def run(self, lines: Sequence[str], pods: frozenset[str]) -> Outcome:
-        """A whole run after the changes. pods: the look is at the first of them that waits. Raises
-        UsageError and InputError for changes that cannot be made."""
+        """Run everything after the changes. pods: the look is at the first of them that waits.
+        Raises UsageError and InputError for changes that cannot be made."""
         state = self.changed(lines)
         simulation = self.open(state)
         looks = Looks(simulation, pods, lambda pod: subjects_of(pod, pods, self.state))
@@ -229,9 +230,9 @@ class Fixer:
     def _largest_request(
         self, candidate: Candidate, after: Outcome, look: Look, pods: frozenset[str]
     ) -> tuple[Candidate, Outcome]:
-        """Where one request is lowered, the most of it with which the pods are placed and nobody
-        more is evicted: more than is free at the pod's turn where that depends on the pod. look:
-        at that pod"""
+        """Return, where one request is lowered, the most of it with which the pods are placed and
+        no other pod is evicted: more than is free at the pod's turn where that depends on the pod.
+        look: at that pod"""
         resources = {resource for each in candidate.proposals for resource in _lowered(each)}
         if (
             candidate.kinds != ("request",)
@@ -263,7 +264,7 @@ class Fixer:
     def _fewest_nodes(
         self, candidate: Candidate, after: Outcome, pods: frozenset[str]
     ) -> tuple[Candidate, Outcome]:
-        """Where many nodes are added, the fewest of them with which the pods are placed."""
+        """Return, where many nodes are added, the fewest of them with which the pods are placed."""
         many = len(after.state.nodes) - len(self.state.nodes)
         if candidate.kinds != ("node",) or many not in MANY_NODE_COUNTS:
             return candidate, after
@@ -279,7 +280,7 @@ class Fixer:
         return candidate, after
 
     def _try(self, lines: Sequence[str], pods: frozenset[str]) -> Outcome | None:
-        """None where the changes cannot be made."""
+        """Try the changes. Return None where they cannot be made."""
         try:
             return self.run(lines, pods)
         except (UsageError, InputError):
@@ -300,8 +301,8 @@ class Fixer:
         after: Outcome,
         pods: frozenset[str],
     ) -> Remedy | None:
-        """None where it violates disruption budgets, or takes more pods their node than get one
-        without saying so."""
+        """Return the remedy; None where it violates disruption budgets, or more pods lose their
+        node than get one without saying so."""
         evicted = {eviction.pod for eviction in after.record.evicted}
         evicted -= {eviction.pod for eviction in before.record.evicted}
         if self._violates_budgets(evicted):
@@ -347,7 +348,7 @@ class Fixer:
 
 
 def _lowered(proposal: Proposal) -> set[str]:
-    """The resources of which the pod requests less."""
+    """Return the resources of which the pod requests less."""
     resources = (proposal.patch.get("spec") or {}).get("resources") or {}
     by_container = (name for amounts in proposal.requests.values() for name in amounts)
     return {*by_container, *(resources.get("requests") or {})}
@@ -362,7 +363,8 @@ def _nodes(state: ClusterState, record: RunRecord) -> dict[str, str]:
 
 
 def aftermath(before: Outcome, after: Outcome, pods: frozenset[str]) -> Aftermath:
-    """What else the changes between two runs do. pods: those that are to have a node"""
+    """Return the other effects of the changes between two runs. pods: those that are to have a
+    node"""
     there = {pod.key for pod in after.state.pods}
     evicted = {eviction.pod for eviction in after.record.evicted}
     lost = sorted(key for key in before.nodes if key not in after.nodes and key not in pods)
@@ -380,7 +382,7 @@ def aftermath(before: Outcome, after: Outcome, pods: frozenset[str]) -> Aftermat
 
 
 def fix(fixer: Fixer, name: str, pods: frozenset[str]) -> Remedies:
-    """Searches for what would give all of the pods a node. name: what was asked about"""
+    """Search for changes that would give all of the pods a node. name: what was asked about"""
     before = fixer.run((), pods)
     name = min(pods) if len(pods) == 1 else name
     waiting = tuple(key for key in sorted(pods) if key not in before.nodes)
@@ -405,7 +407,7 @@ def fix(fixer: Fixer, name: str, pods: frozenset[str]) -> Remedies:
 
 
 def left_out(not_tried: Counter[str]) -> tuple[str, ...]:
-    """As an answer lists them. not_tried: the reason → how many changes"""
+    """Return what was left out, as an answer lists it. not_tried: the reason → how many changes"""
     return tuple(
         f"{number:,} change{'' if number == 1 else 's'}: {why}" for why, number in not_tried.items()
     )

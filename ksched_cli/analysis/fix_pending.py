@@ -1,4 +1,4 @@
-"""What would give all pending pods a node: a remedy for each owner's pods, joined into one."""
+"""Remedies for all pending pods: one for each owner's pods, joined into one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def fix_pending(fixer: Fixer) -> Remedies:
 def _joined(
     fixer: Fixer, before: Outcome, chosen: Sequence[Remedy], pods: frozenset[str]
 ) -> tuple[Remedy, ...]:
-    """The remedies as one, without those that are not needed."""
+    """Join the remedies into one, without those that are not needed."""
     if not chosen:
         return ()
     for remedy in tuple(chosen):

@@ -1,4 +1,4 @@
-"""`replay --from-now`: when the pending pods of a state start, over draws of what is not known.
+"""`replay --from-now`: when the pending pods of a state start, over draws of what is unknown.
 
 A draw is a replay of the state. Running pods end as their owner's finished pods did, at their
 deadline at the latest; where neither is known they stay.
@@ -105,7 +105,7 @@ class _WithDeadline(Struct):
 
 @dataclass(frozen=True, slots=True)
 class _PodTimes:
-    """What is known of a pod. age: seconds; deadline: seconds after its start"""
+    """The known times of a pod. age: seconds; deadline: seconds after its start"""
 
     key: str
     owner: str

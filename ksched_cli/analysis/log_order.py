@@ -52,8 +52,8 @@ class LoggedAttempt:
 
 
 def logged_attempts(log: Sequence[LogLine], homes: Mapping[str, str]) -> list[LoggedAttempt]:
-    """In their order. Evictions go on while the next pods are attempted, and the preemptor again:
-    those on a node belong to the first of its attempts there that lacks some.
+    """Return the attempts in their order. Evictions continue while the next pods are attempted, and
+    the preemptor again: those on a node belong to the first of its attempts there that lacks some.
 
     homes: key of a pod → the node that it was on
     """
@@ -100,8 +100,8 @@ def in_order_of_log(
     pods: Mapping[str, Pod],
     unseen: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Decision]:
-    """With the failed attempts and the departures; none where the log lacks the attempt of a
-    placement that is judged.
+    """Return the decisions with the failed attempts and the departures; none where the log lacks
+    the attempt of a placement that is judged.
 
     waiting: the pods that have no node at first, by key; departed: key of a pod → the node that
     it left; pods: by key; unseen: key of a pod that came and went → the node that it was on
@@ -147,8 +147,8 @@ def in_order_of_log(
 def in_order_of_attempts(
     decisions: Sequence[Decision], log: Sequence[LogLine]
 ) -> tuple[Decision, ...]:
-    """Decisions that were recorded by what followed from them, each a little late: one was made
-    before all those that the log has later, and so before what followed from any of these."""
+    """Return decisions that were recorded by their consequences, each a little late, in order: one
+    was made before all that the log has later, and so before any consequence of those."""
     begun = _begun_at(decisions, log)
     places: dict[int, tuple[int, int]] = {}
     earliest = len(decisions)
@@ -193,7 +193,7 @@ def _first_additions(log: Sequence[LogLine]) -> dict[str, int]:
 
 
 def _named(key: str) -> Pod:
-    """A pod of which nothing but its name is known."""
+    """Return a pod that is known by its name alone."""
     namespace, _, name = key.partition("/")
     return Pod(metadata=ObjectMeta(name=name, namespace=namespace, uid=key))
 

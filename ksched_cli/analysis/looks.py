@@ -1,4 +1,4 @@
-"""What is in the way of pods that find no node in a run, and what might help them.
+"""Obstacles of pods that find no node in a run, and changes that might help them.
 
 The pods of a group are looked at in every topology domain that the group is tried in. Where it fits
 in none, the domain in which most of its pods find a node is the one that the answer is about.
@@ -108,8 +108,8 @@ class Looks:
         return "/".join(key) if key is not None else ""
 
     def _domain(self, pod: PodInfo) -> str:
-        """KEY=VALUE of the domain that the pod's group is being tried in; "" where it may go to
-        any node."""
+        """Return KEY=VALUE of the domain that the pod's group is being tried in; "" where it may
+        use any node."""
         groups, rows = self.simulation.pod_groups, self.simulation.pipeline.placement
         group = groups.get(pod) if groups is not None else None
         if rows is None or group is None or not len(rows):
@@ -118,8 +118,8 @@ class Looks:
         return f"{group.topology_key}={node.metadata.labels.get(group.topology_key, '')}"
 
     def conclude(self, record: RunRecord) -> Look | None:
-        """The look at the first pod that waits after the run, with what might help in any of the
-        domains; None where no pod does, or nothing is known of it."""
+        """Return the look at the first pod that waits after the run, with what might help in any of
+        the domains; None where no pod waits, or nothing is known of it."""
         gated = [key for key in record.gated if key in self.pods]
         if gated:
             return self._at_gate(gated, record)
@@ -136,7 +136,7 @@ class Looks:
         return replace(nearest, candidates=tuple(proposed))
 
     def _at_gate(self, gated: list[str], record: RunRecord) -> Look:
-        """At the first pod that a plugin holds back, rather than at one held back with it."""
+        """Look at the first pod that a plugin holds back, rather than at one held back with it."""
         with_group = HELD_WITH_GROUP.split("{}")[1]
         own = [key for key in gated if with_group not in record.gated[key].message]
         key = (own or gated)[0]

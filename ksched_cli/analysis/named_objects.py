@@ -31,9 +31,9 @@ def pod_name(name: str, namespace: str) -> str:
 
 
 def find_pod(simulation: Simulation, name: str, namespace: str = "") -> PodInfo:
-    """By `name`, `namespace/name` or `pod/name`; else by its workload, as KIND/NAME or NAME: the
-    next of the workload's pods in the queue, or the newest. namespace: of -n. Raises UsageError
-    if there is none, or more than one."""
+    """Find a pod by `name`, `namespace/name` or `pod/name`; else by its workload, as KIND/NAME or
+    NAME: the next of the workload's pods in the queue, or the newest. namespace: of -n. Raises
+    UsageError if there is none, or more than one."""
     state = simulation.state
     kind = _workload_kind(name)
     full = name if kind else pod_name(name, namespace)
@@ -50,8 +50,8 @@ def find_pod(simulation: Simulation, name: str, namespace: str = "") -> PodInfo:
 
 
 def pods_of(simulation: Simulation, name: str, namespace: str = "") -> frozenset[str]:
-    """The keys of the pod of this name; of KIND/NAME, of a group or a Workload, or of a pod's
-    group, all of its pods that are neither finished nor being deleted. Raises as find_pod."""
+    """Return the keys of the pod of this name; of KIND/NAME, of a group or a Workload, or of a
+    pod's group, all of its pods that are neither finished nor being deleted. Raises as find_pod."""
     from ksched_cli.framework.pod_groups import group_key
 
     state = simulation.state
@@ -113,7 +113,7 @@ _GROUP_KINDS = {
 
 
 def find_group(simulation: Simulation, name: str, namespace: str = "") -> GroupName | None:
-    """As find_groups, where it is one. Raises UsageError where there are several, too."""
+    """Find one group, as find_groups does. Raises UsageError where there are several, too."""
     groups = find_groups(simulation, name, namespace)
     if len(groups) > 1:
         listed = ", ".join(f"podgroup/{group.name}" for group in groups)
@@ -122,10 +122,10 @@ def find_group(simulation: Simulation, name: str, namespace: str = "") -> GroupN
 
 
 def find_groups(simulation: Simulation, name: str, namespace: str = "") -> list[GroupName]:
-    """The group of podgroup/NAME or compositepodgroup/NAME, or those of workload/NAME; also that of
-    NAME or NAMESPACE/NAME, where no pod and no controller has that name, a PodGroup before a
-    CompositePodGroup: none where no group has it either. namespace: of
-    -n. Raises UsageError where no group is of the kind, or those of several namespaces are."""
+    """Return the group of podgroup/NAME or compositepodgroup/NAME, or those of workload/NAME; also
+    that of NAME or NAMESPACE/NAME, if no pod and no controller has that name, a PodGroup before a
+    CompositePodGroup: none if no group has it either. namespace: of -n. Raises UsageError where no
+    group is of the kind, or those of several namespaces are."""
     word, _, own = name.rpartition("/")
     kind = _GROUP_KINDS.get(word.partition(".")[0].lower(), "")
     if not kind and (_workload_kind(name) or _is_pod_or_workload(simulation, name, namespace)):
@@ -247,7 +247,7 @@ def find_pods(simulation: Simulation, names: Iterable[str], namespace: str = "")
 
 
 def label_selector_of(text: str) -> Selector:
-    """A selector as -l takes it. Raises UsageError."""
+    """Parse a selector as -l takes it. Raises UsageError."""
     from ksched_cli.scenario.change import ChangeError
     from ksched_cli.scenario.lookup import read_selector
 
@@ -260,7 +260,7 @@ def label_selector_of(text: str) -> Selector:
 def chosen_pods(
     simulation: Simulation, namespace: str, selector: str, workload: str
 ) -> frozenset[str] | None:
-    """The keys of the pods that all of these choose; None where nothing is chosen. workload:
+    """Return the keys of the pods that all of these choose; None where nothing is chosen. workload:
     KIND/NAME or NAME; selector: as -l takes it. Raises UsageError."""
     from ksched_cli.scenario.owned_pods import OwnedPods
 
@@ -290,7 +290,7 @@ def chosen_pods(
 
 
 def check_nodes(simulation: Simulation, names: Iterable[str]) -> None:
-    """Raises UsageError for the first name that is not a node of the state."""
+    """Check names of nodes. Raises UsageError for the first that is not a node of the state."""
     from difflib import get_close_matches
 
     nodes = simulation.snapshot.names
@@ -302,7 +302,7 @@ def check_nodes(simulation: Simulation, names: Iterable[str]) -> None:
 
 
 def owners(simulation: Simulation, pods: Iterable[str]) -> dict[str, str]:
-    """Pod key → who manages it, of these pods."""
+    """Return, by pod key, who manages each of these pods."""
     from ksched_cli.analysis.pending import owner
 
     keys = set(pods)

@@ -1,9 +1,8 @@
 """The nodes that pods are nominated to, as kube-scheduler keeps them.
 
-A nomination is in memory at once, and written to the pod's status while the next pods are tried.
-What the scheduler then notices of the pod takes the place of what is in memory, though that may be
-newer by now; and a nomination that a more important preemptor clears lapses only when that is
-noticed.
+A nomination is in memory at once, and written to the pod's status while the next pods are tried. A
+later notice of the pod replaces what is in memory, even if that is newer by now. A nomination that
+a more important preemptor clears lapses only when that is noticed.
 
 Upstream: pkg/scheduler/backend/queue/nominator.go (AddNominatedPod, UpdateNominatedPod) and
 pkg/scheduler/framework/api_calls/pod_status_patch.go.
@@ -29,7 +28,7 @@ class Patch:
     message: str | None
 
     def over(self, earlier: Patch) -> Patch:
-        """Both, of which this one comes later."""
+        """Return both combined; this one comes later."""
         return Patch(
             earlier.node if self.node is None else self.node,
             earlier.message if self.message is None else self.message,
@@ -39,7 +38,7 @@ class Patch:
         return self.over(status) != status
 
     def without(self, status: Patch) -> Patch:
-        """What of it is otherwise in the status."""
+        """Return the part of it that differs from the status."""
         return Patch(
             None if self.node == status.node else self.node,
             None if self.message == status.message else self.message,
@@ -62,7 +61,7 @@ class PodStatusCalls:
         self.waiting = merged if self.coming or merged.changes(self.noticed) else None
 
     def write(self) -> None:
-        """Only what differs from the status as the scheduler knows it is written."""
+        """Write only what differs from the status as the scheduler knows it."""
         if self.waiting is None:
             return
         written = self.waiting.without(self.noticed).over(self.written)
@@ -78,7 +77,7 @@ class PodStatusCalls:
 
 
 class Nominations:
-    """Follows what a log tells of the pods' statuses.
+    """Follows the pods' statuses in a log.
 
     have_changed: whether a pod has lost a nomination, or got another, without being placed
     """
@@ -119,11 +118,11 @@ class Nominations:
             calls.write()
 
     def write(self, pod: PodInfo) -> None:
-        """What waits to be written is written."""
+        """Write what waits to be written."""
         self._calls_of(pod).write()
 
     def notice(self, pod: PodInfo) -> None:
-        """The scheduler learns of what was written first."""
+        """Notice a status. The scheduler learns of earlier writes first."""
         calls = self._calls_of(pod)
         if not calls.coming:
             return

@@ -1,4 +1,4 @@
-"""Why the pods that a run leaves pending stay pending, those of one owner and cause together.
+"""The causes that keep pods pending after a run, those of one owner and cause together.
 
 The reasons are those of the cluster at the end of the run, for one pod of each group: pods that
 look the same are evaluated once.
@@ -84,8 +84,8 @@ def pending_report(simulation: Simulation, chosen: Container[str] | None = None)
 
 
 def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup, ...]:
-    """The pods that the run has left pending: those of one owner that wait for one cause, or where
-    that is not known with one message. run: of the simulation; groups of the most pods first"""
+    """Return the pods that the run has left pending: those of one owner that wait for one cause, or
+    with one message if that is unknown. run: of the simulation; groups of the most pods first"""
     pods = {pod.key: pod for pod in simulation.pending()}
     by_message: dict[tuple[str, str, str], list[PodInfo]] = {}
     for key in run.pending:
@@ -113,12 +113,12 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
 
 
 def owner(pod: PodInfo) -> str:
-    """Kind/name of what manages the pod."""
+    """Return Kind/name of what manages the pod."""
     return owner_of(pod.pod)
 
 
 def owner_of(pod: Pod) -> str:
-    """As `owner`."""
+    """Do as `owner`."""
     controller = pod.metadata.controller
     if controller is None:
         return f"{POD}/{pod.name}"
@@ -131,7 +131,7 @@ def owner_of(pod: Pod) -> str:
 
 
 def _look(simulation: Simulation, pod: PodInfo) -> tuple[tuple[Reason, ...], Diagnosis | None]:
-    """How an attempt to place the pod now would end."""
+    """Return how an attempt to place the pod now would end."""
     framework = simulation.frameworks[pod.spec.scheduler_name]
     evaluation = simulation.pipeline.evaluate(framework, pod, Mode.REASONS)
     return (

@@ -152,7 +152,7 @@ class PreemptionResult(StateAnswer, frozen=True, kw_only=True):
 
     @property
     def is_yes(self) -> bool:
-        """Whether the pod fits, be it after evictions."""
+        """Whether the pod fits, possibly after evictions."""
         return bool(self.fits or self.node)
 
 
@@ -215,7 +215,7 @@ def _of_running_pod(simulation: Simulation, pod: PodInfo, everything: bool) -> P
 
 
 def _as_it_stands(simulation: Simulation, pod: PodInfo, everything: bool) -> PreemptionResult:
-    """As if the pod came now."""
+    """Answer as if the pod came now."""
     framework = simulation.frameworks[pod.spec.scheduler_name]
     evaluation = simulation.pipeline.filter(framework, pod, Mode.ALL_NODES)
     unsearched = PreemptionResult(
@@ -236,7 +236,7 @@ def _as_it_stands(simulation: Simulation, pod: PodInfo, everything: bool) -> Pre
 def _search_victims(
     simulation: Simulation, evaluation: Evaluation, answer: PreemptionResult
 ) -> PreemptionResult:
-    """The answer completed by what the profile's PostFilter plugins find."""
+    """Complete the answer by what the profile's PostFilter plugins find."""
     _, status, preemption = simulation.pipeline.post_filter(evaluation)
     failed = not status.is_success and not status.is_rejected
     if preemption is not None:
@@ -271,7 +271,7 @@ def _search_victims(
 
 
 def _deciding_criterion(preemption: Preemption) -> str:
-    """What decided, or "" where nothing is taken."""
+    """Return the criterion that decided, or "" where nothing is taken."""
     if preemption.steps:
         return preemption.steps[-1].criterion.value
     return "only candidate" if preemption.node else ""

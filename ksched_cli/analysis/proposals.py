@@ -1,6 +1,6 @@
-"""What might give a pod a node: sets of proposals of the plugins that reject it, one of each plugin
-that rejects a node, and what else helps whatever they say: another node, a higher priority, fewer
-replicas of a neighbour."""
+"""Changes that might give a pod a node: sets of proposals of the plugins that reject it, one of
+each plugin that rejects a node, and changes that help whatever they say: another node, a higher
+priority, fewer replicas of a neighbour."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Candidate(Struct, frozen=True):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Each proposal with what is changed."""
+        """Return each proposal with what is changed."""
         return tuple(map(Step, self.proposals, self.subjects))
 
     def about(self, subjects: tuple[Subject, ...]) -> Candidate:
@@ -128,7 +128,8 @@ class Candidate(Struct, frozen=True):
         return frozenset(key for proposal in self.proposals for key in proposal.evicts)
 
     def cost(self, preferred: Set[str]) -> float:
-        """In points, before it is known what else it does. Preferred kinds cost a tenth."""
+        """Return the cost in points, before its other effects are known. Preferred kinds cost a
+        tenth."""
         costs = (
             cost_of(proposal) / (10 if proposal.kind in preferred else 1)
             for proposal in self.proposals
@@ -136,8 +137,8 @@ class Candidate(Struct, frozen=True):
         return sum(costs) + TOGETHER_COST * (len(self.proposals) - 1)
 
     def extended(self, more: Candidate, *, of_several: bool) -> Candidate:
-        """Both together. What is proposed later replaces what is of the same kind, unless it
-        evicts. of_several: pods are to have a node; then it is replaced where it sets the same"""
+        """Combine both. A later proposal replaces one of the same kind, unless it evicts.
+        of_several: pods are to have a node; then it is replaced where it sets the same"""
         field_of = _field_of if of_several else _kind_of
         later = {key for step in more.steps if (key := field_of(step)) is not None}
         steps = [step for step in self.steps if field_of(step) not in later]
@@ -149,7 +150,7 @@ class Candidate(Struct, frozen=True):
         )
 
     def with_nodes(self, count: int, fewer: int) -> Candidate:
-        """With fewer nodes added than `count`."""
+        """Return the candidate with fewer nodes added than `count`."""
         (proposal,) = self.proposals
         (line,) = proposal.changes
         line = line.replace(f"--count {count}", f"--count {fewer}")
@@ -159,12 +160,12 @@ class Candidate(Struct, frozen=True):
 
 
 def _kind_of(step: Step) -> str | None:
-    """None where it evicts pods."""
+    """Return its kind; None where it evicts pods."""
     return None if step.proposal.kind == "evict" else step.proposal.kind
 
 
 def _field_of(step: Step) -> object:
-    """What a step sets, of which one value lasts; None where it evicts pods."""
+    """Return the field that a step sets, of which one value lasts; None where it evicts pods."""
     kind = _kind_of(step)
     if kind is None:
         return None
@@ -175,7 +176,7 @@ def _field_of(step: Step) -> object:
 
 
 def cost_of(proposal: Proposal) -> float:
-    """In points."""
+    """Return the cost in points."""
     cost = COSTS.get(proposal.kind, DEFAULT_COST)
     cost += proposal.amount * AMOUNT_COST.get(proposal.kind, DEFAULT_AMOUNT_COST)
     is_of_control_plane = any(key in proposal.text for key in CONTROL_PLANE)
@@ -183,7 +184,7 @@ def cost_of(proposal: Proposal) -> float:
 
 
 def conflict(evaluation: Evaluation) -> tuple[ConflictingReason, ...]:
-    """A smallest set of reasons of which every node has one, in the domain that the pod's group is
+    """Return a smallest set of reasons that covers every node in the domain that the pod's group is
     tried in; of a pod that fits nowhere. Exact up to three reasons."""
     if evaluation.pre_filter is not None:
         count = len(evaluation.statuses.snapshot)
@@ -218,7 +219,7 @@ def _smallest_cover(masks: Mapping[tuple[str, str], Mask]) -> list[tuple[str, st
 def candidates(
     simulation: Simulation, pod: PodInfo, evaluation: Evaluation, waiting: int = 1
 ) -> Iterator[Candidate]:
-    """What might give the pod a node.
+    """Return candidates that might give the pod a node.
 
     evaluation: in REASONS mode, without a feasible node; waiting: how many pods are to have one
     """
@@ -236,8 +237,8 @@ def candidates(
 def for_rejected_pod(
     framework: Framework, snapshot: Snapshot, pod: PodInfo, status: Status
 ) -> Iterator[Candidate]:
-    """What might let a pod pass that is rejected before any node is looked at. status: of
-    PreEnqueue or PreFilter"""
+    """Return candidates that might let a pod pass that is rejected before any node is looked at.
+    status: of PreEnqueue or PreFilter"""
     because = (f"{status.plugin}: {status.message}",)
     # The first that rejects a pod need not be the one that knows what it lacks.
     for plugin in framework.plugins:
@@ -247,10 +248,10 @@ def for_rejected_pod(
 
 
 def single_changes(evaluation: Evaluation, rows: Rows) -> tuple[Proposal, ...]:
-    """Changes each of which lets the pod onto one of the nodes, as far as the plugins know without
-    a run: the cheapest of each kind, the cheapest first. Not among them: what takes pods their
-    nodes, as only a run tells where these go, and fewer devices, as only a run tells how many. Of
-    an evaluation that found none; rows: the nodes"""
+    """Return changes each of which lets the pod onto one of the nodes, as far as the plugins know
+    without a run: the cheapest of each kind, the cheapest first. They exclude changes that take
+    pods their nodes, as only a run tells where these go, and fewer devices, as only a run tells how
+    many. They are of an evaluation without a feasible node; rows: the nodes"""
     if evaluation.pre_filter is not None:
         snapshot, status = evaluation.statuses.snapshot, evaluation.pre_filter
         proposed = for_rejected_pod(evaluation.framework, snapshot, evaluation.pod, status)
@@ -308,7 +309,7 @@ def _proposals(evaluation: Evaluation, name: str, node: NodeInfo) -> Sequence[Pr
 
 
 def _without_repeated(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
-    """Where one evicts all that another evicts, that is enough."""
+    """Drop repeated evictions: where one evicts all that another evicts, that is enough."""
     lasting = []
     for index, proposal in enumerate(proposals):
         others = [*proposals[:index], *proposals[index + 1 :]]
@@ -368,7 +369,7 @@ def _nodes(count: int) -> str:
 
 
 def _priorities(simulation: Simulation, pod: PodInfo) -> Iterator[Candidate]:
-    """A priority class with which it may evict others, the lowest first."""
+    """Return priority classes with which it may evict others, the lowest first."""
     higher = sorted(
         (each.value, name)
         for name, each in simulation.state.priority_classes.items()

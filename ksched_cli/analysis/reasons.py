@@ -1,4 +1,5 @@
-"""Why nodes do not fit a pod, counted by plugin and reason, with the node nearest to fitting."""
+"""Reasons why nodes do not fit a pod, counted by plugin and reason, with the node nearest to
+fitting."""
 
 from __future__ import annotations
 
@@ -99,7 +100,7 @@ class FilterStep(Part, frozen=True):
 
 def independent_verdicts(evaluation: Evaluation) -> list[PluginVerdicts]:
     """The plugins' verdicts, rejections of one cause once: a cordon sets a field and a taint, so
-        that TaintToleration's word about that taint alone is NodeUnschedulable's.
+    that TaintToleration's rejection for that taint alone counts as NodeUnschedulable's.
 
     evaluation: in EXHAUSTIVE or REASONS mode.
     """
@@ -144,7 +145,7 @@ def _untolerated(evaluation: Evaluation, taints: Iterable[Taint]) -> list[Taint]
 
 
 def distances(evaluation: Evaluation) -> Distances:
-    """How far each node is from fitting. evaluation: in EXHAUSTIVE or REASONS mode."""
+    """Return how far each node is from fitting. evaluation: in EXHAUSTIVE or REASONS mode."""
     snapshot = evaluation.statuses.snapshot
     obstacles = np.zeros(len(snapshot), dtype=np.int64)
     unresolvable = np.zeros(len(snapshot), dtype=np.int64)
@@ -185,7 +186,7 @@ def _of_pre_filter(evaluation: Evaluation, status: Status) -> tuple[Reason, ...]
 
 
 def reason_masks(evaluation: Evaluation) -> dict[tuple[str, str], Mask]:
-    """(plugin, reason) → the rows that have it. evaluation: in EXHAUSTIVE or REASONS mode."""
+    """Return the rows of each (plugin, reason). evaluation: in EXHAUSTIVE or REASONS mode."""
     masks: dict[tuple[str, str], Mask] = {}
     for plugin, verdicts, _ in independent_verdicts(evaluation):
         for index, status in enumerate(verdicts.statuses):
@@ -245,7 +246,7 @@ def funnel(evaluation: Evaluation) -> tuple[FilterStep, ...]:
 
 
 def shortfalls(snapshot: Snapshot, pod: PodInfo) -> NDArray[np.float64]:
-    """Per row, of the resource that lacks most, what is missing as a share of what the pod
+    """Return, per row, the shortage of the resource that lacks most, as a share of what the pod
     requests; 0 where there is room. A node without a place for one more pod lacks 1."""
     full = snapshot.pod_count >= snapshot.allocatable(PODS)
     missing = full.astype(np.float64)

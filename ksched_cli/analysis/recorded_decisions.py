@@ -1,8 +1,8 @@
-"""What a real scheduler decided while its cluster was recorded.
+"""The decisions of a real scheduler while its cluster was recorded.
 
-A recording has the bindings in their order, and between them everything else that happened: nothing
-of the cluster is left to guess. A decision is a little older than its binding, and so than some of
-what was written in between.
+A recording has the bindings in their order, and between them everything else that happened, so that
+nothing about the cluster is guessed. A decision is a little older than its binding, and so than
+some of what was written in between.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class _Reader:
             self.decisions.append(PodUpdate(pod, old.node_name, time))
 
     def _remove(self, key: str, time: float, *, leaves: bool) -> None:
-        """leaves: it is gone; else it begins to leave, for another one"""
+        """Remove the pod. leaves: it is gone; else it begins to leave, for another one"""
         pod = self.pods.get(key)
         if pod is None:
             return
@@ -259,7 +259,7 @@ class _Reader:
     # -- decisions --------------------------------------------------------------------------------
 
     def place(self, decision: RecordedDecision, time: float) -> None:
-        """When a binding was decided on, as near as it is told."""
+        """Place a binding at the time of its decision, as near as that is recorded."""
         pod = self.pods.get(decision.pod)
         if pod is None or (decision.uid and decision.uid != pod.uid):
             return
@@ -314,8 +314,8 @@ class _Reader:
     # -- objects ----------------------------------------------------------------------------------
 
     def _change(self, action: Replacement | Removal, time: float) -> None:
-        """What followed from a decision is not part of the state that the next ones see otherwise
-        than through the decision itself."""
+        """Record a change. The next decisions see what followed from a decision only through the
+        decision itself."""
         if isinstance(action, Replacement) and action.kind is _NODE:
             self.nodes.add(action.manifest["metadata"]["name"])
         elif isinstance(action, Removal) and action.kind is _NODE:
@@ -334,7 +334,7 @@ class _Reader:
             self.chosen[key] = claim.spec.volume_name
 
     def _flush(self) -> None:
-        """What changed comes before the decision that is next."""
+        """Add the changes before the decision that is next."""
         if self._changes:
             self.decisions.append(ObjectChange(tuple(self._changes), self._changed))
             self._changes.clear()

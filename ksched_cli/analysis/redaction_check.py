@@ -1,4 +1,4 @@
-"""Whether a redacted state is decided as the state that it was made of."""
+"""The check that a redacted state is decided as the state that it was made from."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Rename = Callable[[str], str]
 def redaction_differences(
     run: RunRecord, redacted_run: RunRecord, pod: Rename, node: Rename
 ) -> list[str]:
-    """The pods, by their own names, whose fate differs: another node, pending, gated, evicted or
-    not. pod, node: from a pod's key or a node's name to the redacted one."""
+    """Return the pods, by their own names, whose outcome differs: another node, pending, gated,
+    evicted or not. pod, node: from a pod's key or a node's name to the redacted one."""
     fates, redacted_fates = _fates(run, node), _fates(redacted_run, str)
     renamed = {pod(key): key for key in fates}
     differing = [key for code, key in renamed.items() if redacted_fates.get(code) != fates[key]]
@@ -21,7 +21,7 @@ def redaction_differences(
 
 
 def _fates(run: RunRecord, node: Rename) -> dict[str, tuple[str, str, bool]]:
-    """Pod → what became of it, the node, and whether it was evicted."""
+    """Return, by pod, its outcome, its node, and whether it was evicted."""
     evicted = {eviction.pod for eviction in run.evicted}
 
     def all_of(pods: Iterable[str], what: str) -> dict[str, tuple[str, str, bool]]:

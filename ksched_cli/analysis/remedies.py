@@ -104,5 +104,5 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
 
     @property
     def is_yes(self) -> bool:
-        """Whether all of the pods have a node, be it after a remedy."""
+        """Whether all of the pods have a node, possibly after a remedy."""
         return not self.unresolved and (not self.pods or bool(self.remedies))

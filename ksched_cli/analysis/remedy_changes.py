@@ -27,7 +27,8 @@ _REPLACED = ("pod", "job", "pvc", "resourceclaim")
 
 
 class Subject(Struct, frozen=True):
-    """What a pod is changed by: itself, or the workload whose template it is made of.
+    """The object whose change changes a pod: itself, or the workload whose template it is made
+    from.
 
     kind: "Pod" for a pod without a controller, or one whose controller the state does not have
     """
@@ -46,7 +47,7 @@ class Subject(Struct, frozen=True):
 
 
 def subject_of(pod: Pod, state: ClusterState) -> Subject:
-    """What is changed so that the pod changes."""
+    """Return the object whose change changes the pod."""
     owner = pod.metadata.controller
     candidates = [("Deployment", deployment_of(pod))]
     candidates += [(owner.kind, owner.name)] if owner is not None else []
@@ -58,7 +59,7 @@ def subject_of(pod: Pod, state: ClusterState) -> Subject:
 
 
 def subjects_of(pod: Pod, pods: Set[str], state: ClusterState) -> tuple[Subject, ...]:
-    """What is changed so that the pod changes, and with it all of the pods that are made as it is.
+    """Return the object whose change changes the pod, and with it all pods of the same template.
     pods: those asked about"""
     subject = subject_of(pod, state)
     if subject.kind != "Pod" or len(pods) == 1:
@@ -78,7 +79,8 @@ class Step(Struct, frozen=True):
 
 
 def change_lines(steps: Sequence[Step]) -> tuple[str, ...]:
-    """What --change takes: nodes and other objects first, then the pods, then who leaves."""
+    """Return the lines for --change: nodes and other objects first, then the pods, then who
+    leaves."""
     lines = [line for step in steps for line in step.proposal.changes]
     for subject, proposals in _by_subject(steps):
         patch: dict[str, Any] = {}
@@ -128,7 +130,7 @@ def manifest_patches(steps: Sequence[Step]) -> tuple[Any, ...]:
 
 
 def _requesting(requests: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    """A patch of the containers, and of the limits of what must be requested as it is limited."""
+    """Return a patch of the containers' requests, and of the limits that must equal them."""
     containers = []
     for name, amounts in requests.items():
         resources: dict[str, Any] = {"requests": dict(amounts)}
@@ -155,7 +157,8 @@ def _pairs(amounts: Mapping[str, str]) -> str:
 
 
 def _of_template(patch: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
-    """Without the tolerations that the API server adds to every pod, where it is a template's."""
+    """Return a pod's tolerations, in a template without those that the API server adds to every
+    pod."""
     spec = patch.get("spec") or {}
     if subject.kind == "Pod" or "tolerations" not in spec:
         return dict(patch)
@@ -168,7 +171,7 @@ def _of_template(patch: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
 
 
 def _combined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Both patches in one: what the second says goes where both are about one field."""
+    """Combine both patches: the second one wins where both set one field."""
     combined = dict(first)
     for key, value in second.items():
         own = combined.get(key)
@@ -190,7 +193,7 @@ def _combined_items(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
 
 
 def kubectl_command(line: str) -> str:
-    """What does the same to a cluster; "" where no command of kubectl's does."""
+    """Return the kubectl command that does the same to a cluster; "" where there is none."""
     tokens = shlex.split(line)
     verb, target = tokens[0], tokens[1]
     if verb == "add-nodes" or (verb == "taint" and target == "nodes" and _is_condition(tokens)):
@@ -210,7 +213,7 @@ def kubectl_command(line: str) -> str:
 
 
 def _is_mutable(kind: str, tokens: Sequence[str]) -> bool:
-    """Whether the API server takes the patch of an object that is there."""
+    """Whether the API server accepts the patch for an existing object."""
     if kind != "pod":
         return False
     patch = json.loads(tokens[tokens.index("-p") + 1])

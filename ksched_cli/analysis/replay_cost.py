@@ -1,4 +1,4 @@
-"""What the nodes of a replay cost. Times are added up as whole microseconds before they are
+"""The cost of a replay's nodes. Times are added up as whole microseconds before they are
 multiplied, so that the cost is exact to its six digits."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ReplayCost(Part, frozen=True):
 
     @classmethod
     def of(cls, replay: Replay) -> ReplayCost | None:
-        """None where no price was given."""
+        """Return the cost; None where no price was given."""
         if replay.biller is None:
             return None
         now, unpriced = replay.clock.now, 0
@@ -76,7 +76,7 @@ def _cost(time: int, per_hour: float) -> float:
 
 
 def costs_at(bills: Sequence[NodeBill], times: Sequence[int]) -> list[float]:
-    """What the nodes have cost up to each of the times, which ascend, in microseconds."""
+    """Return the cost of the nodes up to each of the times, which ascend, in microseconds."""
     moments = np.array(times, dtype=np.int64)
     billed: dict[float, np.ndarray] = {}
     for bill in bills:
@@ -92,7 +92,7 @@ def costs_at(bills: Sequence[NodeBill], times: Sequence[int]) -> list[float]:
 
 
 def unpriced_warning(replay: Replay) -> str:
-    """That some nodes have no price, or ""."""
+    """Return a warning that some nodes have no price, or ""."""
     cost = ReplayCost.of(replay)
     if cost is None or not cost.unpriced:
         return ""

@@ -41,7 +41,7 @@ class Curve(Struct, frozen=True):
 
 
 class EventKind(StrEnum):
-    """What a mark on the time axis stands for."""
+    """The kind of a mark on the time axis."""
 
     CHANGE = "changes"
     NODES = "nodes"
@@ -117,8 +117,8 @@ class ReplayCurves(Struct, frozen=True):
 
     @classmethod
     def of_draws(cls, draws: Sequence[ReplayCurves]) -> ReplayCurves:
-        """The mean of draws of one replay, and the lowest and the highest of them; a draw that has
-        ended keeps its last values. Events are those that all draws have."""
+        """Return the mean of draws of one replay, and the lowest and the highest of them; a draw
+        that has ended keeps its last values. Events are those that all draws have."""
         first = draws[0]
         common = set(first.events).intersection(*(each.events for each in draws[1:]))
 
@@ -177,8 +177,8 @@ def _sizes(counts: NodeCounts, now: int) -> Curve:
 
 
 def _events(replay: Replay) -> list[CurveEvent]:
-    """What the timeline changed, nodes that came and went, decisions of the autoscaler, and
-    evictions, ascending."""
+    """Return the events, ascending: changes of the timeline, nodes that came and went, decisions of
+    the autoscaler, and evictions."""
     events = [
         CurveEvent(change.at / SECOND, EventKind.CHANGE, change.text)
         for change in replay.log.changes

@@ -97,7 +97,7 @@ class ReplayRecord:
 
 
 def replay_figures(replay: Replay, usage: UsageOverTime | None = None) -> ReplayFigures:
-    """The figures of a replay. usage: of it, where it is at hand"""
+    """Return the figures of a replay. usage: of it, where it is at hand"""
     usage = usage or UsageOverTime(replay)
     completions = replay.log.completions
     return ReplayFigures(
@@ -155,8 +155,8 @@ def _waiting_times(times: Sequence[int], waiting: int) -> WaitingTimes:
 
 
 def wait_of(record: PodRecord, now: int) -> int | None:
-    """How long a pod waited for its node, or waits at the end of the replay, now; None where it
-    came with a node, left without one, or is gated. Microseconds."""
+    """Return how long a pod waited for its node, or waits at the end of the replay, now; None where
+    it came with a node, left without one, or is gated. Microseconds."""
     if record.was_bound or (record.placed is None and record.outcome is not PodOutcome.PENDING):
         return None
     return (now if record.placed is None else record.placed) - record.queued

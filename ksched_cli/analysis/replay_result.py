@@ -86,13 +86,13 @@ class ReplaySummary(Part, frozen=True):
 
 
 def replay_warnings(replay: Replay) -> list[str]:
-    """What is said of an ended replay besides its answer, line by line."""
+    """Return the warnings of an ended replay, line by line."""
     about_answer = (tie_warning(replay), unpriced_warning(replay))
     return [*replay.applier.warnings, *filter(None, about_answer)]
 
 
 def tie_warning(replay: Replay) -> str:
-    """That ties decided much of it, or ""."""
+    """Return a warning that ties decided much of it, or ""."""
     counts = replay.log.counts
     if counts.tied < _MANY_TIES or counts.tied < counts.placed * _MUCH:
         return ""

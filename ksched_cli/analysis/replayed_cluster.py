@@ -1,9 +1,9 @@
 """Real decisions made again in their order, each on the cluster as the real scheduler saw it.
 
 The real node is taken each time, whatever ksched's choice is, so that one difference does not lead
-to others. What tells the order is a little later than the decisions: pods are bound side by side
-with the cycles of the next ones. So a decision that is not ksched's is tried before and after its
-neighbours too, as long as these remain ksched's.
+to others. The records that give the order are a little later than the decisions: pods are bound in
+parallel with the cycles of the next ones. So a decision that differs from ksched's is also tried
+before and after its neighbours, as long as these still agree with ksched's.
 """
 
 from __future__ import annotations
@@ -125,9 +125,9 @@ class ReplayedCluster:
         near: Sequence[Decision],
         judge: Callable[[], DecisionVerdict],
     ) -> bool:
-        """Whether it is ksched's with some of the decisions near it, on its node or on others, come
-        later or earlier than they are followed. Room alone counts: what volumes, devices and
-        nominations they take stays. Changes nothing."""
+        """Whether it is ksched's if some of the decisions near it, on its node or on others, come
+        later or earlier than they are followed. Only free capacity changes: volumes, devices and
+        nominations stay taken. Changes nothing."""
         self._expect_trials(decision)
         own = decision.node
         coming = [
@@ -174,7 +174,7 @@ class ReplayedCluster:
         judge: Callable[[], DecisionVerdict],
     ) -> bool:
         """Whether it is ksched's without what was placed on its node just before, once the next
-        pods have gone to each node that is better. Changes nothing."""
+        pods have taken each better node. Changes nothing."""
         moved: list[tuple[int, Decision]] = [(-1, each) for each in placed]
         on_node: dict[str, list[Placement]] = {}
         for each in reversed(coming):
@@ -231,8 +231,8 @@ class ReplayedCluster:
         return DecisionVerdict(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
 
     def judge_with_notices(self, decision: PreemptionDecision) -> DecisionVerdict | None:
-        """With nominations as they became while the attempt ran: kube-scheduler reads them node by
-        node, not once when it begins. None where that does not help."""
+        """Judge with nominations as they became while the attempt ran: kube-scheduler reads them
+        node by node, not once when it begins. None where that does not help."""
         own = decision.pod.uid
         pods = [self.info(pod) for pod in decision.noticed_meanwhile if pod.uid != own]
         for count in range(1, len(pods) + 1):
@@ -351,7 +351,7 @@ class ReplayedCluster:
                 snapshot.add(info, row)
 
     def change(self, change: ObjectChange) -> None:
-        """The cluster has other nodes or objects: the simulation is made anew, of these."""
+        """Change nodes or objects: the simulation is rebuilt from these."""
         before = self.simulation
         state = replace(before.state, resource_claims=before.resource_claims)
         for action in change.actions:
@@ -375,8 +375,8 @@ class ReplayedCluster:
         self.placed.clear()
 
     def make_room(self, decision: PreemptionDecision) -> None:
-        """The victims that are there leave, and the pod is nominated to the node; nothing where an
-        event names a node that the state has not."""
+        """Let the victims that are there leave, and nominate the pod to the node; do nothing where
+        an event names a node that the state lacks."""
         simulation = self.simulation
         row = simulation.snapshot.row.get(decision.node)
         if row is None:
@@ -439,7 +439,7 @@ class ReplayedCluster:
         return self._earlier(placement, judge, trial, lambda judged: self.place(placement, judged))
 
     def make_room_earlier(self, decision: PreemptionDecision) -> DecisionVerdict | None:
-        """As place_earlier."""
+        """Do as place_earlier."""
         simulation = self.simulation
         row = simulation.snapshot.row.get(decision.node)
         if row is None:
@@ -537,7 +537,7 @@ class ReplayedCluster:
         )
 
     def _is_movable(self, placement: Placement) -> bool:
-        """Whether it takes nothing but room on its node, so that it can be taken back."""
+        """Whether it takes only free capacity on its node, so that it can be undone."""
         pod = self.info(placement.pod)
         has_claims = has_volume_claims(pod.spec)
         return not (has_claims or may_allocate_devices(pod, self.simulation.handle))

@@ -1,7 +1,8 @@
 """Whether a node may be the best of those that a search looked at.
 
-In a large cluster kube-scheduler looks for enough nodes only, from a start on that moves with every
-attempt, failed ones included; and side by side, so that any nodes may be the first to fit.
+In a large cluster kube-scheduler only looks for enough nodes. The search starts at a node that
+moves with every attempt, failed ones included, and runs in parallel, so that any nodes may fit
+first.
 
 Upstream: pkg/scheduler/schedule_one.go (findNodesThatPassFilters).
 """
@@ -25,8 +26,8 @@ MAX_STARTS = 16
 def may_be_sampled(
     simulation: Simulation, evaluation: Evaluation, row: int, *, parallel: bool
 ) -> bool:
-    """Whether the row is the best of as many nodes as are enough for a search. Moves the start of
-    the next one where it is."""
+    """Whether the row is the best of as many nodes as are enough for a search. If so, moves the
+    start of the next one."""
     rows, totals = evaluation.feasible.indices(), evaluation.totals
     count = feasible_nodes_to_find(
         evaluation.framework.profile.percentage_of_nodes_to_score, len(simulation.snapshot)
@@ -46,8 +47,8 @@ def may_be_sampled(
 def _starts(
     simulation: Simulation, rows: Rows, better: Mask, row: int, count: int
 ) -> Iterator[int]:
-    """Where a search may start that comes to the row: first where it starts by now, then where it
-    comes to the fewest better nodes."""
+    """Return the starts of a search that reaches the row: first where it starts by now, then where
+    it reaches the fewest better nodes."""
     search, rank = simulation.pipeline.search, simulation.snapshot.rank
     yield search.next_start
     order = np.argsort(rank[rows])

@@ -1,4 +1,4 @@
-"""Why an autoscaler would ask for nodes for a pod, or for none, group by group."""
+"""The reasons why an autoscaler would order nodes for a pod, or none, group by group."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GroupVerdict(StrEnum):
-    """What a node group does for a pod. At its maximum, a group that the pod would not fit on
+    """The effect of a node group for a pod. At its maximum, a group that the pod would not fit on
     anyway rejects it."""
 
     SCALES_UP = "scales up"

@@ -1,4 +1,4 @@
-"""What a scheduler's events tell: when it bound, evicted and refused which pods.
+"""A scheduler's events: when it bound, evicted and refused which pods.
 
 Upstream: pkg/scheduler/schedule_one.go (finishBinding, handleSchedulingFailure),
 pkg/scheduler/framework/preemption/preemption.go (PreemptPod) write them.
@@ -51,7 +51,7 @@ class SchedulerEvents:
 
 
 def scheduler_events(state: ClusterState) -> SchedulerEvents:
-    """Those of a state that was loaded with EVENT_KINDS; of several alike the last."""
+    """Return those of a state that was loaded with EVENT_KINDS; the last of equal ones."""
     bindings: dict[str, BindingEvent] = {}
     evictions: dict[str, EvictionEvent] = {}
     refusals: dict[str, float] = {}
@@ -70,7 +70,7 @@ def scheduler_events(state: ClusterState) -> SchedulerEvents:
 
 
 def _events(state: ClusterState) -> Iterator[tuple[float, Plain]]:
-    """With the time of the last occurrence."""
+    """Return the events with the time of the last occurrence."""
     for kind in EVENT_KINDS:
         for event in state.others.get(kind, ()):
             last = (

@@ -20,7 +20,7 @@ from ksched_cli.kube.selectors import parse_int64
 
 
 class LogEvent(Enum):
-    """What a line tells of a pod.
+    """The kinds of lines about a pod.
 
     ATTEMPT:    an attempt to place it began
     PREEMPTION: in this attempt a node was chosen, to evict others from
@@ -107,8 +107,8 @@ class LogLine:
 
 
 def read_logs(files: Iterable[tuple[bytes, str]]) -> list[LogLine]:
-    """Files that a log was rotated into, in any order, gzipped or not: bytes and name. Raises
-    InputError for gzip that is not whole."""
+    """Read the files that a log was rotated into, in any order, gzipped or not: bytes and name.
+    Raises InputError for incomplete gzip."""
     logs = []
     for data, name in files:
         text = unpacked(data, name).decode(errors="replace")
@@ -120,7 +120,7 @@ def read_logs(files: Iterable[tuple[bytes, str]]) -> list[LogLine]:
 
 
 def _payloads(lines: Iterable[str]) -> Iterator[str]:
-    """What the scheduler wrote, without what a container runtime wraps its lines in."""
+    """Yield the scheduler's own lines, without the wrapping of a container runtime."""
     part = ""
     for line in lines:
         if line.startswith(_DOCKER):
@@ -145,8 +145,8 @@ def _first_time(lines: Iterable[str]) -> str:
 
 
 def read_log(lines: Iterable[str]) -> list[LogLine]:
-    """In their order, written as text or as JSON (--logging-format=json); other lines are passed
-    over."""
+    """Read the events in their order, written as text or as JSON (--logging-format=json); skip
+    other lines."""
     answer = []
     for line in lines:
         name, fields = _json_line(line) if line.startswith(_JSON) else _text_line(line)
@@ -180,7 +180,7 @@ def _text_line(line: str) -> tuple[str, dict[str, str]]:
 
 
 def _json_line(line: str) -> tuple[str, dict[str, str]]:
-    """As _text_line; of objects their keys."""
+    """Parse a line as _text_line does; objects become their keys."""
     values = _json_object(line)
     return str(values.get("msg", "")), {name: _shown(value) for name, value in values.items()}
 

@@ -1,10 +1,10 @@
 """Which nodes could go: nodes that can be drained, one after the other, with every pod placed
 elsewhere by the configuration's own rules, and what holds the others.
 
-The nodes that go are all cordoned first, so that each pod moves once. Which they are is a search:
-of small nodes first, in growing batches, then one by one. The plan that it leads to is drained node
-by node, a run for each, and all at once in one more; whatever fails there does not go. Where there
-are few nodes, all larger sets are tried too.
+The nodes that go are all cordoned first, so that each pod moves once. A search finds them: small
+nodes first, in growing batches, then one by one. The resulting plan is drained node by node, a run
+for each, and all at once in one more; a node whose drain fails there stays. Where there are few
+nodes, all larger sets are tried too.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class ShrinkLimits:
     prices: Prices = NO_PRICES
 
     def worth(self, nodes: Iterable[Node]) -> float:
-        """What nodes cost an hour; without prices, how many they are."""
+        """Return the hourly cost of nodes; without prices, their number."""
         if not self.prices.listed:
             return float(sum(1 for _ in nodes))
         prices = map(self.prices.of_node, nodes)
@@ -145,7 +145,7 @@ class ShrinkLimits:
         return self.among is None or self.among.matches(node.metadata.labels)
 
     def stays(self, node: Node) -> str:
-        """Why the node itself is to stay, or ""."""
+        """Return why the node itself must stay, or ""."""
         labels = node.metadata.labels
         if self.keep is not None and self.keep.matches(labels):
             return "--keep selects it"
@@ -185,7 +185,8 @@ class Shrinking:
     on_progress: OnProgress | None = None
 
     def run(self) -> Plan:
-        """The plan that most nodes go by, of those found; a drain of them all at once finishes."""
+        """Return the plan that removes the most nodes, of those found; a drain of them all at once
+        finishes."""
         plan = self._extended(self._largest(self._search()))
         if len(self.candidates) <= MAX_IN_FRONT:
             plan = self._reordered(plan)
@@ -199,8 +200,8 @@ class Shrinking:
         return self.base.cordoned(nodes).drain(nodes)
 
     def _at_once(self, plan: Plan) -> Plan:
-        """Without nodes that hold a drain of all at once: of those whose pods it leaves without a
-        node the last one, again and again."""
+        """Return the plan without nodes that block a drain of all at once: of those whose pods it
+        leaves without a node the last one, again and again."""
         nodes, late = list(plan.nodes), list[str]()
         while True:
             drain = self._drained_at_once(nodes)
@@ -222,7 +223,7 @@ class Shrinking:
         return plan
 
     def holds(self, plan: Plan) -> Iterator[tuple[str, tuple[Hold, ...]]]:
-        """What keeps the candidates that the plan leaves where they are."""
+        """Return what keeps the candidates that are not in the plan."""
         is_full = len(plan.drains) == self.maximum
         for node in self.candidates:
             if node in plan.drains:
@@ -240,7 +241,7 @@ class Shrinking:
                 yield node, drain.why((node,))
 
     def _search(self) -> list[str]:
-        """Drains batches of candidates, each with the ones before, whose size doubles while they
+        """Drain batches of candidates, each with the ones before, whose size doubles while they
         succeed and halves where they do not. Pods may move more than once here."""
         cluster, chosen, begin, size = self.base, list[str](), 0, 1
         while begin < len(self.candidates) and len(chosen) < self.maximum:
@@ -257,7 +258,7 @@ class Shrinking:
         return chosen
 
     def plan(self, nodes: Sequence[str]) -> Plan:
-        """Drains all these nodes, one after the other; those whose drains fail stay cordoned."""
+        """Drain all these nodes, one after the other; those whose drains fail stay cordoned."""
         cluster, drains, failed = self.base.cordoned(nodes), dict[str, DrainOutcome](), list[str]()
         for node in nodes:
             drain = cluster.drain((node,))
@@ -270,14 +271,14 @@ class Shrinking:
         return Plan(cluster, drains, tuple(failed))
 
     def _largest(self, nodes: Sequence[str]) -> Plan:
-        """The plan of these nodes without those whose drains fail."""
+        """Return the plan of these nodes without those whose drains fail."""
         plan = self.plan(nodes)
         while plan.failed:
             plan = self.plan(plan.nodes)
         return plan
 
     def _extended(self, plan: Plan) -> Plan:
-        """With the other candidates that can go too."""
+        """Extend the plan by the other candidates that can go too."""
         while True:
             cluster, more = plan.cluster, list[str]()
             for node in self.candidates:
@@ -293,8 +294,8 @@ class Shrinking:
             plan = larger
 
     def _reordered(self, plan: Plan) -> Plan:
-        """With the other candidates in front of the drains, where more is gained by it: pods that
-        fit on few nodes go first then."""
+        """Put the other candidates in front of the drains, where that gains more: pods that fit on
+        few nodes move first then."""
         for node in self.candidates:
             if node not in plan.drains:
                 other = self._largest((node, *plan.nodes)[: self.maximum])
@@ -376,7 +377,7 @@ def shrink(
 
 
 def _map(base: DrainedCluster, plan: Plan) -> ClusterMap:
-    """The nodes before the drains, and those that are left after them."""
+    """Return the nodes before the drains, and those that are left after them."""
     after = node_usages(plan.cluster.simulation.snapshot)
     place = {name: order for order, name in enumerate(plan.drains, 1)}
     nodes = base.simulation.snapshot.nodes
@@ -420,8 +421,8 @@ def _in_order(base: DrainedCluster, names: Sequence[str], limits: ShrinkLimits) 
 
 
 def _shares(base: DrainedCluster) -> tuple[dict[str, float], dict[str, float]]:
-    """By node, the largest of its shares of what the cluster has of the resources that pods
-    request, and of these the largest share that is requested there."""
+    """Return, by node, the largest of its shares of the cluster's resources that pods request, and
+    of these the largest share that is requested there."""
     snapshot = base.simulation.snapshot
     size, used = np.zeros(len(snapshot)), np.zeros(len(snapshot))
     for resource, allocatable in snapshot.node_columns.allocatable.items():
@@ -444,7 +445,7 @@ def _allocatable(nodes: Iterable[Node]) -> Counter[str]:
 
 
 def _overhead(base: DrainedCluster, nodes: Collection[str]) -> Counter[str]:
-    """What pods request that go with these nodes."""
+    """Return the requests of pods that leave together with these nodes."""
     amounts = Counter[str]()
     for pod in select_on_nodes(base.state.pods, nodes):
         if goes_with_node(pod) and not pod.finished:

@@ -1,4 +1,4 @@
-"""A pod's turn: what a run decides about it, and what somebody asks before each of its attempts.
+"""A pod's turn: what a run decides about it, and the questions asked before each of its attempts.
 
 One run answers both, so that no question about a pod contradicts `schedule`.
 """
@@ -45,7 +45,7 @@ def take_turn(
     alone: bool = False,
     on_choice: Callable[[int], None] | None = None,
 ) -> Turn[Answer]:
-    """Runs a simulation that has not run yet.
+    """Run a simulation that has not run yet.
 
     alone: leaves the other pending pods out; without it they are tried too, each in its turn
     on_choice: called with the row of a node that the pod takes, before it is there

@@ -122,8 +122,8 @@ def upgrade(
 def _drained(
     cluster: DrainedCluster, waiting: Sequence[str], most: int
 ) -> tuple[DrainedCluster, list[tuple[str, DrainOutcome]], dict[str, tuple[Hold, ...]]]:
-    """Drains the first nodes that can be, up to so many; what holds those before them that cannot.
-    Where one went, those before it are tried again in the next wave."""
+    """Drain the first nodes that can be, up to this many; return what holds those before them that
+    cannot. Where one went, those before it are tried again in the next wave."""
     drains: list[tuple[str, DrainOutcome]] = []
     failed: dict[str, tuple[Hold, ...]] = {}
     for name in waiting:

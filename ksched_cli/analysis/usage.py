@@ -1,4 +1,4 @@
-"""How full the nodes are."""
+"""Utilization of the nodes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class NodeUsage:
 
 
 def set_apart(node: Node) -> str:
-    """Why the node takes no ordinary pods, as "cordoned"; "" where it does."""
+    """Return why the node takes no ordinary pods, as "cordoned"; "" where it does."""
     if node.spec.unschedulable:
         return CORDONED
     for taint in node.spec.taints:
@@ -166,7 +166,7 @@ def _pool(value: str | None, apart: str, usages: Sequence[NodeUsage]) -> Pool:
 
 
 def nodes_used(snapshot: Snapshot) -> int:
-    """How many nodes have pods on them."""
+    """Return how many nodes have pods on them."""
     return int((snapshot.pod_count > 0).sum())
 
 
@@ -188,8 +188,8 @@ class Utilization(Part, frozen=True):
 
 
 def utilization(snapshot: Snapshot) -> dict[str, Utilization]:
-    """By resource, of those that some node has. Nodes of the control plane, cordoned and
-    unreachable ones are left out, unless there are no others."""
+    """Return the utilization by resource, of those that some node has. Nodes of the control plane,
+    cordoned and unreachable ones are left out, if there are others."""
     answer = {}
     takes_pods = np.array([not set_apart(node) for node in snapshot.nodes], dtype=np.bool_)
     if not takes_pods.any():

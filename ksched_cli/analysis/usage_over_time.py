@@ -53,7 +53,7 @@ class UsageSample(Struct, frozen=True, rename="camel"):
 
 
 class OverTime(Struct, frozen=True, rename="camel"):
-    """What samples have of single moments, over all of the replay."""
+    """Figures over all of the replay that samples have for single moments."""
 
     nodes: Extent
     nodes_used: Extent
@@ -88,11 +88,11 @@ class UsageOverTime:
     # -- at every moment ------------------------------------------------------------------------
 
     def _requested(self, resource: str) -> _Numbers:
-        """By all pods on nodes."""
+        """Return what all pods on nodes request."""
         return _sums(self._signs * self._amounts(resource)[self._requests])[self._upto]
 
     def _amounts(self, resource: str) -> _Numbers:
-        """By index of what pods request."""
+        """Return the amounts, by index of what pods request."""
         amounts = (each.get(resource, 0) for each in self._history.amounts)
         return np.fromiter(amounts, np.int64)
 
@@ -102,7 +102,7 @@ class UsageOverTime:
 
     @cached_property
     def nodes_used(self) -> _Numbers:
-        """How many nodes have pods on them."""
+        """Return how many nodes have pods on them."""
         moments = np.searchsorted(self._upto, np.arange(len(self._places)), side="right")
         order = np.lexsort((moments, self._places))
         places, moments, changes = self._places[order], moments[order], self._signs[order]
@@ -121,7 +121,7 @@ class UsageOverTime:
 
     @cached_property
     def utilization(self) -> dict[str, NDArray[np.float64]]:
-        """By resource, of those that some node had; 0 while none has any."""
+        """Return utilization by resource, of those that some node had; 0 while none has any."""
         shares = {}
         for resource in self._resources:
             allocatable = self._allocatable(resource)
@@ -150,7 +150,7 @@ class UsageOverTime:
 
     @cached_property
     def spans(self) -> _Numbers:
-        """How long every moment lasts, in microseconds."""
+        """Return how long every moment lasts, in microseconds."""
         return np.diff(self.times, append=self.end)
 
     def time_of(self, values: _Numbers) -> int:
@@ -183,7 +183,7 @@ class UsageOverTime:
     # -- single moments -------------------------------------------------------------------------
 
     def moment_at(self, time: int) -> int:
-        """The index of the moment in which a time is."""
+        """Return the index of the moment that contains a time."""
         return max(int(np.searchsorted(self.times, time, side="right")) - 1, 0)
 
     def samples(self, moments: Sequence[int]) -> list[UsageSample]:
@@ -271,7 +271,7 @@ _FIRST_MONDAY = 4 * _DAY
 
 
 def calendar_steps(start: int, end: int, count: int) -> list[int]:
-    """At most so many times between the start and the end of a replay, at equal steps of the
+    """Return up to this many times between the start and the end of a replay, at equal steps of the
     calendar: whole minutes, hours, days or weeks. In microseconds after the start.
 
     start: seconds since 1970, UTC; end: microseconds after the start
@@ -286,8 +286,8 @@ def calendar_steps(start: int, end: int, count: int) -> list[int]:
 
 
 def points_of(replay: Replay, usage: UsageOverTime) -> list[int]:
-    """The moments that curves are drawn of: all of them, or those at steps of the calendar and
-    those of extremes."""
+    """Return the moments that curves are drawn from: all of them, or those at steps of the calendar
+    and those of extremes."""
     if len(usage) <= _POINTS:
         return [*range(len(usage))]
     steps = calendar_steps(replay.clock.start, usage.end, _POINTS)
@@ -296,7 +296,7 @@ def points_of(replay: Replay, usage: UsageOverTime) -> list[int]:
 
 
 def extremes(usage: UsageOverTime) -> dict[int, list[str]]:
-    """By moment, what was at its highest there for the first time."""
+    """Return, by moment, what was at its highest there for the first time."""
     quantities = {
         "nodes": usage.nodes,
         "pods": usage.pods,
@@ -315,12 +315,12 @@ def short(resource: str) -> str:
 
 
 def shown_resources(usage: UsageOverTime) -> list[str]:
-    """Those that the table has room for."""
+    """Return the resources that the table has room for."""
     return [name for name in resources(usage) if name != PODS][:3]
 
 
 def resources(usage: UsageOverTime) -> list[str]:
-    """Those that are used at all; cpu and memory first."""
+    """Return the resources that are used at all; cpu and memory first."""
     used = [name for name, shares in usage.utilization.items() if shares.any()]
     first = [name for name in ("cpu", "memory") if name in used]
     return first + [name for name in used if name not in first]

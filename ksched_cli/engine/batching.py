@@ -30,7 +30,7 @@ _TAKEN = np.iinfo(np.int64).min
 
 
 class Batch:
-    """One profile's ranking for pods of one signature: the nodes that are left of it.
+    """One profile's ranking for pods of one signature: the nodes that are still free in it.
 
     signature:    None if there is no ranking to use
     rows, totals: the ranked nodes, `left` of which are not taken
@@ -69,7 +69,7 @@ class Batch:
         return round((now - self.ranked_at) * 1e6) > _MAX_AGE
 
     def rank(self, evaluation: Evaluation, row: int, now: float) -> None:
-        """Replaces the ranking by that of an evaluation whose pod took `row`."""
+        """Replace the ranking by that of an evaluation whose pod took `row`."""
         self.signature, totals = None, evaluation.totals
         self.ranked_at = now
         if totals is not None and len(totals) > 1:
@@ -81,8 +81,8 @@ class Batch:
             self._take(row)
 
     def rank_again(self, evaluation: Evaluation) -> bool:
-        """Adds the node taken last, scored for this pod, to those that are left, and ranks them all
-        anew; whether no plugin failed. Upstream: rescoreHintedNode."""
+        """Score the last node for this pod, add it to those that are left, and rank them all again.
+        Return whether no plugin failed. Upstream: rescoreHintedNode."""
         scoring, snapshot = evaluation.framework.scoring, evaluation.statuses.snapshot
         is_left = self.totals != _TAKEN
         try:
@@ -100,8 +100,8 @@ class Batch:
         return True
 
     def _raw_scores(self) -> dict[str, Scores]:
-        """Those of the ranking, which the pods placed since have not changed: they took other nodes
-        than the ones that are left. Raises PluginError."""
+        """Return the ranking's raw scores. The pods placed since have not changed them: they took
+        other nodes than those that are left. Raises PluginError."""
         if self.raw is not None:
             return self.raw
         ranked = self.ranked
@@ -112,11 +112,11 @@ class Batch:
         return {plugin.plugin: plugin.raw for plugin in scores}
 
     def best(self) -> Rows:
-        """The best nodes that are left."""
+        """Return the best nodes that are left."""
         return self.rows[(self.totals == self.totals.max()).nonzero()[0]]
 
     def take_best(self, tie_break: Callable[[Rows], int]) -> tuple[int, bool]:
-        """The best node that is left, which is taken then, and whether others were as good."""
+        """Take the best node that is left. Return it, and whether others were as good."""
         ties = self.best()
         is_tied = len(ties) > 1
         row = tie_break(ties) if is_tied else int(ties[0])
@@ -161,7 +161,7 @@ class Batching:
     def of(
         cls, frameworks: Iterable[Framework], tie_break: Callable[[Rows], int], clock: Clock
     ) -> Batching | None:
-        """None where no profile signs pods."""
+        """Return the batches of the profiles; None where no profile signs pods."""
         batches = {
             framework.profile.scheduler_name: Batch(framework.signer)
             for framework in frameworks
@@ -171,7 +171,7 @@ class Batching:
 
     @property
     def has_ranking(self) -> bool:
-        """Whether the next attempt may use one, if it is made now."""
+        """Whether the next attempt may use a ranking, if it is made now."""
         return any(
             batch.signature is not None
             and batch.left > 0

@@ -28,12 +28,12 @@ from ksched_cli.framework.waiting_pods import WaitingPod, WaitingPods
 
 
 class Outcome(Struct, frozen=True):
-    """An attempt, and what the engine has to do about it.
+    """An attempt, and what the engine must do about it.
 
     row:        where the pod was assumed, or None
     preemption: the room that PostFilter could make, or None
-    nomination: the node name to nominate, "" to take a nomination back, None to leave it
-    left:       the node that the pod was assumed on, and is off again, or ""
+    nomination: the node name to nominate; "" withdraws a nomination, None keeps it
+    left:       the node that the pod was assumed on and has left again, or ""
     waits:      the pod is assumed and reserved, but Permit told it to wait
     activated:  keys of the pods that plugins want tried again
     afterwards: what PostFilter wants done besides evictions

@@ -1,4 +1,4 @@
-"""What a run at one instant and a replay have in common: a state and a configuration, opened."""
+"""The common part of a run at one instant and of a replay: an opened state and configuration."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ class Engine:
 
     catalog:    makes PodInfos of the state's pods
     frameworks: by scheduler name
-    waiting:    the pods that Permit told to wait, and the clock
+    waiting:    the pods that wait in Permit, and the clock
     pod_groups: the groups of pods that are tried together; None where the feature gate is off
     focus:      the pods that a question is about, or None
     newcomers:  pods that wait for a node besides those of the state
-    before:     the engine of the same run that this one takes the place of: a recording of
-                extenders goes on
+    before:     the engine of the same run that this one replaces: a recording of extenders
+                continues
     """
 
     state: ClusterState
@@ -172,7 +172,7 @@ class Engine:
 
     @property
     def queued_groups(self) -> PodGroups | None:
-        """The groups that are entities of the queue; None in minors whose queue has none."""
+        """The groups that are entities of the queue; None in minors whose queue has no groups."""
         groups = self.pod_groups
         return groups if groups is not None and groups.are_entities else None
 
@@ -219,7 +219,7 @@ class Engine:
         )
 
     def close(self) -> None:
-        """Ends the connections to extenders, and the file that a recording goes to."""
+        """Close the connections to extenders, and the file that a recording is written to."""
         self.extenders.close()
 
     def pending(self) -> list[PodInfo]:
@@ -240,8 +240,8 @@ class Engine:
         )
 
     def look_at(self, pod: PodInfo, again: bool = False) -> None:
-        """Before an attempt: whether its detail is recorded, and who wants to see the cluster.
-        again: of a pod whose group is tried on another set of nodes than the first"""
+        """Prepare an attempt: decide whether to record its detail, and show observers the cluster.
+        again: the pod's group is tried on another set of nodes than the first"""
         focus = self.focus
         if again and (focus is None or not focus.in_every_placement):
             return
@@ -276,7 +276,7 @@ class Engine:
 
 
 def carry_over(before: Engine, after: Engine) -> None:
-    """What plugins, and the services that all profiles share, have assumed."""
+    """Carry over what plugins, and the services that all profiles share, have assumed."""
     _carry_services_over(before, after)
     for name, framework in after.frameworks.items():
         framework.carry_over(before.frameworks[name])

@@ -1,5 +1,5 @@
 """The result of the pipeline for one pod: verdicts, feasible nodes and scores, and the mode that
-says how much of them was asked for."""
+decides how much of them is computed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXTENDER = "Extender"
 
 
 class Mode(Enum):
-    """Which nodes and plugins are asked.
+    """Which nodes and plugins an evaluation asks.
 
     SAMPLED:    as kube-scheduler asks: the nominated node first, then nodes until enough of them
                 fit, each until a plugin rejects it
@@ -64,10 +64,10 @@ class Evaluation(Struct, eq=False):
     statuses:   per node, the first rejection, by a plugin or an extender
     feasible:   the nodes that fit
     cached:     what is cached for pods like this one, or None
-    visited:    how many nodes the sampled search came to a verdict about
+    visited:    number of nodes that the sampled search decided
     pre_filter: PreFilter's rejection of the pod, or None
-    narrowed_by: the plugins that left only some nodes to look at, and EXTENDER for extenders
-    error:      what broke the evaluation, or ""
+    narrowed_by: the plugins that left only some nodes, and EXTENDER for extenders
+    error:      the error that broke the evaluation, or ""
     keys:       per feasible node, its total with what decides among equal ones, see
                 score_cache.TIE_BITS; None where that is not computed
     sums:       per feasible node, its total; None where nodes are not scored, or there are keys
@@ -123,7 +123,7 @@ class Evaluation(Struct, eq=False):
         return fit_error(self.statuses, pre_filter, post_filter)
 
     def details(self, plugin_name: str, point: str, row: int) -> tuple[str, ...]:
-        """What the plugin adds to its answer about a node at `point`, filter or score."""
+        """Return what the plugin adds to its answer about a node at `point`, filter or score."""
         plugin = self.framework.plugin(plugin_name)
         if not isinstance(plugin, Explains):
             return ()
@@ -132,7 +132,7 @@ class Evaluation(Struct, eq=False):
         return self.framework.details(plugin, point, self.state, self.pod, node)
 
     def rejection_details(self, answer: PluginVerdicts, row: int) -> tuple[str, ...]:
-        """What is behind an answer's rejection of the row."""
+        """Return the details behind an answer's rejection of the row."""
         if answer.details is not None:
             return answer.details
         return self.details(answer.plugin, "filter", row)
@@ -140,7 +140,7 @@ class Evaluation(Struct, eq=False):
     def _score_details(
         self, plugin_name: str, rows: Sequence[int], detailed: Container[int] | None
     ) -> Sequence[tuple[str, ...]]:
-        """What the plugin adds to its scores; nothing where it adds none to any."""
+        """Return what the plugin adds to its scores; nothing where it adds no details."""
         plugin = self.framework.plugin(plugin_name)
         if not isinstance(plugin, Explains) or type(plugin).explain_score is Explains.explain_score:
             return ()

@@ -34,9 +34,9 @@ class ExhaustiveFilter:
         evaluation.verdicts = self.verdicts
 
     def run_plugins(self, candidates: Rows, left_out: Status, nominator: Nominator) -> None:
-        """Asks also about the nodes that are not candidates.
+        """Ask every plugin, also about the nodes that are not candidates.
 
-        candidates: rows; left_out: why the others are none, where there are others
+        candidates: rows; left_out: why other nodes are not candidates, if there are any
         """
         evaluation, everything = self.evaluation, Nodes(self.snapshot)
         if len(candidates) < len(self.snapshot):
@@ -55,8 +55,8 @@ class ExhaustiveFilter:
         evaluation.feasible = Nodes(self.snapshot, np.flatnonzero(self.passing))
 
     def _count_nominated_pods(self, candidates: Rows, nominator: Nominator) -> None:
-        """What rejects nodes once the pods nominated to them are there; it gives them their status,
-        as kube-scheduler looks at nodes with these pods first."""
+        """Reject the nodes that do not fit once the pods nominated to them are there, and set their
+        status: kube-scheduler looks at nodes with these pods first."""
         evaluation = self.evaluation
         filtering = evaluation.framework.filtering
         for name in list(nominator.nodes()):
@@ -86,8 +86,8 @@ class ExhaustiveFilter:
         )
 
     def run_extenders(self, extenders: ExtenderRunner) -> None:
-        """Each is asked about what the one before left. Raises ExtenderError; then `feasible` is
-        what the ones before left."""
+        """Ask each extender about what the one before left. Raises ExtenderError; then `feasible`
+        is what the extenders before left."""
         evaluation = self.evaluation
         for step in extenders.steps(evaluation.pod, evaluation.feasible):
             nodes = step.answer.nodes
@@ -110,7 +110,8 @@ class ExhaustiveFilter:
     def _add(
         self, plugin: str, verdicts: Verdicts, *, details: tuple[str, ...] | None = None
     ) -> None:
-        """What a plugin says of all nodes; the first to reject a node gives it its status."""
+        """Add a plugin's verdicts on all nodes; the first plugin to reject a node sets its
+        status."""
         answer = PluginVerdicts(plugin, verdicts, details)
         self.verdicts.append(answer)
         if len(verdicts.statuses) == 1:

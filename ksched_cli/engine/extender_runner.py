@@ -60,7 +60,8 @@ class ExtenderStep(Struct, frozen=True):
     answer: FilteredNodes
 
     def statuses(self) -> Mapping[str, Status]:
-        """By the names that it fails; such a node may have passed, or be no node of the cluster."""
+        """Return statuses by the names of the nodes that the extender fails; such a node may have
+        passed, or may not exist."""
         failed = {name: Status.unschedulable(why) for name, why in self.answer.failed.items()}
         final = self.answer.failed_and_unresolvable.items()
         return failed | {name: Status.unresolvable(why) for name, why in final}
@@ -74,7 +75,7 @@ class ExtenderScores(Struct, frozen=True):
     hosts: Sequence[tuple[str, int]]
 
     def by_node(self) -> dict[str, NodeScore]:
-        """By the names that the extender gives, be they nodes or not."""
+        """Return the scores by the names that the extender gives, whether or not they are nodes."""
         scores: dict[str, NodeScore] = {}
         for host, score in self.hosts:
             normalized = wrap(score * SCALE)
@@ -138,8 +139,8 @@ class ExtenderRunner:
         return cls(extenders, options.bind)
 
     def check(self) -> None:
-        """To be called after plugins have asked extenders, for a plugin's failure ends an attempt
-        only. Raises UsageError where the run cannot go on."""
+        """Raise UsageError if an extender's failure ends the run. To be called after plugins have
+        asked extenders: a plugin's failure ends only an attempt."""
         if self.built is not None and self.built.failure is not None:
             raise self.built.failure
 
@@ -161,7 +162,7 @@ class ExtenderRunner:
         return nodes
 
     def steps(self, pod: PodInfo, nodes: Nodes) -> Iterator[ExtenderStep]:
-        """Each extender is asked about what the one before left. Raises ExtenderError."""
+        """Ask each extender about what the one before left. Raises ExtenderError."""
         for extender in self.extenders:
             if not len(nodes):
                 return
@@ -193,7 +194,7 @@ class ExtenderRunner:
         return scores
 
     def extenders_bind(self, pod: PodInfo, node: str) -> ExtenderBinding | None:
-        """What binds the pod in place of the Bind plugins, or None where they have to."""
+        """Return the binder that replaces the Bind plugins, or None where they bind."""
         for extender in self.extenders:
             if not extender.is_binder or not extender.is_interested(pod):
                 continue
@@ -212,8 +213,8 @@ class ExtenderRunner:
 
 
 def extender_totals(scores: Sequence[ExtenderScores], nodes: Nodes) -> Scores:
-    """What the extenders add to each node's total, in the order of `nodes`; wraps around at 64
-    bits, as in Go."""
+    """Return what the extenders add to each node's total, in the order of `nodes`; wraps around at
+    64 bits, as in Go."""
     sums: dict[str, int] = {}
     for extender in scores:
         factor = extender.weight * SCALE

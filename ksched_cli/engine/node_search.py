@@ -1,4 +1,4 @@
-"""The sampled search for feasible nodes: from a rotating start on, until enough of them fit.
+"""The sampled search for feasible nodes: from a rotating start, until enough of them fit.
 
 kube-scheduler asks node by node in parallel. Here the plugins answer about a chunk of nodes at
 once, and answers after the last node that upstream would have needed are dropped.
@@ -35,7 +35,8 @@ LEAST_RATE = 0.05
 
 @cache
 def feasible_nodes_to_find(percentage: int, count: int) -> int:
-    """How many fitting nodes are enough, of `count`; percentage 0 adapts to the cluster's size."""
+    """Return how many fitting nodes are enough, out of `count`; percentage 0 adapts to the
+    cluster's size."""
     if count < MIN_FEASIBLE_NODES:
         return count
     if percentage == 0:
@@ -104,7 +105,7 @@ class NodeSearch:
         statuses: NodeStatuses,
         cached: CacheEntry | None,
     ) -> SearchResult:
-        """Asks chunk by chunk, from the rotating start on, until enough nodes fit."""
+        """Ask chunk by chunk, from the rotating start, until enough nodes fit."""
         snapshot = statuses.snapshot
         feasible: list[Rows] = []
         count = done = 0
@@ -174,8 +175,8 @@ class NodeSearch:
 
 
 def _chunk_size(missing: int, rate: float) -> int:
-    """How many nodes to ask about to find the missing ones, where a share `rate` of them passes.
-    A few more are cheaper than a second call."""
+    """Return how many nodes to ask to find the missing ones, where a share `rate` of them passes. A
+    few more are cheaper than a second call."""
     if rate == 1:
         return missing
     return int(missing / max(rate, LEAST_RATE) * 1.05) + 16

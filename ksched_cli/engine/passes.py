@@ -1,5 +1,4 @@
-"""A run at one instant: pass after pass over the queue, until nothing changes any more and no pod
-waits.
+"""A run at one instant: pass after pass over the queue, until nothing changes and no pod waits.
 
 While pods are tried, time stands still. When none is left to try, it jumps to the earliest Permit
 timeout or alarm, so that a run that waits ten minutes ends at once.
@@ -39,7 +38,7 @@ class PassScheduler(Scheduler[Entry]):
     # -- passes -----------------------------------------------------------------------------------
 
     def run(self, max_passes: int) -> None:
-        """To the end: afterwards no pod waits."""
+        """Run to the end: afterwards no pod waits."""
         for _ in self.steps(max_passes):
             pass
 
@@ -57,7 +56,7 @@ class PassScheduler(Scheduler[Entry]):
             pass
 
     def renew(self) -> None:
-        """Before another pass: who is gated, and in what order the others are tried."""
+        """Begin another pass: decide which pods are gated, and the order of the others."""
         self.backlog.renew(self._now())
 
     def _now(self) -> ClusterVersion:
@@ -102,7 +101,7 @@ class PassScheduler(Scheduler[Entry]):
         return groups.entity_of(entry.pod.pod) if groups is not None else None
 
     def members(self, group: GroupKey | None) -> list[Entry]:
-        """The pods that are to be tried together, in order. group: see PodGroups.entity_of"""
+        """Return the pods that are tried together, in order. group: see PodGroups.entity_of"""
         entries = [
             entry for entry in self.backlog if not entry.waits and self._entity_of(entry) == group
         ]
@@ -120,7 +119,7 @@ class PassScheduler(Scheduler[Entry]):
                 entry.seen = self._now()
 
     def _jump(self) -> bool:
-        """To the earliest Permit timeout or alarm; False if there is none."""
+        """Jump to the earliest Permit timeout or alarm; False if there is none."""
         waiting = self.engine.waiting
         alarm = waiting.clock.next_alarm
         times = [time for time in (waiting.next_deadline, alarm) if time is not None]
@@ -136,7 +135,7 @@ class PassScheduler(Scheduler[Entry]):
     # -- what follows from an attempt -------------------------------------------------------------
 
     def _record(self, entry: Entry, outcome: Outcome) -> None:
-        """How a pod ends that waited goes where its attempt is."""
+        """Record the end of a pod that waited in the record of its attempt."""
         attempt = outcome.attempt
         self.last[attempt.pod] = attempt
         if entry.waits:

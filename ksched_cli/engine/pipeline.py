@@ -80,7 +80,8 @@ class Pipeline:
     # -- filter -----------------------------------------------------------------------------------
 
     def filter(self, framework: Framework, pod: PodInfo, mode: Mode) -> Evaluation:
-        """Which nodes the pod fits on. SAMPLED and RANKED use and fill the framework's cache."""
+        """Find the nodes that the pod fits on. SAMPLED and RANKED use and fill the framework's
+        cache."""
         is_cacheable = mode is Mode.SAMPLED or mode is Mode.RANKED
         cached = framework.answer_cache.entry_for(pod) if is_cacheable else None
         statuses = NodeStatuses(self.snapshot)
@@ -180,8 +181,8 @@ class Pipeline:
         filtering.run_extenders(self.extenders)
 
     def _candidates(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> Rows:
-        """The rows that PreFilter left, in the order of visits; a name that is not a node is passed
-        over. The other nodes get their status."""
+        """Return the rows that PreFilter left, in the order of visits; a name that is not a node is
+        skipped. Set the status of the other nodes."""
         placement = self.placement
         if outcome.node_names is None:
             return self.snapshot.order if placement is None else placement
@@ -217,7 +218,7 @@ class Pipeline:
         return self._no_nodes
 
     def _nodes_to_find(self, framework: Framework, count: int) -> int:
-        """How many feasible nodes are enough, of `count` candidates."""
+        """Return how many feasible nodes are enough, out of `count` candidates."""
         scores = framework.scoring.plugins or self.extenders.prioritizes
         if not scores and not self.extenders.filters:
             return min(1, count)
@@ -254,9 +255,10 @@ class Pipeline:
     def post_filter(
         self, evaluation: Evaluation
     ) -> tuple[PostFilterResult | None, Status, Preemption | None]:
-        """PostFilter's result and status, and the search for victims where a plugin made one.
+        """Return PostFilter's result and status, and the search for victims where a plugin made
+        one.
 
-        Raises UsageError where the extenders' part cannot go on.
+        Raises UsageError where the extenders' part cannot continue.
         """
         state = evaluation.state
         result, status = evaluation.framework.post_filter(
@@ -269,7 +271,7 @@ class Pipeline:
         return result, status, preemption
 
     def _preemption_of(self, framework: Framework, result: PostFilterResult) -> Preemption:
-        """What a plugin that says no more than the node and the victims has decided."""
+        """Return the decision of a plugin that names only the node and the victims."""
         budgets = framework.handle.service(EvictionBudgets.of)
         violated = budgets.pdb_violated_by(result.victims)
         node = result.nominated_node or ""

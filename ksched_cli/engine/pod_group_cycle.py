@@ -1,11 +1,11 @@
 """One attempt to schedule the pods of a group together.
 
 First a trial: one pod after the other is evaluated and assumed, so that the next one sees it. Then
-all are taken back, and either those that found a node are bound, or none is.
+all are taken back, and the cycle binds either those that found a node, or no pod.
 
-PodGroupCycle has what all minors have in common, PermittedGroupCycle the rules of those whose queue
-has no groups: Permit is asked in a trial, and each pod asks PostFilter. The others' rules are in
-pod_group_entity_cycle.py.
+PodGroupCycle holds what all minors have in common. PermittedGroupCycle holds the rules of minors
+whose queue has no groups: a trial asks Permit, and each pod asks PostFilter. The rules of the other
+minors are in pod_group_entity_cycle.py.
 
 Upstream: pkg/scheduler/schedule_one_podgroup.go.
 """
@@ -59,7 +59,7 @@ TWO_SCHEDULERS = (
 
 
 class TriedPlacement(Struct, frozen=True, eq=False):
-    """What came of trying a group on the nodes of a placement.
+    """The result of trying a group on the nodes of a placement.
 
     group:   its key
     pods:    of the group, in the order in which they are tried
@@ -131,7 +131,7 @@ class PodGroupCycle(ABC):
 
     @abstractmethod
     def _attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
-        """As attempt; fills _tried."""
+        """Do the work of `attempt`; fills _tried."""
 
     @contextmanager
     def _within(self, placement: Placement) -> Iterator[None]:
@@ -145,7 +145,7 @@ class PodGroupCycle(ABC):
             self._pipeline.placement = before
 
     def _bind(self, framework: Framework, pod: PodInfo, trial: Trial, row: int) -> Outcome:
-        """The pod goes to the node of its trial."""
+        """Bind the pod to the node of its trial."""
         record = replace(trial.outcome.attempt, permit=None)
         bound = self._binding.assume(framework, trial.state, pod, row, record)
         status = bound.attempt.reserve or bound.attempt.permit
@@ -163,7 +163,7 @@ class _Verdict(Struct, frozen=True):
 
 
 class PermittedGroupCycle(PodGroupCycle):
-    """In minors whose queue has no groups."""
+    """The rules of minors whose queue has no groups."""
 
     def _attempt(self, pods: Sequence[PodInfo]) -> GroupResult:
         if self._pipeline.batching is not None:
@@ -228,7 +228,7 @@ class PermittedGroupCycle(PodGroupCycle):
         *,
         is_dry_run: bool = False,
     ) -> tuple[list[Trial], _Verdict]:
-        """Tries the group on each of several sets of nodes, and takes the best that it fits on.
+        """Try the group on each of several sets of nodes, and take the best that it fits on.
 
         Upstream: podGroupSchedulingPlacementAlgorithm, findBestPlacement.
         """
@@ -274,10 +274,10 @@ class PermittedGroupCycle(PodGroupCycle):
         is_dry_run: bool = False,
         again: bool = False,
     ) -> list[Trial]:
-        """On one set of nodes, until a pod fails with an error. Upstream:
+        """Try all pods on one set of nodes, until one fails with an error. Upstream:
         podGroupSchedulingDefaultAlgorithm.
 
-        is_dry_run: without PostFilter, and nobody looks at it; again: as `look_at` has it
+        is_dry_run: skips PostFilter and observers; again: see `look_at`
         """
         trials: list[Trial] = []
         self._groups.trial = listing
@@ -343,7 +343,7 @@ class PermittedGroupCycle(PodGroupCycle):
 
 
 def _verdict(trials: Sequence[Trial]) -> _Verdict:
-    """Whether the group is scheduled. The last pod that Permit lets through decides."""
+    """Decide whether the group is scheduled. The last pod that Permit lets through decides."""
     verdict, needs_room = _Verdict(UNSCHEDULABLE), False
     for trial in trials:
         if trial.error:
@@ -369,5 +369,5 @@ def errored(record: Attempt, error: str) -> Outcome:
 
 
 def left(record: Attempt, message: str) -> Attempt:
-    """The record of a pod whose node is not used."""
+    """Return the record of a pod whose node is not used."""
     return replace(record, node="", message=message)

@@ -1,11 +1,11 @@
 """One attempt to schedule a group, in minors where groups are entities of the queue.
 
-In a trial a plugin says after each pod whether enough of the group have a node, or may yet have.
-Where the group does not fit, the plugins of podGroupPostFilter make room for it as a whole.
+In a trial a plugin decides after each pod whether enough of the group have a node, or may yet get
+one. Where the group does not fit, the plugins of podGroupPostFilter make room for it as a whole.
 
-A group may be a tree of groups. Each of them is tried within the nodes that the group around it is
-tried on, one child after the other, and the next one sees those before it. A group that does not
-fit is taken back with all in it; the plugin says after each child whether enough of them fit.
+A group may be a tree of groups. The cycle tries a child within the nodes of its parent's trial,
+one child after the other; each sees those before it. A group that does not fit is taken back with
+all its pods. After each child the plugin decides whether enough of them fit.
 
 Upstream: pkg/scheduler/schedule_one_podgroup.go (1.37: podGroupCycle).
 """
@@ -68,12 +68,12 @@ NOT_IN_GROUP = Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE,))
 
 
 class GroupTrial(Struct, frozen=True, eq=False):
-    """What came of trying a group on one set of nodes.
+    """The result of trying a group on one set of nodes.
 
     trials: of the first pods, in their order; the others were not tried
-    status: success where enough have a node; else its first reason is UNSCHEDULABLE wherever
+    status: success where enough have a node; else its first reason is UNSCHEDULABLE where
             upstream's error is
-    placed: whether the group fits, and any of its pods has got a node
+    placed: whether the group fits, and any of its pods has a node
     """
 
     status: Status
@@ -82,7 +82,7 @@ class GroupTrial(Struct, frozen=True, eq=False):
 
     @property
     def error(self) -> str:
-        """As upstream's AsError words it."""
+        """The error in the words of upstream's AsError."""
         reasons = self.status.reasons
         return UNSCHEDULABLE if reasons[:1] == (UNSCHEDULABLE,) else self.status.message
 
@@ -93,7 +93,7 @@ class _Attempt(Struct, eq=False):
     root:   the group that is tried
     pods:   of the PodGroups in it, in the order in which they are tried
     states: by uid, those of pods that were tried, their last ones
-    is_dry_run: nobody looks at it
+    is_dry_run: observers do not see it
     """
 
     framework: Framework
@@ -137,7 +137,7 @@ class PodGroupEntityCycle(PodGroupCycle):
     # -- validity ---------------------------------------------------------------------------------
 
     def _invalid(self, root: PodGroup, pods: Sequence[PodInfo]) -> str:
-        """What is wrong with the group, or "". Upstream: validatePodGroup."""
+        """Return what is wrong with the group, or "". Upstream: validatePodGroup."""
         specs = [pod.spec for pod in pods]
         name, policy = specs[0].scheduler_name, _policy(specs[0].preemption_policy)
         other_policy = TWO_POLICIES
@@ -171,9 +171,9 @@ class PodGroupEntityCycle(PodGroupCycle):
     def _try_group(
         self, this: _Attempt, group: PodGroup, around: Placement, trials: Trials, *, again: bool
     ) -> GroupTrial:
-        """On each of several sets of nodes; the best that the group fits on, where its pods are
-        assumed afterwards. around: the nodes that the group around it is tried on; again: as
-        `look_at` has it. Upstream: podGroupSchedulingPlacementAlgorithm,
+        """Try the group on each of several sets of nodes, and take the best that it fits on; its
+        pods are assumed there afterwards. around: the nodes of its parent's trial; again: see
+        `look_at`. Upstream: podGroupSchedulingPlacementAlgorithm,
         compositePodGroupSchedulingPlacementAlgorithm, findBestPlacement."""
         if not self._groups.places:
             return self._try_on(this, group, around, trials, again=again)
@@ -212,7 +212,7 @@ class PodGroupEntityCycle(PodGroupCycle):
     def _best(
         self, this: _Attempt, group: PodGroup, fitting: Sequence[tuple[Placement, Trials]]
     ) -> Trials:
-        """Those of the best placement. Raises PluginError."""
+        """Return the trials on the best placement. Raises PluginError."""
         if len(fitting) == 1:
             return fitting[0][1]
         candidates = [
@@ -235,8 +235,8 @@ class PodGroupEntityCycle(PodGroupCycle):
                     yield pod, each
 
     def _assume_again(self, this: _Attempt, group: PodGroup, trials: Trials) -> None:
-        """What is tried next sees the pods where they were. Raises PluginError where they cannot be
-        there again. Upstream: assumeSubtreeWithRevert."""
+        """Assume the pods again where they were, so that what is tried next sees them. Raises
+        PluginError where they cannot be there again. Upstream: assumeSubtreeWithRevert."""
         for pod, each in self._placed(this, group, trials):
             assert each.row is not None, "it is placed"
             attempt = each.outcome.attempt
@@ -247,7 +247,7 @@ class PodGroupEntityCycle(PodGroupCycle):
     def _try_on(
         self, this: _Attempt, group: PodGroup, placement: Placement, trials: Trials, *, again: bool
     ) -> GroupTrial:
-        """On one set of nodes; a group that does not fit is taken back."""
+        """Try the group on one set of nodes; take it back if it does not fit."""
         mark = len(self._trial_binding.assumed)
         with self._within(placement):
             if group.is_composite:
@@ -291,8 +291,9 @@ class PodGroupEntityCycle(PodGroupCycle):
     def _try_pods(
         self, this: _Attempt, group: PodGroup, name: str | None, *, again: bool
     ) -> GroupTrial:
-        """Until enough pods cannot have a node any more. name: of the placement, where somebody may
-        look; again: as `look_at` has it. Upstream: podGroupSchedulingDefaultAlgorithm."""
+        """Try pods until too few of the group can still get a node. name: of the placement, if
+        observers may see the trial; again: see `look_at`. Upstream:
+        podGroupSchedulingDefaultAlgorithm."""
         pods, trials = this.pods[group.key], list[Trial]()
         scheduled, remaining = self._groups.scheduled_count(group.key), len(pods)
         status = this.plugins.feasible(group, scheduled, remaining)
@@ -440,7 +441,8 @@ _FINAL = frozenset({Code.ERROR, Code.UNSCHEDULABLE})
 
 
 def _without_waiting(status: Status) -> Status:
-    """A plugin that would have waited for the rest, of which there is none."""
+    """Return the status without its waiting: no other pod is left that the plugin could wait
+    for."""
     return Status.unschedulable(UNSCHEDULABLE, *status.reasons) if status.is_wait else status
 
 

@@ -26,10 +26,10 @@ from ksched_cli.framework.status import SUCCESS, Status
 
 
 class Trial(Struct, frozen=True):
-    """What became of one pod in a trial.
+    """The result of one pod in a trial.
 
     row:         where it was assumed, or None
-    needs_room:  its node is one that preemption has to make room on
+    needs_room:  preemption must make room on its node
     permit:      of an assumed pod
     """
 
@@ -41,7 +41,7 @@ class Trial(Struct, frozen=True):
 
     @property
     def error(self) -> str:
-        """What ends the trial of the whole group, or ""."""
+        """The error that ends the trial of the whole group, or ""."""
         error = self.outcome.attempt.error
         return "" if self.row is not None or error == NO_NODES else error
 
@@ -82,7 +82,7 @@ class TrialBinding(BindingCycle):
         return refused(record, self.permit)
 
     def take_back(self, mark: int = 0) -> None:
-        """All pods but the first `mark` of them, the last one first."""
+        """Take back all pods but the first `mark` of them, the last one first."""
         while len(self.assumed) > mark:
             self._take_back_last()
 

@@ -1,4 +1,4 @@
-"""Pods without a node: which are gated, in which order the others are tried, and which again.
+"""Pods without a node: which are gated, in which order the others are tried, and which are retried.
 
 Upstream: pkg/scheduler/backend/queue/scheduling_queue.go; the rules of passes are our own.
 """
@@ -61,7 +61,7 @@ def fill(
     frameworks: Mapping[str, Framework],
     groups: PodGroups | None = None,
 ) -> Queue:
-    """Fills the queue at the beginning of a run.
+    """Fill the queue at the beginning of a run.
 
     pods:   pending, each of a profile in `frameworks`, in the order of the state
     groups: the pod groups that are entities of the queue; None where pods are queued one by one
@@ -107,8 +107,8 @@ def held_with_group(
     held: Iterable[QueuedPod],
     groups: PodGroups,
 ) -> dict[str, Status]:
-    """The pods that no plugin holds back, but whose group is not in the queue, by key: the group
-    has no object, or one around it has none, or one of its pods is held back.
+    """Return the pods that no plugin holds back, but whose group is not in the queue, by key: the
+    group has no object, or one around it has none, or one of its pods is held back.
 
     Upstream: addPodGroupMember, runPreEnqueuePlugins.
     """
@@ -132,7 +132,7 @@ def held_with_group(
 
 
 def why_ignored(pod: Pod, scheduler_names: Container[str]) -> str:
-    """Why the scheduler never looks at the pod, in words that follow "it is", or "".
+    """Return why the scheduler never looks at the pod, in words that follow "it is", or "".
 
     Upstream: pkg/scheduler/eventhandlers.go (responsibleForPod), schedule_one.go
     (skipPodSchedule), pkg/kubelet/types (IsMirrorPod).
@@ -149,7 +149,7 @@ def why_ignored(pod: Pod, scheduler_names: Container[str]) -> str:
 
 
 def for_other_scheduler(name: str) -> str:
-    """What a pod of a scheduler without a profile is, in words that follow "it is"."""
+    """Describe a pod of a scheduler without a profile, in words that follow "it is"."""
     return f'for the scheduler "{name}", which the configuration does not have'
 
 
@@ -174,12 +174,12 @@ def in_order(queued: Iterable[QueuedPod], less: Less) -> list[QueuedPod]:
 
 @lru_cache(maxsize=1024)
 def seconds(timestamp: str) -> float:
-    """Seconds since 1970 of an RFC 3339 time; 0 if there is none."""
+    """Return seconds since 1970 of an RFC 3339 time; 0 if there is no time."""
     return unix_seconds(timestamp) if timestamp else 0.0
 
 
 class ClusterVersion(NamedTuple):
-    """Counts of what has happened in a run. A pod that failed is tried again once they have grown.
+    """Counts of events in a run. A pod that failed is tried again once they have grown.
 
     changes:            pods bound or evicted; any failed pod is tried again
     waiting_rejections: times when pods that waited in Permit were rejected and freed their nodes;
@@ -257,7 +257,7 @@ class Backlog:
         return iter(tuple(self.entries.values()))
 
     def activate(self, keys: Iterable[str]) -> None:
-        """Has the pods with these keys tried again; ignores those that are bound or gated."""
+        """Try the pods with these keys again; ignore those that are bound or gated."""
         for key in keys:
             if key in self.entries:
                 self.entries[key].activated = True

@@ -1,4 +1,4 @@
-"""What happened in a run, as data: the engine fills these records, reports render them.
+"""The events of a run, as data: the engine fills these records, reports render them.
 
 Structs rather than dataclasses: several are made in every attempt.
 """
@@ -48,7 +48,7 @@ class NodeScore(Struct, frozen=True):
 
 
 class Detail(Struct, frozen=True):
-    """What is recorded of an attempt only where detail is asked for.
+    """The part of an attempt's record that is filled only on request.
 
     filter:   per rejected node, the first rejecting status (without a plugin: an extender's)
     feasible: the nodes that passed, by name

@@ -1,8 +1,8 @@
-"""What follows from an attempt: the pod is bound, waits, or goes back to its queue; nominations are
-made and cleared, victims leave, and pods that waited for Permit go on.
+"""The consequences of an attempt: the pod is bound, waits, or returns to its queue; nominations are
+made and cleared, victims leave, and pods that waited for Permit continue.
 
 A run at one instant (passes.py) and a replay (replay/replay_scheduler.py) are the two kinds. They
-differ in their queues, in whom they tell, and in when a victim is gone.
+differ in their queues, in their observers, and in when a victim is gone.
 
 Upstream: pkg/scheduler/schedule_one.go (scheduleOnePod, handleSchedulingFailure,
 handleBindingCycleError), schedule_one_podgroup.go (scheduleOnePodGroup) and
@@ -25,7 +25,7 @@ PREEMPTOR = "DefaultPreemption"
 
 
 class HasPod(Protocol):
-    """What a queue has of a pod."""
+    """The parts of a pod that a queue holds."""
 
     pod: PodInfo
 
@@ -34,11 +34,11 @@ Queued = TypeVar("Queued", bound=HasPod)
 
 
 class Scheduler(ABC, Generic[Queued]):
-    """Tries pods, one after the other, and carries out what follows.
+    """Tries pods, one after the other, and carries out the consequences.
 
     makes_room_at_once: victims leave at once, and the preemptor is tried again before any other
                         pod; what PostFilter finds in that attempt is not carried out
-    waiting: by uid, the pods that Permit told to wait
+    waiting: by uid, the pods that wait in Permit
     failed:  keys of the pods whose last attempt a plugin's defect ended
     """
 
@@ -55,7 +55,7 @@ class Scheduler(ABC, Generic[Queued]):
         return pod.spec.scheduling_group is not None and self.engine.pod_groups is not None
 
     def schedule(self, queued: Queued, *, is_retry: bool = False) -> None:
-        """Tries one pod. is_retry: room was just made for it"""
+        """Try one pod. is_retry: room was just made for it"""
         engine, pod = self.engine, queued.pod
         noted = engine.caller.noted
         carries_out = engine.options.preempt and not is_retry
@@ -126,7 +126,7 @@ class Scheduler(ABC, Generic[Queued]):
             self._activate(outcome.activated)
 
     def _conclude(self, queued: Queued, outcome: Outcome, noted: int, *, carries_out: bool) -> None:
-        """What becomes of a pod that was tried. noted: how many defects were known before"""
+        """Act on the outcome of a pod that was tried. noted: how many defects were known before"""
         pod = queued.pod
         if outcome.row is None:
             if self.engine.caller.noted > noted:
@@ -149,8 +149,8 @@ class Scheduler(ABC, Generic[Queued]):
     # -- preemption -------------------------------------------------------------------------------
 
     def _make_room_for_group(self, result: GroupResult) -> None:
-        """Before the pods are nominated: a nomination of one does not lapse for another's sake. Two
-        of them may ask for the same victims."""
+        """Make room before the pods are nominated: a nomination of one does not lapse for another's
+        sake. Two of them may name the same victims."""
         gone: set[str] = set()
         for pod, outcome in result.outcomes:
             for action in outcome.afterwards:
@@ -166,8 +166,8 @@ class Scheduler(ABC, Generic[Queued]):
     def make_room(
         self, pod: PodInfo, node: str, victims: Iterable[PodInfo], gone: Container[str] = ()
     ) -> None:
-        """The victims are evicted, and nominations of less important pods to their node cleared.
-        Victims that only wait there have left after `settle`. gone: UIDs of those that were evicted
+        """Evict the victims, and clear nominations of less important pods to their node. Victims
+        that only wait there have left after `settle`. gone: UIDs of those that were evicted
         already"""
         # An extender may name one twice. One that is being deleted leaves when its time comes.
         unique = {victim.uid: victim for victim in victims if victim.uid not in gone}
@@ -187,8 +187,8 @@ class Scheduler(ABC, Generic[Queued]):
             self._evict(victim, self._node_of(victim, node), pod)
 
     def _node_of(self, victim: PodInfo, node: str) -> str:
-        """Where the victim is: on the node that room is made on, but for pods of a group that is
-        evicted as one."""
+        """Return the victim's node: the node that room is made on, except for pods of a group that
+        is evicted as one."""
         groups, snapshot = self.engine.queued_groups, self.engine.snapshot
         if groups is None or victim.spec.scheduling_group is None:
             return node
@@ -217,14 +217,14 @@ class Scheduler(ABC, Generic[Queued]):
 
     @abstractmethod
     def _put_back(self, queued: Queued, outcome: Outcome) -> None:
-        """The pod has no node, and goes back to the queue."""
+        """Return the pod, which has no node, to the queue."""
 
     def _after_failure(self, queued: Queued, outcome: Outcome) -> None:
         """The pod is back in the queue, and its nomination is as it should be."""
 
     @abstractmethod
     def _hold(self, queued: Queued, outcome: Outcome) -> None:
-        """The pod is assumed on a node, and Permit has it wait."""
+        """Hold the pod, which is assumed on a node: it waits in Permit."""
 
     @abstractmethod
     def _bind(self, queued: Queued, outcome: Outcome) -> None:
@@ -239,7 +239,7 @@ class Scheduler(ABC, Generic[Queued]):
         """A pod on a node is a victim of preemption."""
 
     def _take_group_again(self, members: Sequence[Queued]) -> list[Queued]:
-        """Those of them that are to be tried again at once."""
+        """Take the pods of them that are to be tried again at once."""
         return [taken for queued in members if (taken := self._take_again(queued)) is not None]
 
     @abstractmethod

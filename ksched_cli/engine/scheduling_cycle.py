@@ -29,9 +29,9 @@ from ksched_cli.framework.status import Status
 
 
 class RepeatableRejection(Struct, frozen=True):
-    """An outcome without a node, and what it depends on.
+    """An outcome without a node, and the values that it depends on.
 
-    log_length:  of the snapshot, which grows with every pod that comes or goes
+    log_length:  of the snapshot, which grows with every pod that joins or leaves a node
     nominations: Nominator.version
     visited:     by how many nodes the search's start moves on
     """
@@ -73,7 +73,7 @@ class RepeatedRejections:
         return rejection
 
     def store(self, evaluation: Evaluation, outcome: Outcome) -> None:
-        """Where the outcome depends on nothing but what `find` compares.
+        """Store the outcome if it depends on nothing but what `find` compares.
 
         Claims of volumes and devices change without a pod that comes or goes, and are named after
         their pod.
@@ -177,12 +177,13 @@ class SchedulingCycle:
         return self._choose(evaluation)
 
     def repeats_rejection(self, pod: PodInfo) -> bool:
-        """Whether the pod would be rejected as one alike just was, without being asked about."""
+        """Whether the pod would be rejected as an equal one just was, so that no plugin need be
+        asked."""
         return self._rejections.find_alike(pod) is not None
 
     def repeat_rejection(self, pod: PodInfo, times: int) -> Outcome:
-        """Counts as so many attempts with pods like this one, which would all be rejected (see
-        `repeats_rejection`). Returns the outcome of the pod that was tried."""
+        """Count as many attempts with pods like this one, which would all be rejected (see
+        `repeats_rejection`). Return the outcome of the pod that was tried."""
         pipeline, rejection = self.pipeline, self._rejections.find_alike(pod)
         assert rejection is not None, f"{pod.key} was not rejected"
         if pipeline.batching is not None:

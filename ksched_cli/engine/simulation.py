@@ -25,8 +25,8 @@ MAX_PASSES = 10
 
 @dataclass(slots=True)
 class Simulation(Engine):
-    """What a command asks its questions to. scheduler: tries the pods, and has what became of
-    them"""
+    """A simulation, which commands ask their questions. scheduler: tries the pods, and holds their
+    results"""
 
     scheduler: PassScheduler = field(init=False)
 
@@ -36,8 +36,9 @@ class Simulation(Engine):
 
     @contextmanager
     def without_pod(self, pod: PodInfo) -> Iterator[tuple[PodInfo, str]]:
-        """The pod as if it were still to be placed, and the node that it is taken off meanwhile,
-        or "". The claim that kube-scheduler made for its extended resources goes with it."""
+        """Return the pod as if it were still to be placed, and the node that it is taken off
+        meanwhile, or "". The claim that kube-scheduler made for its extended resources is removed
+        with it."""
         node = pod.pod.node_name
         unplaced = self.catalog.info(structs.replace(pod.pod, node_name="")) if node else pod
         row = self.snapshot.row.get(node) if node else None
@@ -122,7 +123,7 @@ class Simulation(Engine):
         return self.scheduler.steps(MAX_PASSES if self.options.retries else 1)
 
     def record(self) -> RunRecord:
-        """What has come of the run so far."""
+        """The result of the run so far."""
         scheduler = self.scheduler
         return RunRecord(
             tuple(scheduler.attempts),
@@ -150,7 +151,7 @@ class Simulation(Engine):
         return replace(self.state, pods=(*running, *others), resource_claims=self.resource_claims)
 
     def renewed(self, state: ClusterState) -> Simulation:
-        """A simulation of these objects that takes this one's place, and has not run yet."""
+        """Return a simulation of these objects that replaces this one, and has not run yet."""
         after = Simulation(
             state,
             self.configuration,

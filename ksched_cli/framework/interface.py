@@ -115,15 +115,15 @@ class QueueSortPlugin(Plugin):
 
     @abstractmethod
     def less(self, first: QueuedPod, second: QueuedPod) -> bool:
-        """Whether `first` is tried before `second`."""
+        """Whether to try `first` before `second`."""
 
 
 class SortsByKey(QueueSortPlugin):
-    """A queue sort of ksched itself whose order is that of keys, which are quicker to compare."""
+    """One of ksched's own queue sorts; it orders pods by keys, which compare faster."""
 
     @abstractmethod
     def key(self, queued: QueuedPod) -> tuple[float, ...]:
-        """What the pods are sorted by."""
+        """Return the key that the pods are sorted by."""
 
     def less(self, first: QueuedPod, second: QueuedPod) -> bool:
         return self.key(first) < self.key(second)
@@ -160,13 +160,15 @@ class PreFilterExtensions(Plugin):
 
     @abstractmethod
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
-        """Called after `added` was added to `node`. `pod` is the pod being scheduled."""
+        """Update `state` for `added`, which was added to `node`. `pod` is the pod being
+        scheduled."""
 
     @abstractmethod
     def remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status:
-        """Called after `removed` was removed from `node`. `pod` is the pod being scheduled."""
+        """Update `state` for `removed`, which was removed from `node`. `pod` is the pod being
+        scheduled."""
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
         """Whether adding or removing pods with the manifest of `other` can change the answers about
@@ -335,11 +337,12 @@ class Explains(Plugin):
     cycle state."""
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Sequence[str]:
-        """Why `node` was rejected: the numbers and names behind the status, one line each."""
+        """Explain why `node` was rejected: the numbers and names behind the status, one line
+        each."""
         return ()
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Sequence[str]:
-        """How the raw score was computed, one line each."""
+        """Explain how the raw score was computed, one line each."""
         return ()
 
 
@@ -383,12 +386,13 @@ class Proposes(Plugin):
     state of an attempt."""
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterable[Proposal]:
-        """What would make `node`, which the plugin rejects in Filter, fit."""
+        """Propose changes that would make `node`, which the plugin rejects in Filter, fit."""
         return ()
 
     def propose_for_pod(self, pod: PodInfo) -> Iterable[Proposal]:
-        """What would let the pod pass PreEnqueue or PreFilter. All plugins are asked if one of
-        them rejects the pod there; yield nothing if this plugin does not reject it."""
+        """Propose changes that would let the pod pass PreEnqueue or PreFilter. All plugins are
+        asked if one of them rejects the pod there; yield nothing if this plugin does not reject
+        it."""
         return ()
 
 
@@ -410,5 +414,5 @@ CONTRACTS: Mapping[str, type[Plugin]] = {
 
 
 def points_of(plugin: type[Any]) -> frozenset[str]:
-    """The keys of CONTRACTS whose classes a plugin class extends."""
+    """Return the keys of CONTRACTS whose classes a plugin class extends."""
     return frozenset(key for key, contract in CONTRACTS.items() if issubclass(plugin, contract))

@@ -1,5 +1,5 @@
-"""What a Python program gives a Run: paths, parsed objects, bytes and classes, each as the contents
-of a file by some name."""
+"""The inputs that a Python program gives a Run: paths, parsed objects, bytes and classes, each as
+the contents of a named file."""
 
 from __future__ import annotations
 

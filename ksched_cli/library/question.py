@@ -1,4 +1,4 @@
-"""A question that a Python program asks about its Runs, and what its answer says besides."""
+"""A question that a Python program asks about its Runs, and the warnings beside its answer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Subject(NamedTuple):
 
 
 class Question:
-    """Opens the Runs of one question. Nothing is shared with other questions, so that threads may
+    """Opens the Runs of one question. It shares nothing with other questions, so that threads may
     ask at once.
 
     runs:     as the engine knows them
@@ -105,7 +105,7 @@ class Question:
         return replay, departed
 
     def of_pod(self, pod: str | Manifest) -> tuple[Simulation, PodInfo]:
-        """A simulation of the first Run and the pod that is asked about: one of the state, or of a
+        """Return a simulation of the first Run and the pod in question: one of the state, or of a
         manifest, which is applied last. Raises KschedError."""
         subject = self.subject(pod)
         return subject.simulation, find_pod(subject.simulation, subject.name, subject.namespace)

@@ -46,7 +46,7 @@ _CONVERTED = ("changes", "patches", "plugins", "timeline", "autoscaler", "prices
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Everything that decides; the options of the command line by their names.
+    """Everything that decides a run's result: the command line's options by their names.
 
     state:    a path, or several; the content of a file as bytes; objects as mappings
     config:   a path; the content of a file as bytes; a mapping, where apiVersion and kind may be
@@ -147,7 +147,7 @@ class Run:
         top: int = 0,
         alone: bool = False,
     ) -> Explanation:
-        """Explain why a pod goes where it goes, or nowhere.
+        """Explain why a pod gets its node, or none.
 
         pod: NAME, NAMESPACE/NAME, KIND/NAME, or a manifest. nodes, top, alone: as the options of
         `ksched explain`. A Run at one instant with an autoscaler says which node group would get

@@ -26,7 +26,7 @@ def page_in_frame(answer: Answer) -> str:
 
 
 def page_as_markdown(answer: Answer) -> str:
-    """What a page says in words and tables."""
+    """Return a page's words and tables as Markdown."""
     from ksched_cli.report import page_markdown
 
     return page_markdown.page_as_markdown(answer)

@@ -1,4 +1,4 @@
-"""A Run pod by pod: look at each attempt, change the cluster between two of them, go on."""
+"""A Run pod by pod: look at each attempt, change the cluster between two of them, continue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 class OpenRun:
     """An iterator over the attempts of a run, in order. It ends when no pod is left to try; after a
-    change it may go on.
+    change it may continue.
 
         simulation = run.open()
         for attempt in simulation:
@@ -64,8 +64,8 @@ class OpenRun:
         return self.change({"apply": dict(manifest)})
 
     def change(self, *changes: Change) -> tuple[AppliedChange, ...]:
-        """Does these to the cluster as it is now, and says what that did. Pods that failed, and
-        those that wait in Permit, are tried again. Raises KschedError."""
+        """Apply these changes to the cluster as it is now, and return what they did. Pods that
+        failed, and those that wait in Permit, are tried again. Raises KschedError."""
         run = Run(changes=tuple(map(change_of, changes)), namespace=self._run.namespace)
         parsed = self._question.inputs.changes(run)
         before, self._earlier = self._simulation, self._record()
@@ -77,7 +77,7 @@ class OpenRun:
         return tuple(AppliedChange(record.text, record.did) for record in records)
 
     def result(self) -> ScheduleResult:
-        """What has come of it so far, as `ksched schedule` shows a run."""
+        """Return the result so far, as `ksched schedule` shows a run."""
         question, simulation = self._question, self._simulation
         answer = result_of(simulation, self._record(), before=())
         question.conclude(simulation)

@@ -1,6 +1,6 @@
-"""What differs between Runs: the axes, digests of contents, and the names of sides.
+"""Differences between Runs: the axes, digests of contents, and the names of sides.
 
-An axis is one thing that may be another from Run to Run. All sides of a comparison, all variants of
+An axis is one thing that may differ from Run to Run. All sides of a comparison, all variants of
 a sweep and all messages about them take their names from here.
 """
 
@@ -228,8 +228,8 @@ AXES: tuple[Axis, ...] = (
 
 
 def digest_of(run: Run, inputs: Inputs) -> str:
-    """A digest of all that decides, files by their contents, and of what is installed. Equal
-    digests mean equal decisions. Raises KschedError where a file cannot be read."""
+    """Return a digest of everything that decides: files by their contents, and what is installed.
+    Equal digests mean equal decisions. Raises KschedError where a file cannot be read."""
     return digest(_installed(), [axis.meaning(run, inputs) for axis in AXES])
 
 
@@ -239,8 +239,8 @@ def _installed() -> list[tuple[str, str]]:
 
 
 def differences(first: Run, second: Run, inputs: Inputs) -> tuple[Axis, ...]:
-    """The axes in which two Runs differ; files are compared by their contents. Raises KschedError
-    where one cannot be read."""
+    """Return the axes in which two Runs differ; files are compared by their contents. Raises
+    KschedError where one cannot be read."""
     return tuple(
         axis
         for axis in AXES

@@ -1,7 +1,7 @@
-"""What Runs are made from: the contents of their files, each read once.
+"""The inputs of Runs: the contents of their files, each read once.
 
 Inputs are plain data. A sweep sends them to other processes and machines, where the files that the
-Runs name need not be.
+Runs name may be missing.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class FileContent(Struct, frozen=True):
     content: bytes
 
     def here(self, folder: Callable[[], str] = _new_folder) -> str:
-        """A path in this process: of the file where it is the same one, else of a copy in a folder
-        that is made for it."""
+        """Return a path in this process: of the file if it is unchanged, else of a copy in a folder
+        made for it."""
         if self.absolute and os.path.isfile(self.absolute):
             same = self.path if os.path.abspath(self.path) == self.absolute else self.absolute
             if Path(same).read_bytes() == self.content:
@@ -99,7 +99,7 @@ class CodeSource(Struct, frozen=True):
         return cls(text, FileContent(path, os.path.abspath(path), content), content)
 
     def here(self, folder: Callable[[], str] = _new_folder) -> str:
-        """As --plugin takes it in this process."""
+        """Return the code as --plugin takes it in this process."""
         if self.file is None:
             return self.text
         path, (_, _, name) = self.file.here(folder), split_code(self.text)
@@ -129,7 +129,7 @@ def _source_of(plugin: type[Plugin]) -> bytes:
 
 
 def _module_content(module: str) -> bytes:
-    """What a module is made of. Nothing is imported, the packages that it is in neither."""
+    """Return the content of a module. Nothing is imported, not even its packages."""
     try:
         spec = _spec_of(module)
     except (ImportError, KeyError, ValueError):
@@ -139,7 +139,8 @@ def _module_content(module: str) -> bytes:
 
 
 def _spec_of(module: str) -> ModuleSpec | None:
-    """Raises ImportError, KeyError or ValueError for what no finder takes."""
+    """Return the module's spec. Raises ImportError, KeyError or ValueError if no finder takes
+    it."""
     package, _, _ = module.rpartition(".")
     parent = _spec_of(package) if package else None
     if package and parent is None:
@@ -268,7 +269,7 @@ class Inputs:
 
     @property
     def plugin_classes(self) -> Mapping[str, type[Plugin]]:
-        """Those that were given, by name."""
+        """Return the given plugin classes by name."""
         return self._classes
 
     def keep_only(self, runs: Iterable[Run]) -> None:
@@ -289,7 +290,7 @@ class Inputs:
         return self._code[text]
 
     def code_here(self, text: str) -> str:
-        """The code as --plugin takes it in this process. Raises UsageError."""
+        """Return the code as --plugin takes it in this process. Raises UsageError."""
         if text not in self._code:
             return text
         if text not in self._here:
@@ -305,7 +306,7 @@ class Inputs:
         return self._files[path]
 
     def path_here(self, path: str) -> str:
-        """Where such a file is in this process; standard input ends, so it is kept in a copy.
+        """Return the file's path in this process. Standard input ends, so a copy of it is kept.
         Raises InputError."""
         if path == "-":
             self.file(path)

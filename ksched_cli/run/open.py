@@ -1,4 +1,4 @@
-"""From a Run to what answers questions: a simulation at one instant, or a replay over time.
+"""Opening Runs: a Run becomes a simulation at one instant, or a replay over time.
 
 This is the only way to a simulation. An opener is for the Runs of one question: states,
 configurations and code that several of them have in common are read once.
@@ -59,12 +59,12 @@ def no_live_cluster(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What observes a run, and decides nothing.
+    """The observers of a run; they decide nothing.
 
     detailed:    keep every node's verdict and scores
     on_progress: called after each attempt of a simulation
     traces, on_record, on_instant, run_times: see ReplayOptions
-    start, until: of a replay that begins now, whatever its timeline says; None where it does not
+    start, until: of a replay that begins now, whatever its timeline says; else None
     """
 
     detailed: bool = False
@@ -319,7 +319,7 @@ class Opener:
         return replay.state()
 
     def prices(self, run: Run) -> Prices:
-        """What nodes cost. Raises KschedError."""
+        """Return the prices of nodes. Raises KschedError."""
         from ksched_cli.scenario.prices import read_prices
 
         return read_prices(run.prices, self.inputs.path_here)
@@ -421,7 +421,8 @@ def _reads_alike(first: Run, second: Run) -> bool:
 def _remembered(
     cache: OrderedDict[Hashable, T], key: Hashable, size: int, make: Callable[[], T]
 ) -> T:
-    """What the cache has under the key, else what `make` gives; the one unused for longest goes."""
+    """Return what the cache holds under the key, else what `make` returns. The entry unused for
+    longest is dropped."""
     if key in cache:
         cache.move_to_end(key)
     else:

@@ -68,8 +68,8 @@ def parse_path(text: str) -> PatchPath:
 
 
 def patched(data: Any, path: PatchPath, value: Any) -> Any:
-    """A copy of the data with the value at the path. Raises PatchError where a step of the path
-    leads through something that is not a mapping or list."""
+    """Return a copy of the data with the value at the path. Raises PatchError where a step of the
+    path leads through something that is not a mapping or list."""
     result = deepcopy(data)
     container = result
     for step, following in zip(path.steps, path.steps[1:], strict=False):
@@ -103,7 +103,7 @@ def _new_item(step: Step) -> dict[str, Any]:
 
 
 def _key_of(container: Any, step: Step, path: PatchPath) -> Any:
-    """The key or index of the step; the length of the list for an item that is to be appended."""
+    """Return the key or index of the step; the length of the list for an item to append."""
     if isinstance(step, str):
         if not isinstance(container, dict):
             raise PatchError(

@@ -1,4 +1,4 @@
-"""What is said about an open Run besides its answer: lines of warning, each once."""
+"""Warnings about an open Run, besides its answer: lines, each once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ MAX_PODS = 3  # that the line about a plugin's failure names
 
 
 def lines_before(*engines: Engine) -> list[str]:
-    """Before any of these runs: what the states lack, and what of them nobody reads."""
+    """Return the warnings before any of these runs: what the states lack, and what of them is never
+    read."""
     lines: dict[str, None] = {}
     for engine in engines:
         state = engine.state
@@ -35,7 +36,8 @@ def lines_before(*engines: Engine) -> list[str]:
 
 
 def _device_warnings(engine: Engine) -> list[str]:
-    """Only where a pending pod may get devices: checking selectors loads the CEL library."""
+    """Return warnings about devices, only if a pending pod may get some: checking selectors loads
+    the CEL library."""
     if not any(may_allocate_devices(pod, engine.handle) for pod in engine.pending()):
         return []
     from ksched_cli.plugins.dynamic_resources.features import features_of

@@ -73,12 +73,12 @@ class Run(
     forbid_unknown_fields=True,
     rename="camel",
 ):
-    """Everything that decides.
+    """Everything that decides a run's result.
 
     states:        paths of the cluster state's files and folders; "-" is standard input
     live:          the cluster to read in place of files
     workloads:     create the pods that workloads lack
-    changes:       what is done to the state first, in order
+    changes:       changes to the state before the run, in order
     namespace:     of names in changes; "" looks in all of them
     configuration: PATH, PATH#NAME or "-"; "" is the default configuration
     patches:       of the configuration, in order
@@ -89,10 +89,10 @@ class Run(
     timeline:      the path of a timeline; "" is a run at one instant
     until:         when the replay of the timeline stops, as `6h` or as a time; "" is its end
     autoscaler: the path of a file with node groups; "" means no autoscaler
-    prices: what nodes cost, in the form of --price; the first that applies to a node counts
+    prices: prices of nodes, in the form of --price; the first that applies to a node counts
     evict_at_once: in a replay, victims leave at the instant of their eviction
     tie_break:     which of equally good nodes is taken
-    seed:          of the draws; None draws others each time
+    seed:          of the draws; None draws differently each time
     preemption:    evict the victims that PostFilter finds
     retries:       try pods again that failed
     extenders:     call the configuration's extenders

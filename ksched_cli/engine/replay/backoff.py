@@ -1,4 +1,4 @@
-"""How long a pod that failed waits before it is tried again.
+"""The time that a pod waits after a failure before it is tried again.
 
 Upstream: pkg/scheduler/backend/queue/backoff_queue.go.
 """
@@ -27,7 +27,7 @@ class Backoff(Struct, frozen=True):
     by_window: bool
 
     def expiration(self, queued: QueuedPodInfo) -> int:
-        """When the backoff ends, or NO_BACKOFF; computed once for an attempt."""
+        """Return when the backoff ends, or NO_BACKOFF; computed once for an attempt."""
         count = queued.consecutive_errors or queued.unschedulable_count
         if not self.maximum or not count:
             return NO_BACKOFF
@@ -54,5 +54,5 @@ class Backoff(Struct, frozen=True):
         return at - at % SECOND if self.by_window else at
 
     def is_backing_off(self, queued: QueuedPodInfo, now: int) -> bool:
-        """Also in the very second in which it ends."""
+        """Whether the pod backs off; it still does in the very second in which the backoff ends."""
         return self.expiration(queued) >= self.align(now)

@@ -1,9 +1,10 @@
-"""A replay as it is between two instants, in a file, to resume later.
+"""A replay between two instants, saved in a file, to resume later.
 
-The file is MessagePack: a name and a number for its form, what the replay is of, a digest, and the
-replay as data of declared types. Reading it makes these and nothing else. The data is the objects,
+The file is MessagePack: a name and a number for its form, the replay's fingerprint, a digest, and
+the replay as data of declared types. Reading it creates these and nothing else. The data is the
+objects,
 the places and counters of the queue, the clock, the records, and what plugins remember; caches,
-columns and signatures follow from these and are made anew.
+columns and signatures follow from these and are rebuilt.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class _File(Struct, frozen=True, array_like=True, tag="ksched checkpoint"):
 
 
 class _Queued(Struct, frozen=True, array_like=True):
-    """What of a QueuedPodInfo does not follow from the rest."""
+    """The part of a QueuedPodInfo that does not follow from the rest."""
 
     timestamp: Moment
     sequence: Count
@@ -82,7 +83,7 @@ class _Queued(Struct, frozen=True, array_like=True):
         return cls(*(getattr(queued, name) for name in cls.__struct_fields__))
 
     def fields(self) -> dict[str, Any]:
-        """But for its place."""
+        """Return the fields except its place."""
         names = (name for name in self.__struct_fields__ if name != "place")
         return {name: getattr(self, name) for name in names}
 
@@ -209,12 +210,13 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
 
 
 def write_file(fingerprint: str, checkpoint: bytes) -> bytes:
-    """A checkpoint's file, in which a change of any byte shows. checkpoint: MessagePack"""
+    """Write a checkpoint's file; a change of any byte can be detected. checkpoint: MessagePack"""
     return pack(_File(_VERSION, fingerprint, sha256(checkpoint).digest(), Raw(checkpoint)))
 
 
 def read_checkpoint(data: bytes, name: str, fingerprint: str) -> Checkpoint:
-    """Raises InputError where it is none, or one of another replay. name: of the file"""
+    """Read a checkpoint. Raises InputError where the file is none, or belongs to another replay.
+    name: of the file"""
     try:
         file = unpack(data, _File)
     except DecodeError:
@@ -234,8 +236,8 @@ def read_checkpoint(data: bytes, name: str, fingerprint: str) -> Checkpoint:
 
 
 def resume(replay: Replay, checkpoint: Checkpoint, name: str) -> None:
-    """Makes a replay that has not begun the one that the checkpoint is of. name: of the file.
-    Raises InputError where parts of it contradict each other."""
+    """Turn a replay that has not begun into the one in the checkpoint. name: of the file. Raises
+    InputError where parts of it contradict each other."""
     try:
         _resume(replay, checkpoint)
     except (LookupError, ValueError, TypeError, OverflowError, DecodeError) as error:
@@ -309,7 +311,7 @@ def _resume_cluster(replay: Replay, checkpoint: Checkpoint, state: Any, pods: li
 
 
 def _resume_queue(replay: Replay, checkpoint: Checkpoint, pods: list[Pod]) -> None:
-    """With the nominations of its pods."""
+    """Resume the queue, and its pods' nominations."""
     cluster, queue = replay.cluster, replay.queue
     groups = cluster.engine.queued_groups
     queue.use(cluster.engine.frameworks, groups)

@@ -1,4 +1,4 @@
-"""When the pods that run will end."""
+"""The times at which running pods end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class End(Struct, frozen=True):
 
 
 class Ends:
-    """The earliest end given for each pod; ends at one time keep the order in which they came."""
+    """The earliest end given for each pod; ends at one time keep their order of arrival."""
 
     def __init__(self) -> None:
         self._by_uid: dict[str, End] = {}
@@ -42,7 +42,7 @@ class Ends:
         self._by_uid.pop(uid, None)
 
     def listed(self) -> tuple[tuple[str, End], ...]:
-        """UIDs with their ends, in the order in which they are due."""
+        """Return UIDs with their ends, in the order in which they are due."""
         due = {}
         for at, _, uid in sorted(self._heap):
             end = self._by_uid.get(uid)

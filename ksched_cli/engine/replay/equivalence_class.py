@@ -1,8 +1,8 @@
-"""Pods in the queue that are alike in all that decides about them but their order.
+"""Pods in the queue that are equal in everything that decides about them except their order.
 
-Where a cluster is full, thousands of them wait. They go from one place of the queue to another as
-one, and where an attempt with one of them shows that none fits, those that come before any other
-pod are rejected as one: as many attempts, at the same times and in the same order as one by one.
+In a full cluster, thousands of them wait. They move from one place of the queue to another as one.
+If an attempt with one of them shows that none fits, those ahead of any other pod are rejected as
+one: as many attempts, at the same times and in the same order as one by one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Segment = tuple[NDArray[Any], _Numbers, _Numbers]
 
 @dataclass(slots=True, eq=False)
 class EquivalenceClass(QueuedPodInfo):
-    """Stands in the queue for its members: pods of one signature, timestamp, backoff and message.
+    """Represents its members in the queue: pods of one signature, timestamp, backoff and message.
 
     `pod` is the first of them, `sequence` is its sequence. What a member has of its own, as the
     number of its attempts, is written into it when it leaves, and by `refresh`.
@@ -114,7 +114,7 @@ class EquivalenceClass(QueuedPodInfo):
     # -- members that leave -----------------------------------------------------------------------
 
     def _write(self, queued: QueuedPodInfo, sequence: int, rejections: int) -> None:
-        """Into a member, what it has of its own."""
+        """Write into a member the values that are its own."""
         count = rejections + self.rejections
         queued.timestamp, queued.sequence = self.timestamp, sequence + self.shift
         queued.unschedulable_plugins = self.unschedulable_plugins
@@ -128,7 +128,7 @@ class EquivalenceClass(QueuedPodInfo):
                 self.on_rejections(queued.pod.key, count, self.message)
 
     def refresh(self) -> None:
-        """Writes into the members what they have of their own."""
+        """Write into the members the values that are their own."""
         members, sequences, rejections = self.in_order()
         own = zip(members.tolist(), sequences.tolist(), rejections.tolist(), strict=True)
         for queued, sequence, count in own:
@@ -155,7 +155,7 @@ class EquivalenceClass(QueuedPodInfo):
         return queued
 
     def index_of(self, queued: QueuedPodInfo) -> int | None:
-        """None where the pod is no member."""
+        """Return the member's index; None if the pod is not a member."""
         members = self.in_order()[0].tolist()
         return members.index(queued) if queued in members else None
 

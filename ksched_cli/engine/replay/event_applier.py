@@ -1,4 +1,4 @@
-"""A timeline's events, applied to the cluster and told to the queue.
+"""A timeline's events, applied to the cluster and passed to the queue.
 
 Upstream: pkg/scheduler/eventhandlers.go (addAllEventHandlers).
 """
@@ -128,7 +128,8 @@ class EventApplier:
     # -- pods -----------------------------------------------------------------------------------
 
     def claim_uid(self, pod: PodInfo) -> None:
-        """Pods are told apart by their UIDs. Raises UsageError where an existing pod has it."""
+        """Claim a UID for a pod: UIDs tell pods apart. Raises UsageError where an existing pod has
+        it."""
         key, uid = pod.key, pod.uid
         if uid == key:
             return
@@ -275,7 +276,7 @@ class EventApplier:
     # -- what was recorded ----------------------------------------------------------------------
 
     def _follow(self, decision: RecordedDecision) -> None:
-        """Pods of schedulers that are not simulated come to the nodes that they were bound to."""
+        """Bind pods of schedulers that are not simulated to their recorded nodes."""
         if decision.node and not decision.evicted_for:
             pod = self.unscheduled.pop(decision.pod, None)
             if pod is not None:
@@ -358,7 +359,7 @@ class EventApplier:
         self.change(lambda state: removed(state, kind, [key]))
 
     def change(self, change: Callable[[ClusterState], ClusterState]) -> None:
-        """From the objects as they are to others, with the events that tell of it."""
+        """Change the objects to others, with the events that report it."""
         pending = self._pending()
         before = self.cluster.current_state([pod.pod for pod in pending])
         after = change(before)
@@ -395,7 +396,7 @@ class EventApplier:
             self.arrive(manifest, durations.get(key))
 
     def _renew(self, state: ClusterState) -> None:
-        """Other nodes or objects: what was computed of the old ones goes."""
+        """Rebuild the cluster, the queue and the nominations for other nodes or objects."""
         waiting = self.cluster.engine.waiting
         for waiting_pod in waiting:
             waiting_pod.reject("", "the cluster's nodes or objects have changed")
@@ -435,7 +436,7 @@ class ObjectEvent(NamedTuple):
 
 
 class PodChanges(NamedTuple):
-    """By key. updated: before and after."""
+    """Changed pods by key. updated: before and after."""
 
     removed: dict[str, Pod]
     updated: dict[str, tuple[Pod, Pod]]

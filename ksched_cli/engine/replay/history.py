@@ -1,6 +1,6 @@
-"""What changed at which moment of a replay, kept compactly: the exact figures are made of it.
+"""Changes at each moment of a replay, stored compactly: exact figures are computed from them.
 
-A pod that comes to a node or leaves it takes 16 bytes, a moment 24.
+A pod that joins or leaves a node takes 16 bytes, a moment 24.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _MAX_CACHED = 10_000
 
 
 class Waits(Struct):
-    """How long the placed pods waited for a node, in microseconds, by what they have in common."""
+    """The time that the placed pods waited for a node, in microseconds, by what they have in
+    common."""
 
     priority: dict[str, Integers] = field(default_factory=dict)
     namespace: dict[str, Integers] = field(default_factory=dict)
@@ -44,7 +45,8 @@ def _append(groups: dict[str, Integers], name: str, waited: int) -> None:
 
 
 class NodeChange(Struct, frozen=True, array_like=True):
-    """From a time on a node has these resources; None: it is gone. node: index of its name"""
+    """A change of a node's resources from a time on; None: the node is gone. node: index of its
+    name"""
 
     at: Moment
     node: Count
@@ -72,7 +74,7 @@ class UsageHistory(Struct):
     node_changes: list[NodeChange] = field(default_factory=list)
 
     def check(self) -> None:
-        """Raises ValueError where parts of it contradict each other."""
+        """Check the data. Raises ValueError where parts of it contradict each other."""
         pods, moments = len(self.nodes), len(self.times)
         is_whole = len(self.requests) == pods and len(self.pending) == len(self.upto) == moments
         ascending = (list(values) == sorted(values) for values in (self.times, self.upto))
@@ -131,7 +133,7 @@ class UsageRecorder:
     # -- pods ---------------------------------------------------------------------------------
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
-        """A pod is on a node, as a watcher of the snapshot hears of it."""
+        """Record a pod that is added to a node, as a watcher of the snapshot."""
         self.history.nodes.append(self._nodes[row])
         self.history.requests.append(self._index(pod.resources))
 
@@ -140,7 +142,7 @@ class UsageRecorder:
         self.history.requests.append(~self._index(pod.resources))
 
     def _index(self, resources: PodResources) -> int:
-        """The index of what a pod requests, in `amounts`."""
+        """Return the index of the pod's requests in `amounts`."""
         cached = self._cached.get(id(resources))
         if cached is not None:
             return cached[0]
@@ -156,7 +158,7 @@ class UsageRecorder:
     # -- nodes --------------------------------------------------------------------------------
 
     def _follow(self, at: int, snapshot: Snapshot) -> None:
-        """The cluster was made anew, of other nodes or objects: notes what differs."""
+        """Record the differences after the cluster was rebuilt from other nodes or objects."""
         before = self._snapshot
         self._note_nodes(at, before, snapshot)
         old, new = self._stays(before), self._stays(snapshot)
@@ -192,7 +194,7 @@ class UsageRecorder:
                 self._allocatable[index] = allocatable
 
     def _stays(self, snapshot: Snapshot) -> dict[str, tuple[int, int]]:
-        """By a pod's UID the index of its node, and that of what it requests."""
+        """Return, by a pod's UID, the index of its node, and that of its requests."""
         return {
             pod.uid: (self._ids[name], self._index(pod.resources))
             for name, pods in zip(snapshot.names, snapshot.pods, strict=True)

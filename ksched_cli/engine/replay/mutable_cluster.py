@@ -1,5 +1,5 @@
-"""The cluster of a replay: pods come and go on its nodes one by one; where nodes or other objects
-change, which is rare, it is made anew, as the plugins' columns and caches are of these nodes."""
+"""The cluster of a replay: pods come to its nodes and leave them one by one. A change of nodes or
+other objects, which is rare, rebuilds it: the plugins' columns and caches belong to these nodes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def is_victim(pod: Pod) -> bool:
 
 
 class Memories(Struct, frozen=True, array_like=True):
-    """What is remembered from one attempt to the next, each as MessagePack.
+    """State that is carried from one attempt to the next, each as MessagePack.
 
     claims:  by the service of claims of devices; None where nobody has looked at any
     plugins: by profile and plugin
@@ -120,7 +120,7 @@ class MutableCluster:
             service.pod_came(pod.pod)
 
     def note_departure(self, pod: PodInfo) -> None:
-        """The pod is no more."""
+        """Remove a pod that is gone from its pod group and from services."""
         if self.engine.pod_groups is not None:
             self.engine.pod_groups.forget(pod)
         for service in self._followers:
@@ -174,7 +174,7 @@ class MutableCluster:
         return info
 
     def mark_deleting(self, pod: PodInfo, at: str, *, is_victim: bool) -> PodInfo:
-        """The pod is being deleted, and still on its node. at: RFC 3339"""
+        """Mark a pod as being deleted while it is still on its node. at: RFC 3339"""
         metadata = structs.replace(pod.pod.metadata, deletion_timestamp=at)
         status = pod.pod.status
         if is_victim:
@@ -269,7 +269,7 @@ class MutableCluster:
         return replace(self.state, pods=pods, resource_claims=claims)
 
     def renew(self, state: ClusterState) -> None:
-        """Makes it anew, of these objects. Nominations are to be made again."""
+        """Rebuild the cluster from these objects. The caller renews the nominations."""
         before = self._remake(replace(state, noticed_nodes=noticed_nodes(self.state, state)))
         after = self.engine
         _keep_ports(before.snapshot, after.snapshot)
@@ -284,7 +284,7 @@ class MutableCluster:
         self.strays = {key: pod for key, pod in self.strays.items() if self._is_stray(pod)}
 
     def _remake(self, state: ClusterState) -> Engine:
-        """Makes the engine of these objects; returns the one before, not closed yet."""
+        """Rebuild the engine from these objects. Return the former one, not closed yet."""
         before = self.engine
         self.state = state
         self.engine = Engine(
@@ -299,7 +299,7 @@ class MutableCluster:
         return before
 
     def renominate(self, before: Nominator, pods: Mapping[str, PodInfo]) -> None:
-        """Makes the nominations of before again. pods: those without a node, by uid"""
+        """Renew the former nominations. pods: those without a node, by uid"""
         for node in tuple(before.nodes()):
             for pod in before.on_node(node):
                 if pod.uid in pods:
@@ -307,8 +307,8 @@ class MutableCluster:
 
 
 def _keep_ports(before: Snapshot, after: Snapshot) -> None:
-    """Keeps the ports of the nodes that stay. A port that two pods had is free once one of them
-    is gone, until the other one is; see Snapshot.free_ports."""
+    """Keep the ports of the nodes that stay. A port that two pods had is free as soon as one of
+    them is gone, until the other one is; see Snapshot.free_ports."""
     for name, row in after.row.items():
         if name not in before.row:
             continue
@@ -320,8 +320,8 @@ def _keep_ports(before: Snapshot, after: Snapshot) -> None:
 
 
 def noticed_nodes(before: ClusterState, after: ClusterState) -> tuple[str, ...]:
-    """The nodes' names as the scheduler noticed them: new ones, and those whose zone changed, after
-    the others. Upstream: backend/cache/node_tree.go."""
+    """Return the nodes' names in the order in which the scheduler noticed them: new ones, and those
+    whose zone changed, come last. Upstream: backend/cache/node_tree.go."""
     old = {node.name: zone_key(node) for node in before.nodes}
     new = {node.name: zone_key(node) for node in after.nodes}
     order = dict.fromkeys((*before.noticed_nodes, *sorted(old)))

@@ -1,4 +1,4 @@
-"""For how long each node of a replay is billed, and at which price.
+"""The billed time of each node of a replay, and its price.
 
 A node is billed from when the autoscaler asked for it, or from when it joined, until it leaves. Its
 price is that of its labels as it joined.
@@ -34,7 +34,7 @@ class NodeBill(Struct, array_like=True):
     until: Moment | None = None
 
     def time_until(self, at: int) -> int:
-        """The billed time at a moment that is not before `since`."""
+        """Return the billed time at a moment that is not before `since`."""
         end = at if self.until is None else min(at, self.until)
         return max(end - self.since, self.minimum)
 

@@ -19,7 +19,7 @@ class NodeCounts:
     node_time: Count = 0
 
     def note(self, at: int, count: int) -> None:
-        """There are so many nodes from now on."""
+        """Note the number of nodes from now on."""
         if self.steps:
             before, previous = self.steps[-1]
             if count == previous:
@@ -31,7 +31,7 @@ class NodeCounts:
         self.steps.append((at, count))
 
     def node_time_until(self, at: int) -> int:
-        """At a time that is not before the last step."""
+        """Return the node time up to a moment that is not before the last step."""
         if not self.steps:
             return 0
         before, count = self.steps[-1]

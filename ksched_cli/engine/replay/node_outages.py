@@ -1,4 +1,4 @@
-"""Nodes that fail and come back in a replay, and what the node lifecycle controller makes of it.
+"""Nodes that fail and recover in a replay, and how the node lifecycle controller reacts.
 
 A node that fails does no more work. Its pods stay on it, and the scheduler may still choose it,
 until the controller notices: then it is tainted NoSchedule, and waits for its turn to be tainted
@@ -120,7 +120,7 @@ class NodeOutages:
         self._state.unnoticed |= dict.fromkeys(failing, self._now + GRACE_PERIOD)
 
     def recover(self, names: Collection[str]) -> None:
-        """The nodes are ready again. Their pods begin anew; those being deleted are gone."""
+        """Mark the nodes as ready again. Their pods restart; those being deleted are gone."""
         state = self._state
         state.down.difference_update(names)
         for name in names:
@@ -154,7 +154,7 @@ class NodeOutages:
     # -- instants -------------------------------------------------------------------------------
 
     def next_instant(self) -> int | None:
-        """When something happens to a failed node or its pods."""
+        """Return when something happens next to a failed node or its pods."""
         state = self._state
         if not state.down:
             return None
@@ -220,7 +220,7 @@ class NodeOutages:
                 state.zones[key].set_interval(interval, self._now)
 
     def _taint_some(self) -> None:
-        """The nodes whose turn has come; the tolerations of their pods begin."""
+        """Taint the nodes whose turn has come; the tolerations of their pods begin."""
         names = list(self._next_in_zones())
         if not names:
             return
@@ -241,7 +241,8 @@ class NodeOutages:
                 yield zone.queue.pop(0)
 
     def _evict(self, key: str) -> None:
-        """Its controller makes it anew at once; a StatefulSet does so once the node is back."""
+        """Evict a pod. Its controller recreates it at once; a StatefulSet does so once the node is
+        back."""
         pod = self.cluster.bound.get(key)
         if pod is None or pod.pod.deleting or pod.pod.node_name not in self._state.down:
             return

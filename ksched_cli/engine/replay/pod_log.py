@@ -1,4 +1,4 @@
-"""The records of a replay's pods: those that are there, and what was counted of those that left."""
+"""The records of a replay's pods: those that exist, and counts of those that left."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class PodLog:
         self.evictions.append(at)
 
     def leave(self, record: PodRecord, outcome: PodOutcome, at: int) -> None:
-        """The pod is gone, and let go."""
+        """Drop the record of a pod that is gone."""
         record.ended, record.outcome = at, outcome
         if outcome is PodOutcome.ENDED:
             self.counts.ended += 1

@@ -1,4 +1,4 @@
-"""What the queue is sorted by.
+"""The sort order of the queue.
 
 Upstream: pkg/scheduler/backend/queue/scheduling_queue.go takes the QueueSort plugin's Less.
 """
@@ -24,7 +24,7 @@ class Time(Protocol):
 
 
 def sort_key(queued: QueuedPodInfo, framework: Framework, clock: Time) -> Key:
-    """What a pod of the queue is sorted by."""
+    """Return the key that sorts a pod in the queue."""
     seconds = clock.start + queued.timestamp / SECOND
     pod = QueuedPod(queued.pod, seconds, queued.sequence)
     if framework.sort_key is not None:

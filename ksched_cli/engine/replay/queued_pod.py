@@ -16,7 +16,7 @@ _NO_PLUGINS: frozenset[str] = frozenset()
 
 
 class Place(Enum):
-    """Where in the queue a pod is. NOWHERE: it is being tried, or not there at all."""
+    """The place of a pod in the queue. NOWHERE: it is being tried, or is not queued."""
 
     NOWHERE = "nowhere"
     ACTIVE = "active"
@@ -35,12 +35,12 @@ class QueuedPodInfo:
     unschedulable_plugins, pending_plugins: that rejected it in the last attempt
     gating_plugin: that holds it back, or ""; gating_events: what that plugin registered for
     message:   of the last attempt
-    repeats:   the last attempt found that it fits nowhere, and pods alike would have been told so
-    is_member: of an EquivalenceClass, which stands in the queue for it
+    repeats:   the last attempt found that it fits nowhere, and would for equal pods
+    is_member: of an EquivalenceClass, which represents it in the queue
     first_active: when it was to be tried for the first time
-    flushed:   when it was last asked about because it had been there for long
+    flushed:   when it was last moved because it had waited for long
     tries:     attempts that failed at its timestamp, all at that one instant
-    entry:     counts its moves; what a heap has of an earlier one is void
+    entry:     counts its moves; a heap's entries of earlier ones are void
     group:     the QueuedPodGroupInfo that it is in
     """
 
@@ -67,7 +67,7 @@ class QueuedPodInfo:
 
     @property
     def size(self) -> int:
-        """How many pods it stands for in the queue's sense."""
+        """The number of pods that it counts as in the queue's size."""
         return 1
 
     @property

@@ -1,4 +1,4 @@
-"""What happened in a replay, as data. Times are microseconds since the start."""
+"""The events of a replay, as data. Times are microseconds since the start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Count: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
 class PodOutcome(StrEnum):
-    """What has become of a pod at the end of a replay, or when it was let go."""
+    """The state of a pod at the end of a replay, or when it was dropped."""
 
     RUNNING = "running"
     ENDED = "ended"
@@ -28,14 +28,14 @@ class PodOutcome(StrEnum):
 
 
 class LoggedChange(Struct, frozen=True, array_like=True):
-    """A change of the timeline: when, and what it says."""
+    """A change of the timeline: its time and its text."""
 
     at: Moment
     text: str
 
 
 class Recreation(StrEnum):
-    """What becomes of a pod that preemption evicts: it comes again or not, and runs from the
+    """The future of a pod that preemption evicts: whether it is recreated, and runs from the
     beginning or for the rest."""
 
     GONE = "gone"
@@ -44,7 +44,7 @@ class Recreation(StrEnum):
 
 
 class PodRecord(Struct, array_like=True):
-    """A pod's times; None where it has not come to that.
+    """A pod's times; None where a step was not reached.
 
     owner:    the controller as namespace/Kind/name, else the pod itself
     was_bound: it was on its node when the replay began, or came with one
@@ -73,12 +73,12 @@ class PodRecord(Struct, array_like=True):
 
     @property
     def arrived(self) -> int:
-        """When it came first."""
+        """The time of its first arrival."""
         return self.queued if self.first_queued is None else self.first_queued
 
 
 class ReplayAttempt(Struct, frozen=True, array_like=True):
-    """One attempt, as kube-scheduler's log would have it.
+    """One attempt, as kube-scheduler would log it.
 
     result: scheduled, unschedulable, error, or waiting (Permit)
     nominated_node, victims: where preemption makes room

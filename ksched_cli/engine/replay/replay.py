@@ -1,5 +1,4 @@
-"""A replay: a timeline's events in simulated time, from one instant at which something happens to
-the next.
+"""A replay: a timeline's events in simulated time, from one eventful instant to the next.
 
 At an instant: pods end, then the timeline's events happen in order, then the node lifecycle
 controller and the autoscaler, where there is one, have their turn, then the queue moves what has
@@ -91,7 +90,7 @@ class Replay:
     length:  how many pods ended or were bound, and events happened
     held:    the pods that were held at Permit since the last of these
     rung:    how many alarms of plugins rang since
-    is_resumed: it goes on where another was
+    is_resumed: it continues where another ended
     is_interrupted: it ends after this instant, before its time
     share_read: how much of the timeline has been read, from 0 to 1
     """
@@ -165,7 +164,7 @@ class Replay:
         return min(int(max(created, default=0.0)), _YEAR_3000)
 
     def run(self) -> None:
-        """To the end."""
+        """Run to the end."""
         with gc_rare():
             self._advance()
             if not self.is_resumed:
@@ -203,8 +202,8 @@ class Replay:
     # -- instants -------------------------------------------------------------------------------
 
     def _next_instant(self) -> int | None:
-        """The next at which something happens; None where nothing but flushes of pods that did not
-        fit, or whose attempts broke, is left."""
+        """Return the next instant at which something happens; None where only flushes are left, of
+        pods that did not fit or whose attempts broke."""
         event, end = self._next_event, self.ends.next
         certain = [] if event is None else [event.at]
         if end is not None:
@@ -227,8 +226,9 @@ class Replay:
         return min([*certain, flush])
 
     def _is_in_vain(self) -> bool:
-        """Whether nothing came of attempts for longer than Permit holds a pod and the queue leaves
-        one alone, as of a gang that is never whole; and of those after alarms of plugins."""
+        """Whether attempts had no effect for longer than Permit holds a pod and the queue leaves
+        one alone, as with a gang that is never complete; the same for attempts after alarms of
+        plugins."""
         is_long = self.clock.now - self.changed > _IN_VAIN
         alarm = self.cluster.engine.waiting.clock.next_alarm
         return is_long and (alarm is None or self.rung > _MAX_RUNG)
@@ -299,11 +299,11 @@ class Replay:
         self.usage.note(at, self.cluster.snapshot, pending)
 
     def _advance(self) -> None:
-        """To the timeline's next event."""
+        """Advance to the timeline's next event."""
         self._next_event = next(self.events, None)
 
     def _finish(self) -> None:
-        """What is left of the pods without a node goes into their records."""
+        """Write what is left of the pods without a node into their records."""
         for queued in chain(self.queue, self.scheduler.waiting.values()):
             record = self.log.live[queued.pod.key]
             is_held = self.queue.is_held(queued)
@@ -316,8 +316,8 @@ class Replay:
 
     @property
     def share_done(self) -> float:
-        """How much of it is done, from 0 to 1: by the timeline's events, or by the time until its
-        end where that is more."""
+        """Return the share of it that is done, from 0 to 1: by the timeline's events, or by the
+        time until its end where that is more."""
         until = self.options.until
         return max(self.share_read(), self.clock.now / until if until else 0.0)
 
@@ -333,7 +333,7 @@ class Replay:
         return not (self.scheduler.waiting or self.cluster.has_ranking)
 
     def places(self) -> dict[str, list[str]]:
-        """Where the pods without a node are: by place, their keys in order."""
+        """Return the places of the pods without a node: by place, their keys in order."""
 
         def keys(*places: Place) -> list[str]:
             return [queued.pod.key for queued in self.queue.in_place(*places)]

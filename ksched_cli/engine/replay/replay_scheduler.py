@@ -1,4 +1,4 @@
-"""A replay's attempts: what the queue, the records and the cluster learn of them.
+"""A replay's attempts, and how their results reach the queue, the records and the cluster.
 
 Upstream: pkg/scheduler/schedule_one.go (podGroupInfoForPod) and eventhandlers.go
 (updatePodInSchedulingQueue).
@@ -104,7 +104,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         self._unheard: list[Callable[[], None]] = []
 
     def try_next(self) -> bool:
-        """Whether there was a pod to try."""
+        """Try the next pod. Return whether there was one."""
         queued = self.queue.pop()
         if queued is None:
             return False
@@ -119,7 +119,8 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         return True
 
     def _try_group(self, first: QueuedPodInfo) -> None:
-        """Those of the group that are in the queue, wherever they are there, and not held back."""
+        """Try the group's pods that are in the queue, wherever they are there, and not held
+        back."""
         groups, key = self.engine.pod_groups, group_key(first.pod.pod)
         assert groups is not None
         assert key is not None
@@ -167,15 +168,14 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             tell()
 
     def _tell(self, tell: Callable[[], None]) -> None:
-        """The queue hears of it at once, or when the group under way is back."""
+        """Pass an event to the queue at once, or when the group under way is back."""
         if self._group is None:
             tell()
         else:
             self._unheard.append(tell)
 
     def _name_of(self, pod: PodInfo) -> PodInfo:
-        """What the queue tells of a nominated pod that is not in it. Upstream:
-        nominatedPodToInfo."""
+        """Return a nominated pod that is not queued, by name. Upstream: nominatedPodToInfo."""
         return self.cluster.info(Pod(ObjectMeta(pod.name, pod.namespace, pod.uid)))
 
     # -- what follows from an attempt -------------------------------------------------------------
@@ -270,7 +270,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             self._reject_alike()
 
     def _forgotten(self, queued: QueuedPodInfo, outcome: Outcome) -> PodInfo:
-        """The pod on the node that it was assumed on, as events have it."""
+        """Return the pod on the node that it was assumed on, as events show it."""
         return self.cluster.info(structs.replace(queued.pod.pod, node_name=outcome.left))
 
     def _reject_alike(self) -> None:
@@ -308,7 +308,8 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             self.lose_nomination(self.cluster.info(before))
 
     def lose_nomination(self, pod: PodInfo) -> None:
-        """Its room is free for pods of no more priority. pod: as it was when it was nominated"""
+        """Drop the nomination: its room is free for pods of no more priority. pod: as it was when
+        it was nominated"""
         self.queue.move(ASSIGNED_POD_DELETE, pod, None, most_important=pod.priority)
 
     def _delete(self, victim: PodInfo, node: str, preemptor: PodInfo) -> None:
@@ -321,7 +322,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
     # -- pods that leave --------------------------------------------------------------------------
 
     def evict(self, pod: PodInfo, grace: int | None) -> None:
-        """A pod on a node is evicted; it is there for so many microseconds more, or until its node
+        """Evict a pod from a node; it stays for this many microseconds, or until its node
         answers."""
         self.log.evict(self.log.record_of(pod, 0), self.clock.now)
         self.delete_bound(pod, grace, PodOutcome.EVICTED)
@@ -392,8 +393,8 @@ def _group_order(queued: QueuedPodInfo) -> tuple[int, int, int]:
 
 
 def rejectors(outcome: Outcome) -> tuple[frozenset[str], frozenset[str]]:
-    """The plugins that rejected the pod, and those of them whose rejection is pending; none where
-    the attempt broke. Upstream: Diagnosis.AddPluginStatus."""
+    """Return the plugins that rejected the pod, and those of them whose rejection is pending; none
+    where the attempt broke. Upstream: Diagnosis.AddPluginStatus."""
     attempt = outcome.attempt
     status = attempt.reserve or attempt.permit
     if attempt.node or attempt.bind is not None:
@@ -418,7 +419,7 @@ def _is_rejected(outcome: Outcome) -> bool:
 
 
 def _result(outcome: Outcome) -> str:
-    """As kube-scheduler's condition has it: unschedulable or error."""
+    """Return the result as in kube-scheduler's condition: unschedulable or error."""
     attempt: Attempt = outcome.attempt
     status: Status | None = attempt.reserve or attempt.permit or attempt.bind
     if status is not None and not status.is_wait:

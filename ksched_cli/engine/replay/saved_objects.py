@@ -1,5 +1,5 @@
-"""The objects of a replay as a checkpoint has them: typed data, in which each pod and each spec is
-once, and becomes one object again.
+"""The objects of a replay in a checkpoint: typed data that holds each pod and each spec once, and
+loads each as one object.
 
 Pods of one spec count as alike, and an object as unchanged, because they are the same in memory.
 """
@@ -74,7 +74,7 @@ class SavedObjects(Struct, frozen=True, array_like=True):
 
 @dataclass(slots=True)
 class PodTable:
-    """Gives pods and specs their places, in the order in which they are asked for."""
+    """Numbers pods and specs in the order in which they are requested."""
 
     _specs: dict[PodSpec, int] = field(default_factory=dict)
     _places: dict[int, int] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class PodTable:
         return place
 
     def save(self, state: ClusterState) -> SavedObjects:
-        """With all pods that have places."""
+        """Return all pods that have numbers, as saved objects."""
         own = self.places(state.pods)
         others = {
             kind: tuple(map(msgspec.json.encode, listed)) for kind, listed in state.others.items()
@@ -105,7 +105,7 @@ class PodTable:
 
 
 def _with_json(state: ClusterState, change: Callable[[Raw], Raw]) -> ClusterState:
-    """The state whose objects have their JSON changed."""
+    """Return the state with the objects' JSON changed."""
 
     def changed(obj: Any) -> KubeObject:
         other: KubeObject = structs.replace(obj, raw=change(obj.raw))

@@ -44,7 +44,7 @@ from ksched_cli.kube.time import SECOND
 
 
 class Strategy(IntEnum):
-    """What becomes of an unschedulable pod after an event."""
+    """The reaction of an unschedulable pod to an event."""
 
     SKIP = 0
     AFTER_BACKOFF = 1
@@ -73,7 +73,7 @@ class HintTable:
         self._matching: dict[tuple[str, ClusterEvent], tuple[RegisteredHint, ...]] = {}
 
     def events_of(self, scheduler_name: str, plugin: str) -> tuple[ClusterEvent, ...]:
-        """What a plugin of a profile registered for."""
+        """Return the events that a plugin of a profile registered for."""
         return tuple(event for event, _ in self._registered[scheduler_name].get(plugin, ()))
 
     def _hints(self, scheduler_name: str, event: ClusterEvent) -> tuple[RegisteredHint, ...]:
@@ -91,7 +91,7 @@ class HintTable:
     def strategy(
         self, queued: QueuedPodInfo, event: ClusterEvent, old: EventObject, new: EventObject
     ) -> Strategy:
-        """What the plugins that rejected the pod say of an event. A hint that fails says yes."""
+        """Ask the plugins that rejected the pod about an event. A hint that fails counts as yes."""
         rejectors = queued.rejectors
         if not rejectors or event == EVERYTHING:
             return Strategy.AFTER_BACKOFF
@@ -129,8 +129,7 @@ class InFlightEvent(NamedTuple):
 
 
 class InFlight:
-    """The pods that are being tried, by uid, and the events since the first of them was begun
-    with."""
+    """The pods that are being tried, by uid, and the events since the first of them began."""
 
     def __init__(self) -> None:
         # By uid, how many events there were when the attempt began.
@@ -159,7 +158,7 @@ class InFlight:
 
 
 class SchedulingQueue:
-    """The pods without a node, but for those that are being tried.
+    """The pods without a node, except those that are being tried.
 
     sequence: of the pod that came last, or came back last
     has_groups: pods of groups are tried together; such a pod that failed always backs off, as
@@ -195,8 +194,7 @@ class SchedulingQueue:
         self.use(frameworks, groups)
 
     def use(self, frameworks: Mapping[str, Framework], groups: PodGroups | None) -> None:
-        """From now on asks the plugins of these profiles, the same as before. groups: as the
-        constructor has it"""
+        """Ask the plugins of these profiles from now on. groups: as in the constructor"""
         self._frameworks, self._groups = frameworks, groups
         self._first = self._places.framework = next(iter(frameworks.values()))
         self._hints = HintTable(frameworks)
@@ -207,7 +205,7 @@ class SchedulingQueue:
         info: Callable[[Pod], PodInfo],
         groups: PodGroups | None,
     ) -> None:
-        """As `use`, where the pods have other PodInfos too."""
+        """Do as `use`, and give the pods new PodInfos too."""
         self._former_groups = self._groups
         self.use(frameworks, groups)
         everything = [*self._entities.values(), *(q for q in self if self.group_of(q) is None)]
@@ -228,11 +226,11 @@ class SchedulingQueue:
 
     @property
     def gated_count(self) -> int:
-        """How many pods are held back by a plugin."""
+        """The number of pods that a plugin holds back."""
         return self._places.unschedulable.gated_count
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
-        """In the order in which they came, or came back."""
+        """Iterate in the order in which the pods arrived, or came back."""
         for alike in self._places.classes():
             alike.refresh()
         return iter(sorted(self._pods.values(), key=attrgetter("sequence")))
@@ -241,7 +239,7 @@ class SchedulingQueue:
         return self._pods.get(key)
 
     def in_place(self, *places: Place) -> list[QueuedPodInfo]:
-        """In the order in which they would be tried."""
+        """Return the pods at these places, in the order in which they would be tried."""
         pods = [queued for queued in self if queued.place in places]
         return sorted(pods, key=lambda queued: sort_key(queued, self._first, self._clock))
 
@@ -289,14 +287,14 @@ class SchedulingQueue:
             queued.gating_events = self._hints.events_of(name, queued.gating_plugin)
 
     def pop(self) -> QueuedPodInfo | None:
-        """The next pod to try, which is in flight then; None if there is none now."""
+        """Return the next pod to try, which is in flight then; None if there is none now."""
         queued = self._places.take(self._next_place())
         if isinstance(queued, QueuedPodGroupInfo):
             return self.pop_group(queued)
         return None if queued is None else self._begin(queued)
 
     def _next_place(self) -> Place:
-        """Where the pod is that is to be tried next, if there is one."""
+        """Return the place of the pod to try next, if there is one."""
         if self.backoff.by_window and self._places.heaps.peek(Place.ACTIVE) is None:
             backing_off = self._places.heaps.peek(Place.BACKOFF)
             if backing_off is not None and not self._is_tried_enough(backing_off):
@@ -304,9 +302,9 @@ class SchedulingQueue:
         return Place.ACTIVE
 
     def _is_tried_enough(self, queued: QueuedPodInfo) -> bool:
-        """Whether its backoff counts even where kube-scheduler would not wait for it. Time stands
-        still during attempts here: pods that call each other back, as those of a gang that never
-        gets whole, would be tried for ever at one instant."""
+        """Whether its backoff counts even where kube-scheduler would not wait for it. Time does not
+        advance during attempts here: pods that activate each other, such as those of an incomplete
+        gang, would be tried for ever at one instant."""
         return queued.tries >= _MAX_TRIES and queued.timestamp == self._clock.now
 
     def pop_pod(self, key: str) -> QueuedPodInfo | None:
@@ -387,7 +385,7 @@ class SchedulingQueue:
 
     @property
     def incomplete(self) -> list[str]:
-        """The keys of the pods whose group has no object, or one around it has none."""
+        """Return the keys of the pods whose group has no object, or one around it has none."""
         return list(self._incomplete)
 
     @property
@@ -413,9 +411,9 @@ class SchedulingQueue:
             self._to_active(self._entities[key])
 
     def follow_group(self, key: GroupKey) -> None:
-        """The object of a group has come, has changed or is gone: the pods in it come into the
-        queue, or wait for another object. Upstream: AddPodGroup, DeletePodGroup,
-        AddCompositePodGroup, DeleteCompositePodGroup."""
+        """Follow a change of a group's object: the pods in it enter the queue, or wait for another
+        object. Upstream: AddPodGroup, DeletePodGroup, AddCompositePodGroup,
+        DeleteCompositePodGroup."""
         groups = self._groups
         if groups is None or self._former_groups is None:
             return
@@ -432,7 +430,7 @@ class SchedulingQueue:
                 self._change(group, lambda: self._take_out_incomplete(group))
 
     def _take_out_incomplete(self, group: QueuedPodGroupInfo) -> None:
-        """The pods leave whose group has no object any more, or one around it has none."""
+        """Remove the pods whose group has no object any more, or one around it has none."""
         assert self._groups is not None, "it has groups"
         for member in [*group.members]:
             if self._groups.root_of(_key_of(member)) is None:
@@ -451,7 +449,7 @@ class SchedulingQueue:
             del self._entities[group.key]
 
     def pop_group(self, group: QueuedPodGroupInfo) -> QueuedPodGroupInfo:
-        """To be tried next, wherever it is."""
+        """Pop the group to be tried next, wherever it is."""
         if group.place is not Place.NOWHERE:
             self._places.put(group, Place.NOWHERE)
         del self._entities[group.key]
@@ -463,7 +461,7 @@ class SchedulingQueue:
         return group
 
     def end_group(self, group: QueuedPodGroupInfo, status: Status) -> None:
-        """The attempt of the group is over: what is left of it, and what has come meanwhile, is
+        """End the attempt of the group: what is left of it, and what has arrived meanwhile, is
         tried again. Upstream: AddAttemptedPodGroupIfNeeded."""
         self._group_under_way = None
         left, self._waiting_for_group = self._waiting_for_group, []
@@ -502,7 +500,7 @@ class SchedulingQueue:
         self.done(queued.pod.uid)
 
     def _strategy_in_flight(self, queued: QueuedPodInfo) -> Strategy:
-        """Where the events since its attempt began send the pod.
+        """Return where the events since its attempt began send the pod.
 
         Upstream: determineSchedulingHintForInFlightPod.
         """
@@ -530,7 +528,7 @@ class SchedulingQueue:
         pending: frozenset[str],
         message: str,
     ) -> None:
-        """As `put_back`, of a class that `take_rejected` gave."""
+        """Put back a class that `take_rejected` returned, as `put_back` does."""
         alike.reject(self._clock.now, unschedulable, pending, message)
         self._places.put(alike, Place.UNSCHEDULABLE)
 
@@ -579,8 +577,8 @@ class SchedulingQueue:
                     break
 
     def update_status(self, key: str) -> None:
-        """The scheduler has written a new condition or nomination of a pod, which the API server
-        tells it like any other change: a plugin that is asked about every event is asked."""
+        """Record a new condition or nomination of a pod that the scheduler wrote. The API server
+        reports it like any other change: a plugin that is asked about every event is asked."""
         member = self._pods.get(key)
         if member is None:
             return
@@ -591,7 +589,7 @@ class SchedulingQueue:
             self._requeue(queued, strategy)
 
     def delete(self, key: str) -> None:
-        """The pod is gone. Does nothing where it is not in the queue."""
+        """Delete the pod. Does nothing if it is not in the queue."""
         queued = self._pods.pop(key, None)
         if queued is None:
             return
@@ -651,7 +649,7 @@ class SchedulingQueue:
         new: EventObject,
         most_important: int | None,
     ) -> None:
-        """Moves pods on which hints agree, if the event may let them fit. alike: these pods"""
+        """Move pods on which hints agree, if the event may let them fit. alike: these pods"""
         # The first pod stands for all: priority, gating events and hints are the same.
         first = alike[0]
         priority = min(each.pod.priority for each in _members(first))
@@ -685,7 +683,7 @@ class SchedulingQueue:
         return any(queued.timestamp <= changed for queued in broken)
 
     def next_flush(self) -> int | None:
-        """The time at which a pod moves without an event; None if there is none."""
+        """Return the time at which a pod moves without an event; None if there is none."""
         times = [self._places.unschedulable.next_flush()]
         for place in RETRIES:
             queued = self._places.heaps.peek(place)
@@ -703,7 +701,7 @@ class SchedulingQueue:
             self._move_alike([queued], EVERYTHING, None, None, None)
 
     def flush_backoff(self) -> None:
-        """Makes pods active whose backoff is over. Upstream: flushBackoffQCompleted."""
+        """Activate pods whose backoff is over. Upstream: flushBackoffQCompleted."""
         for place in RETRIES:
             while (queued := self._places.heaps.peek(place)) is not None:
                 if self.backoff.is_backing_off(queued, self._clock.now):

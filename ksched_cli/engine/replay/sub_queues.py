@@ -1,4 +1,4 @@
-"""Where the pods of the queue are, and classes in place of their members.
+"""The places of the pods in the queue, with classes in place of their members.
 
 Upstream: pkg/scheduler/backend/queue has a type per place (activeQueue, backoffQueue,
 unschedulablePods). In its heaps (pkg/scheduler/backend/heap/heap.go) a pod is replaced; here its
@@ -25,7 +25,7 @@ _Item = tuple[Key, int, int, QueuedPodInfo]
 
 
 class PodHeaps:
-    """Pods to try and pods that back off, by what they are sorted by: a heap per place."""
+    """Pods to try and pods that back off, in sort order: a heap per place."""
 
     def __init__(self, places: Iterable[Place]) -> None:
         self._heaps: dict[Place, list[_Item]] = {place: [] for place in places}
@@ -33,7 +33,7 @@ class PodHeaps:
         self._numbers = count()
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
-        """In no order."""
+        """Iterate in no particular order."""
         for place, heap in self._heaps.items():
             for _, _, entry, queued in heap:
                 if queued.entry == entry and queued.place is place:

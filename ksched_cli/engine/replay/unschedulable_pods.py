@@ -23,7 +23,7 @@ Group = dict[Hashable, QueuedPodInfo]
 
 
 class _GroupKey(NamedTuple):
-    """What hints look at. owner: the UID of a pod that has a group of its own"""
+    """The values that hints read. owner: the UID of a pod that has a group of its own"""
 
     signature: int
     unschedulable_plugins: frozenset[str]
@@ -120,8 +120,8 @@ class UnschedulablePods:
             del self._groups[group_key]
 
     def next_flush(self) -> int | None:
-        """When a flush moves the next pod: the first of the flushes, every thirty seconds, after
-        five minutes."""
+        """Return when a flush moves the next pod: the first of the flushes, every thirty seconds,
+        after five minutes."""
         flushes = self._flushes
         while flushes:
             due, _, entry, queued = flushes[0]
@@ -144,7 +144,7 @@ def _is_alone(queued: QueuedPodInfo) -> bool:
 
 
 def _may_join(queued: QueuedPodInfo) -> bool:
-    """Whether the pod may be a member of a class."""
+    """Whether the pod may join a class."""
     return (
         queued.repeats
         and not queued.gated

@@ -41,10 +41,12 @@ class CandidateSearch(Struct):
     without_victims: int = 0
 
     def run(self, potential: Rows, dry_run: Callable[[Rows], None]) -> None:
-        """potential: in order; dry_run: adds the results of rows that have none"""
+        """Try nodes until enough are candidates. potential: in order; dry_run: adds the results of
+        rows that have none"""
         # One candidate per node at most: fewer nodes are never enough.
         tried = max(self.num_candidates, MIN_BATCH_SIZE)
         while True:
+            # Only rows without a result are tried: others have one from an earlier, equal pod.
             rows = potential[:tried]
             missing = self.columns.missing(rows)
             if len(missing):
@@ -56,7 +58,8 @@ class CandidateSearch(Struct):
             tried = tried + max(self._nodes_to_try(rows), tried)
 
     def _end(self, rows: Rows) -> int | None:
-        """How many of the rows upstream tries; None where all of them are not enough."""
+        """Return how many of the rows upstream tries; None where all of them are not enough."""
+        # Upstream stops once there are enough candidates, at least one of them without violations.
         is_candidate = self.columns.ids[rows] == CANDIDATE
         violating = is_candidate & self._violates(rows)
         enough = self.num_candidates
@@ -66,7 +69,7 @@ class CandidateSearch(Struct):
         return int(is_over.argmax()) + 1 if is_over.any() else None
 
     def _nodes_to_try(self, rows: Rows) -> int:
-        """How many nodes to try next for the missing candidates, at the rate of those so far."""
+        """Return how many nodes to try next for the missing candidates, at the rate so far."""
         count = int(np.count_nonzero(self.columns.ids[rows] == CANDIDATE))
         missing = max(self.num_candidates - count, 0)
         return missing * len(rows) // count + 1 if count else missing
@@ -96,7 +99,7 @@ class CandidateSearch(Struct):
         return np.concatenate((rows[~violates][:enough], rows[violates][:enough]))
 
     def rejection_counts(self) -> Counter[Status]:
-        """How many of the nodes tried have each status."""
+        """Return how many of the nodes tried have each status."""
         ids = self.columns.ids[self.rows]
         counts: Counter[Status] = Counter()
         for number, count in enumerate(np.bincount(ids).tolist()):

@@ -44,12 +44,13 @@ def pick_one_node(candidates: Mapping[str, Victims]) -> Choice:
 def pick_node(
     measures: NDArray[np.int64], name: Callable[[int], str], victims: Callable[[int], Victims]
 ) -> Choice:
-    """Applies the criteria in order until one node is left; of several equal to the end, the first
-    by name, where upstream takes any.
+    """Apply the criteria in order until one node is left; of several equal to the end, take the
+    first by name, where upstream takes any.
 
     measures: a row per criterion, a column per candidate, in order of name; at least one
     name:     of a candidate, by its index; victims: there
     """
+    # 1. Each criterion keeps the nodes with the best value. The first that leaves one decides.
     left = np.arange(measures.shape[1])
     counts: list[int] = []
     for values in measures if len(left) > 1 else ():
@@ -58,6 +59,7 @@ def pick_node(
         counts.append(len(left))
         if len(left) == 1:
             break
+    # 2. The steps explain the choice; their texts need the victims of the chosen node alone.
     index = left.item(0)
     steps: list[CriterionStep] = []
     if counts:

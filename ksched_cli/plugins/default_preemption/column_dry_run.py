@@ -68,10 +68,12 @@ class ColumnDryRun:
     def _select(self, rows: Rows, lower: LowerPods, results: DryRunColumns) -> None:
         if not len(rows):
             return
+        # 1. Subtract the pods of lower priority from what each node's pods request.
         run, snapshot = self._run, self._run.snapshot
         requested = [snapshot.requested(name)[rows] for name in self._resources]
         used = np.array([*requested, snapshot.pod_count[rows]])
         used -= np.add.reduceat(self._requests_of(lower), lower.starts, axis=1)
+        # 2. Nodes where the preemptor does not fit even then are rejected.
         names = (*self._resources, PODS)
         by_name = dict(zip(names, used, strict=True))
         verdicts = run.filtering.run_with_used(run.state, run.pod, Nodes(snapshot, rows), by_name)
@@ -80,27 +82,31 @@ class ColumnDryRun:
             results.reject(rows[~fits], verdicts.ids[~fits], verdicts.statuses)
             lower = _of_nodes(lower, fits)
             rows, used = rows[fits], used[:, fits]
+        # 3. On the others, pods return as long as something is left for them.
         if len(rows):
             capacity = np.array([snapshot.allocatable(name)[rows] for name in names])
             self._reprieve(rows, lower, capacity - used - self._needed[:, None], results)
 
     def _requests_of(self, lower: LowerPods) -> NDArray[np.int64]:
-        """A row per resource, and one for the number of pods; a column per pod."""
+        """Return a row per resource, and one for the number of pods; a column per pod."""
         requests = [self._columns.requests(name, lower.numbers) for name in self._resources]
         return np.array([*requests, np.ones(len(lower.numbers), dtype=np.int64)])
 
     def _reprieve(
         self, rows: Rows, lower: LowerPods, left: NDArray[np.int64], results: DryRunColumns
     ) -> None:
-        """left: a row per resource, and one for the number of pods; a column per node: what is left
-        beside the preemptor, without the pods of lower priority. It is used up."""
+        """Put pods back, and add the results. left: a row per resource, and one for the number of
+        pods; a column per node: what is left beside the preemptor, without the pods of lower
+        priority. It is used up."""
         violates, numbers = self._run.disruptions.violating(self._columns, lower), lower.numbers
+        # Pods whose eviction violates budgets come back first.
         if violates.any():
             order = np.lexsort((~violates, lower.nodes))
             lower, violates = LowerPods(lower.numbers[order], lower.counts), violates[order]
         evicted = _evicted(left, self._requests_of(lower), lower)
         reprieve = Reprieve(self._columns, lower, numbers, lower.starts, violates, evicted)
         has_victims = np.logical_or.reduceat(evicted, reprieve.starts)
+        # Upstream expects a victim: without one, the pod should have fitted before.
         for row in rows[~has_victims].tolist():
             results.reject_node(row, no_victim(self._run.snapshot.names[row]))
         measures = measures_of(
@@ -116,14 +122,15 @@ class ColumnDryRun:
 
 
 def _of_nodes(lower: LowerPods, selected: Mask) -> LowerPods:
-    """Those on some of the nodes."""
+    """Return those on some of the nodes."""
     return LowerPods(lower.numbers[selected[lower.nodes]], lower.counts[selected])
 
 
 def _evicted(left: NDArray[np.int64], requests: NDArray[np.int64], lower: LowerPods) -> Mask:
-    """Per pod, whether it may not stay. left: of the nodes without the pods, is used up."""
+    """Return per pod whether it may not stay. left: of the nodes without the pods, is used up."""
     evicted = np.zeros(len(lower.numbers), dtype=np.bool_)
     starts, counts = lower.starts, lower.counts
+    # Each step returns one pod to every node that has one left: it stays if no resource runs out.
     for step in range(int(counts.max())):
         nodes = (counts > step).nonzero()[0]
         entries = starts[nodes] + step

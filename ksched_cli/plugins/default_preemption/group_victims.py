@@ -45,7 +45,7 @@ SUCCEEDED = "found a placement for podgroup, preempting {} victims"
 
 
 class Entity(Struct, frozen=True, eq=False):
-    """What is evicted together. rank: the higher, the more important; see _RANKS"""
+    """Pods that are evicted together. rank: the higher, the more important; see _RANKS"""
 
     pods: tuple[PlacedPod, ...]
     priority: int
@@ -63,8 +63,8 @@ _RANKS = 1, 2, 3
 
 
 def entities_on(groups: PodGroups, snapshot: Snapshot, rows: Iterable[int]) -> list[Entity]:
-    """The entities of these nodes' pods, in their order there. Raises PluginError where a pod of
-    a group that is evicted together is on a node that is not there.
+    """Return the entities of these nodes' pods, in their order there. Raises PluginError where a
+    pod of a group that is evicted together is on a missing node.
 
     Upstream: getCrossNodesVictims.
     """
@@ -86,8 +86,8 @@ def entities_on(groups: PodGroups, snapshot: Snapshot, rows: Iterable[int]) -> l
 def in_order_of_budgets(
     entities: Sequence[Entity], disruptions: Disruptions
 ) -> tuple[list[Entity], dict[int, int]]:
-    """Those first whose eviction violates disruption budgets; and, by identity, how many pods of
-    each do. Upstream: FilterVictimsWithPDBViolation."""
+    """Return those first whose eviction violates disruption budgets; and, by identity, how many
+    pods of each do. Upstream: FilterVictimsWithPDBViolation."""
     violating = disruptions.pdb_violated_by([pod for each in entities for pod, _ in each.pods])
     counts = {id(each): sum(pod.uid in violating for pod, _ in each.pods) for each in entities}
     ordered = sorted(entities, key=lambda each: not counts[id(each)])
@@ -104,13 +104,15 @@ class EntityPreemption(Struct, frozen=True):
     framework: PluginsRunner
 
     def find(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
-        """Upstream: Preempt, selectVictimsOnDomain."""
+        """Find the victims and the nominations. Upstream: Preempt, selectVictimsOnDomain."""
+        # 1. May the group preempt, and is a former preemption still under way?
         priority = rejected.group.priority
         if self._never_preempts(rejected):
             return NEVER, GroupRoom()
         nominations = {pod.uid: self.nominator.node_of(pod) for pod in rejected.pods}
         if self._is_ongoing(set(nominations.values()), priority):
             return ONGOING, GroupRoom(nominations=nominations)
+        # 2. All entities of lower priority leave, and the group is tried without them.
         everything = entities_on(self.groups, self.snapshot, self.snapshot.order.tolist())
         lower = [entity for entity in everything if entity.priority < priority]
         if not lower:
@@ -121,9 +123,12 @@ class EntityPreemption(Struct, frozen=True):
             status, assignments = rejected.try_group()
             if not status.is_success:
                 return status, GroupRoom()
+            # 3. They return one by one, those that violate budgets first. An entity beside which
+            # the group does not fit is a victim.
             lower.sort(key=lambda entity: entity.importance)
             ordered, _ = in_order_of_budgets(lower, self.disruptions)
             evicted = [entity for entity in ordered if not self._fits(entity, assignments)]
+        # 4. The group's pods are nominated to the nodes of the trial.
         evicted.sort(key=lambda entity: entity.importance)
         victims = tuple(placed for entity in evicted for placed in entity.pods)
         names = self.snapshot.names
@@ -150,11 +155,13 @@ class EntityPreemption(Struct, frozen=True):
         """Whether the group's pods fit where they are with the entity there; it stays then. The
         pods come one after the other, as in the trial that their states are of."""
         filtering = self.framework.filtering
+        # The entity returns to its nodes, and the states of the group's pods learn of it.
         for pod, row in entity.pods:
             self.snapshot.add(pod, row)
             for each in assignments:
                 node = NodeInfo(self.snapshot, row)
                 _check(filtering.run_add_pod(each.state, each.pod, pod, node))
+        # Each pod is assumed while the next one is checked. The stack takes all back in the end.
         with ExitStack() as assumed:
             for each in assignments:
                 fits = filtering.run_on_node_with_nominated_pods(each.state, each.pod, each.row)
@@ -215,17 +222,20 @@ class _NodeSelection:
         self.reasons: dict[str, Rejection] = {}
 
     def select(self, lower: list[Entity]) -> Victims | Rejection:
+        # 1. The pod must fit without any entity of lower priority.
         for entity in lower:
             self._move(entity, is_back=False)
         rejection = self._rejection()
         if rejection is not None:
             return rejection
+        # 2. Entities return while the pod still fits, those that violate budgets first.
         lower.sort(key=lambda entity: entity.importance)
         ordered, violations = in_order_of_budgets(lower, self.run.disruptions)
         spared = [entity for entity in ordered if self._fits(entity)]
         evicted = [entity for entity in ordered if entity not in spared]
         if not evicted:
             return no_victim(self.node.name)
+        # 3. The budgets' order becomes the order of importance again.
         if any(violations.values()) and not all(violations.values()):
             evicted.sort(key=lambda entity: entity.importance)
         victims = tuple(pod for entity in evicted for pod, _ in entity.pods)
@@ -246,7 +256,8 @@ class _NodeSelection:
         return False
 
     def _move(self, entity: Entity, *, is_back: bool) -> None:
-        """Only this node changes; plugins hear of the pods on the others."""
+        """Move the entity's pods. Only this node changes; plugins learn of the pods on others
+        too."""
         filtering, fork = self.run.filtering, self.fork
         for pod, row in entity.pods:
             at = self.node if row == self.row else NodeInfo(self.run.snapshot, row)

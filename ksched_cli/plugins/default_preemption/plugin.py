@@ -87,6 +87,7 @@ class LowestPriorities:
             self._column = np.full(len(snapshot), NO_PODS, dtype=np.int64)
             stale = {row for row, pods in enumerate(snapshot.pods) if pods}
         else:
+            # The log lists the rows whose pods have changed since.
             stale = set(snapshot.log[self._version :])
         self._version = len(snapshot.log)
         for row in stale:
@@ -191,7 +192,7 @@ class DefaultPreemption(
         return self._chosen(preemption, choice, remaining[choice.node])
 
     def _choose(self, columns: DryRunColumns, candidates: Rows) -> tuple[Choice, Victims]:
-        """candidates: at least one"""
+        """Choose the node by the criteria. candidates: at least one"""
         rows, names = np.sort(candidates), self._snapshot.names
         choice = pick_node(
             columns.measures[:, rows],
@@ -247,6 +248,7 @@ class DefaultPreemption(
         num_candidates: int,
     ) -> CandidateSearch:
         """The search where nodes have pods of groups, some of which are evicted together."""
+        # Results depend on other nodes where a group spans several, so that none is cached.
         search = CandidateSearch(
             self._results(), len(potential) if request.everything else num_candidates
         )
@@ -266,7 +268,7 @@ class DefaultPreemption(
     def _dry_run(
         self, state: CycleState, pod: PodInfo, results: DryRunColumns, detailed: bool
     ) -> Callable[[Rows], None]:
-        """A function that runs the dry run on rows and adds its results to `results`."""
+        """Return a function that runs the dry run on rows and adds its results to `results`."""
         dry_run = DryRun(
             self._framework.filtering,
             self._snapshot,
@@ -369,10 +371,11 @@ def call_extenders(
     candidates: Mapping[str, Victims],
     snapshot: Snapshot,
 ) -> Mapping[str, Victims]:
-    """The candidates after all extenders, one after the other. Raises ExtenderError."""
+    """Return the candidates after all extenders, one after the other. Raises ExtenderError."""
     for extender in extenders:
         if not candidates:
             break
+        # Each extender sees what the one before left.
         if not extender.supports_preemption or not extender.is_interested(pod):
             continue
         try:

@@ -28,8 +28,8 @@ NO_VICTIMS = Status.unresolvable("No preemption victims found for incoming preem
 
 
 class _Victim(Struct):
-    """What is evicted together: a pod, or the pods of a group. start: of the first pod; a pod of
-    any group counts as one of a group, as upstream counts it"""
+    """Pods that are evicted together: a pod, or the pods of a group. start: of the first pod; a pod
+    of any group counts as one of a group, as upstream counts it"""
 
     pods: list[PlacedPod]
     priority: int
@@ -55,7 +55,8 @@ class GroupPreemption(Struct, frozen=True):
     def find(
         self, group: PodGroup, pods: Iterable[PodInfo], try_group: Callable[[], Status]
     ) -> tuple[Status, tuple[PlacedPod, ...]]:
-        """See GroupPreemptionPlugin. Upstream: selectVictimsOnDomain."""
+        """Find the victims; see GroupPreemptionPlugin. Upstream: selectVictimsOnDomain."""
+        # 1. Some victim must be less important than the group.
         if any(pod.spec.preemption_policy == "Never" for pod in pods):
             return NEVER, ()
         lower = [victim for victim in self._victims() if victim.priority < group.priority]
@@ -63,18 +64,22 @@ class GroupPreemption(Struct, frozen=True):
             return NO_VICTIMS, ()
         placed = [pair for victim in lower for pair in victim.pods]
         with restored(self.snapshot, placed, lambda pod: self.groups.count(pod, -1)):
+            # 2. The group must fit without any of them.
             for victim in lower:
                 self._remove(victim)
             status = try_group()
             if not status.is_success:
                 return status, ()
+            # 3. They return one by one, those that violate budgets first, and stay if it still
+            # fits.
             lower.sort(key=lambda victim: victim.importance)
             evicted = [v for v in self._in_order_of_budgets(lower) if not self._fits(v, try_group)]
         evicted.sort(key=lambda victim: victim.importance)
         return SUCCESS, tuple(placed for victim in evicted for placed in victim.pods)
 
     def _victims(self) -> list[_Victim]:
-        """All pods, in the order of visits. Upstream: newDomainForWorkloadPreemption."""
+        """Return all pods as victims, in the order of visits. Upstream:
+        newDomainForWorkloadPreemption."""
         victims: list[_Victim] = []
         by_group: dict[PodGroup, _Victim] = {}
         for row in self.snapshot.order.tolist():
@@ -100,14 +105,16 @@ class GroupPreemption(Struct, frozen=True):
         return fits
 
     def _remove(self, victim: _Victim) -> None:
-        """The count of its group's pods with a node stays, as upstream's does."""
+        """Remove the victim. The count of its group's pods with a node stays, as upstream's
+        does."""
         for pod, row in victim.pods:
             self.snapshot.remove(pod, row)
             self.groups.count(pod, 1)
 
     def _in_order_of_budgets(self, victims: Sequence[_Victim]) -> list[_Victim]:
-        """Those first that violate disruption budgets. Upstream: filterVictimsWithPDBViolation,
-        which counts no further for a victim once one of its pods violates one."""
+        """Return those first that violate disruption budgets. Upstream:
+        filterVictimsWithPDBViolation, which counts no further for a victim once one of its pods
+        violates one."""
         disruptions = Disruptions(self.budgets)
         allowed = {budget.key: budget.allowed for budget in self.budgets}
 
@@ -128,9 +135,8 @@ class GroupPreemption(Struct, frozen=True):
 def restored(
     snapshot: Snapshot, placed: Sequence[PlacedPod], back: Callable[[PodInfo], None] | None = None
 ) -> Iterator[None]:
-    """All of these pods are on their nodes again afterwards, in the order in which they were. A
-    port that two of them have counts as in use as it did before. back: called with each that is
-    put back"""
+    """Put all of these pods back on their nodes afterwards, in their former order. A port that two
+    of them have counts as in use as it did before. back: called with each that is put back"""
     before = {row: list(snapshot.pods[row]) for _, row in placed}
     ports = {row: set(snapshot.ports.get(row, ())) for row in before}
     try:
@@ -141,6 +147,7 @@ def restored(
                 snapshot.add(pod, row)
                 if back is not None:
                     back(pod)
+        # Additions have changed the order and the ports, which decide about what follows.
         for row, pods in before.items():
             snapshot.pods[row][:] = pods
             if ports[row]:

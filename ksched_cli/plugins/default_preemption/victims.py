@@ -85,8 +85,10 @@ class _VictimSelection:
         self.results: list[Victims | Rejection | None] = [None] * len(rows)
 
     def select(self) -> list[Victims | Rejection]:
+        # 1. Does the pod fit without any pod of lower priority? If not, the node is decided.
         lower = self._remove_lower()
         self._filter_without_lower()
+        # 2. On the other nodes, as many of these pods as possible stay.
         undecided = self._undecided()
         _Reprieve(self, undecided, [lower[index] for index in undecided.tolist()]).run()
         return [result for result in self.results if result is not None]
@@ -95,13 +97,14 @@ class _VictimSelection:
         return np.array([i for i, r in enumerate(self.results) if r is None], dtype=np.intp)
 
     def _remove_lower(self) -> list[list[PodInfo]]:
-        """Removes all pods of lower priority, and returns them per index."""
+        """Remove all pods of lower priority, and return them per index."""
         priority, on_node = self.run.pod.priority, self.fork.pods
         lower = [[p for p in on_node[row] if p.priority < priority] for row in self.rows.tolist()]
         flat = [pod for pods in lower for pod in pods]
         rows = np.repeat(self.rows, [len(pods) for pods in lower])
         if flat:
             self.fork.remove_each(flat, rows, PodUsageColumns.of(flat))
+        # Removals change PreFilter's state only for some plugins; then a node needs its own state.
         follows = self.run.filtering.has_extensions(self.state)
         for index, pods in enumerate(lower):
             if not pods:
@@ -163,6 +166,7 @@ class _Reprieve:
         self.order: list[PodInfo] = []
         self.by_importance: list[list[PodInfo]] = []
         self.pdb_violated_by: list[dict[str, tuple[str, ...]]] = []
+        # Pods whose eviction violates budgets come back first: they are the last ones to evict.
         for pods in lower:
             sort_by_importance(pods, list(pods) if selection.run.ages_once else None)
             self.by_importance.append(list(pods))
@@ -188,6 +192,7 @@ class _Reprieve:
                 self.selection.results[index] = self._result(i, index, evicted)
 
     def _add_back(self, step: int, usage: PodUsageColumns) -> None:
+        # 1. Every node that still has a pod to add gets its next one.
         selection = self.selection
         with_pod = np.flatnonzero(self.counts > step)
         entries = self.starts[with_pod] + step
@@ -196,6 +201,7 @@ class _Reprieve:
         pods = [self.order[entry] for entry in entries.tolist()]
         selection.fork.add_each(pods, rows, usage.gather(entries))
         self._run_extension(selection.run.filtering.run_add_pod, pods, indices)
+        # 2. Filter is asked again. Where the preemptor no longer fits, the added pod is a victim.
         verdicts = selection.run_filters(indices)
         rejected = np.flatnonzero(verdicts.ids)
         if not len(rejected):
@@ -205,6 +211,7 @@ class _Reprieve:
             for i in rejected.tolist():
                 status = verdicts.statuses[verdicts.ids[i]]
                 self.rejections[int(entries[i])] = selection.rejection(status, int(indices[i]))
+        # 3. The victims leave again, so that the next step sees only the pods that stay.
         pods = [pods[i] for i in rejected.tolist()]
         selection.fork.remove_each(pods, rows[rejected], usage.gather(entries[rejected]))
         self._run_extension(selection.run.filtering.run_remove_pod, pods, indices[rejected])
@@ -220,8 +227,10 @@ class _Reprieve:
         victims = [self.order[entry] for entry in entries if evicted[entry]]
         if not victims:
             return no_victim(self.selection.nodes[index].name)
+        # The violating pods come first in `order`, so that their part of `evicted` is counted.
         pdb_violated_by = self.pdb_violated_by[i]
         violations = sum(evicted[start : start + len(pdb_violated_by)])
+        # Only a mix of violating and other pods is out of order now.
         if 0 < len(pdb_violated_by) < count:
             ordered = self.by_importance[i]
             sort_by_importance(victims, ordered if self.selection.run.ages_once else None)

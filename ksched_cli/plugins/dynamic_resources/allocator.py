@@ -116,10 +116,12 @@ class DeviceAllocator:
                 zip(node_pools.signatures, node_pools.in_use, strict=True)
             )
         ]
+        # What follows changes during the search; _deallocate_device takes it back.
         self._request_data: dict[tuple[int, int, int], RequestData] = {}
         self._constraints: list[list[ConstraintState]] = []
         self._result: list[list[_Allocated]] = [[] for _ in claims]
         self._partial_use = PartialUse(view, node_pools, self._rules)
+        # Plain devices allow shortcuts: the order of a request's devices makes no difference.
         self._is_plain = self._has_plain_devices() and not self._compares_distinct_values()
         self._remembers_failures = view.interchangeable and self._is_plain
         self._failed_states: set[object] = set()
@@ -142,7 +144,7 @@ class DeviceAllocator:
         )
 
     def allocate(self) -> list[list[DeviceResult]] | None:
-        """Per claim the allocated devices; None: the claims cannot all be allocated.
+        """Return per claim the allocated devices; None: the claims cannot all be allocated.
 
         Raises AllocationError, InvalidPoolsError, TimedOutError.
         """
@@ -169,6 +171,7 @@ class DeviceAllocator:
     # -- validating the requests ------------------------------------------------------------------
 
     def _validate_claim(self, claim: int) -> None:
+        # 1. Each request is checked; the smallest alternative counts towards the claim's limit.
         minimum = 0
         for index, alternatives in enumerate(self._demand.claims[claim].alternatives):
             if self._rules.refuses_capacity_requests:
@@ -188,6 +191,7 @@ class DeviceAllocator:
             problem = f"{minimum} {limit if minimum > 0 else 'is negative'}"
             name = self._claim_names[claim]
             raise AllocationError(f"claim {name}: number of requested devices {problem}")
+        # 2. The constraints begin without devices.
         constraints = self._demand.claims[claim].constraints
         for index, constraint in enumerate(constraints):
             if not constraint.kind or not self._has(constraint):
@@ -212,7 +216,7 @@ class DeviceAllocator:
     def _validate_alternatives(
         self, claim: int, entry: int, alternatives: RequestAlternatives
     ) -> list[int]:
-        """The number of devices that each alternative needs."""
+        """Return the number of devices that each alternative needs."""
         matched: dict[int, bool] | None = None
         for index, request in enumerate(alternatives.requests):
             # Up to 1.35 upstream's cache of matches uses the first alternative's results for the
@@ -228,8 +232,10 @@ class DeviceAllocator:
     def _validate_request(
         self, claim: int, request: RequestAlternative, earlier_matches: dict[int, bool] | None
     ) -> tuple[RequestData, dict[int, bool]]:
-        """earlier_matches: by signature, results for devices, reused unchecked. Also returns
-        the results it computed. Upstream: validateDeviceRequest."""
+        """Return the checked request, and by signature which devices match.
+
+        earlier_matches: such results, reused unchecked. Upstream: validateDeviceRequest."""
+        # 1. The request must be one that this release knows. The order of the checks is upstream's.
         number = self._request_numbers[request]
         for index, expression in enumerate(request.selectors):
             if expression is None:
@@ -248,6 +254,7 @@ class DeviceAllocator:
                 f"could not retrieve device class {request.class_name}: "
                 f'deviceclass.resource.k8s.io "{request.class_name}" not found',
             )
+        # 2. Mode ExactCount looks for its devices in the search; mode All needs all of them now.
         if request.mode == EXACT_COUNT:
             return RequestData(request, number, request.count), {}
         if request.mode != ALL:
@@ -268,6 +275,7 @@ class DeviceAllocator:
                     request.name,
                     f"asks for all devices, but resource pool {pool.key} is currently {state}",
                 )
+            # Devices of one signature are selected alike, so that selectors run once for each.
             for device in self._pools[pool_index]:
                 if device.signature not in matched:
                     matched[device.signature] = self._selectable(claim, request, number, device)
@@ -280,8 +288,8 @@ class DeviceAllocator:
     def _may_have_capacity(
         self, claim: int, request: RequestAlternative, number: int, device: CandidateDevice
     ) -> bool:
-        """Whether a device counts in mode All: where claims use some of its capacity, and too
-        little is left, the rules differ."""
+        """Whether a device counts in mode All. The rules differ where claims use some of its
+        capacity, and too little is left."""
         if not self._rules.keeps_full_devices:
             return self._has_capacity(request, number, device)
         self._check_capacity(claim, request, number, device, all_devices=True)
@@ -297,7 +305,7 @@ class DeviceAllocator:
         *,
         all_devices: bool = False,
     ) -> None:
-        """Raises AllocationError where a device cannot even tell how much it would consume."""
+        """Raise AllocationError where a device cannot even tell how much it would consume."""
         errors = self._signature(device).capacity_errors
         if errors and errors[number]:
             name = self._device_name(device)
@@ -311,7 +319,7 @@ class DeviceAllocator:
     # -- the search -------------------------------------------------------------------------------
 
     def _allocate_all_claims(self) -> bool:
-        """Upstream: allocateOne, whose recursion, as deep as there are devices, is a stack here."""
+        """Search for all devices. Upstream: allocateOne; its recursion is a stack here."""
         # The top of the stack is the choice made last. It proposes a position; what follows from
         # that is the next choice on the stack. A choice without proposals left is popped, and the
         # one below is asked for another.
@@ -334,7 +342,7 @@ class DeviceAllocator:
         return False
 
     def _next_step(self, indices: DeviceIndices) -> _Choices | bool | None:
-        """The choices that follow. None: all is allocated. A bool: there is none, as at the end."""
+        """Return the choices that follow. None: all is allocated. A bool: this position fails."""
         if self._deadline is not None and monotonic() > self._deadline:
             raise TimedOutError
         claims = self._demand.claims
@@ -347,6 +355,7 @@ class DeviceAllocator:
             if not chosen and alternatives[entry].prioritized:
                 return self._first_available(claim, entry, device)
             request_data = self._request_data[claim, entry, alternative]
+            # Mode All must match a device at least.
             if request_data.request.mode == ALL and not request_data.all_devices:
                 return False
             if device < request_data.count:
@@ -358,12 +367,13 @@ class DeviceAllocator:
                 if request_data.request.mode == ALL:
                     return self._allocate_all(indices, request_data)
                 return self._allocate_exact_count(indices, request_data)
+            # The request has all its devices: the next one begins.
             entry, alternative, device, chosen = entry + 1, 0, 0, False
             indices = (claim, entry, 0, 0, False)
         return None
 
     def _state(self, indices: DeviceIndices) -> object:
-        """The position of the search and the devices allocated so far, by their signatures."""
+        """Return the position of the search and the devices allocated so far, by signature."""
         allocated = tuple(
             tuple(
                 sorted(
@@ -376,14 +386,16 @@ class DeviceAllocator:
         return indices, allocated
 
     def _next_claim(self, claim: int) -> _Choices:
-        """Raises AllocationError where the first claim is too large; later ones may yet fit after
-        other choices."""
+        """Propose the next claim. Raises AllocationError where the first claim is too large; later
+        ones may yet fit after other choices."""
         is_too_large = yield claim + 1, 0, 0, 0, False
         if is_too_large and claim < 0:
             raise AllocationError("allocation max size exceeded")
         return False
 
     def _first_available(self, claim: int, entry: int, device: int) -> _Choices:
+        # The first alternative with which everything else fits wins. The claim is too large only if
+        # each alternative is.
         are_all_too_large = True
         for alternative in range(len(self._demand.claims[claim].alternatives[entry].requests)):
             is_too_large = yield claim, entry, alternative, device, True
@@ -402,7 +414,7 @@ class DeviceAllocator:
         return is_too_large
 
     def _allocate_exact_count(self, indices: DeviceIndices, request_data: RequestData) -> _Choices:
-        """Proposes device after device, so that the first one with which all else fits is taken."""
+        """Propose device after device, so that the first one with which all else fits is taken."""
         claim, entry, alternative, device, chosen = indices
         # Interchangeable devices fail alike: a state that has failed once is not tried again.
         state = self._state(indices) if self._remembers_failures else None
@@ -416,11 +428,13 @@ class DeviceAllocator:
                 continue
             if not self._selectable(claim, request, number, candidate):
                 continue
+            # Everything else is tried with this device. Where that fails, it is given back.
             self._check_capacity(claim, request, number, candidate)
             if not self._allocate_device(claim, request_data, candidate, must=False):
                 continue
             is_too_large = yield claim, entry, alternative, device + 1, chosen
             self._deallocate_device(claim)
+            # More devices than a claim may have: no other device of this request changes that.
             if is_too_large:
                 return True
         if state is not None:
@@ -428,8 +442,8 @@ class DeviceAllocator:
         return False
 
     def _candidate_devices(self, claim: int, device: int) -> Iterator[CandidateDevice]:
-        """The devices to try for a request that already has `device` of them. Where devices are not
-        plain, only those after the previous one: combinations are tried once."""
+        """Yield the devices to try for a request that already has `device` of them. Where devices
+        are not plain, yield only those after the previous one: combinations are tried once."""
         first = (0, 0)
         if device and not self._is_plain:
             previous = self._result[claim][-1].device
@@ -465,7 +479,7 @@ class DeviceAllocator:
     def _allocate_device(
         self, claim: int, request_data: RequestData, device: CandidateDevice, must: bool
     ) -> bool:
-        """Allocates the device to the claim; False where it cannot be. Raises AllocationError.
+        """Allocate the device to the claim; False where that fails. Raises AllocationError.
 
         must: a constraint that is not satisfied is an error. Upstream: allocateDevice, in whose
         order taints and counters come before constraints, and capacity after them.
@@ -474,6 +488,7 @@ class DeviceAllocator:
         signature = self._signature(device)
         if self._is_in_use(claim, request, device) or signature.consumes_counters:
             return False
+        # The cheap refusals come first: nothing has been taken yet.
         if signature.tainted and signature.tainted[number]:
             return False
         consumption = signature.consumption and self._partial_use.take_counters(device)
@@ -496,7 +511,7 @@ class DeviceAllocator:
         return True
 
     def _deallocate_device(self, claim: int) -> None:
-        """Gives back the claim's last device."""
+        """Give back the claim's last device."""
         data, device, consumption, share, before = self._result[claim].pop()
         self._remove_from_constraints(claim, data.request)
         device.claim_users.discard(claim)
@@ -519,6 +534,7 @@ class DeviceAllocator:
                     f"cannot add device {self._device_name(device)} because a claim constraint "
                     "would not be satisfied",
                 )
+            # The constraints that took the device forget it.
             for earlier in constraints[:i]:
                 earlier.remove(request)
             return False

@@ -1,5 +1,5 @@
-"""A simple autoscaler in a replay: at every scan nodes are asked for, which join some time later,
-or nodes leave that nobody has needed for long.
+"""A simple autoscaler in a replay: at each scan it orders nodes, which join some time later, or
+removes nodes that have been unneeded for long.
 
 It is ksched's own, after the cluster-autoscaler's documented behaviour (kubernetes/autoscaler,
 cluster-autoscaler/FAQ.md); docs/autoscaler.md says what it leaves out.
@@ -92,7 +92,7 @@ class Autoscaler:
     # -- instants -------------------------------------------------------------------------------
 
     def next_instant(self) -> int | None:
-        """When it has something to do, if nothing else happens."""
+        """Return when it acts next, if nothing else happens."""
         state = self.state
         times = [node.at for node in state.upcoming[:1]]
         if state.activity != self._activity():
@@ -148,7 +148,7 @@ class Autoscaler:
     # -- groups ---------------------------------------------------------------------------------
 
     def _list_members(self) -> None:
-        """Where the cluster's nodes have changed."""
+        """List the groups' members if the cluster's nodes have changed."""
         engine = self.applier.cluster.engine
         if engine is self._engine:
             return
@@ -172,7 +172,7 @@ class Autoscaler:
         return self.sizes[name] + upcoming
 
     def _headroom(self) -> dict[str, int]:
-        """By group, how many more nodes it may have."""
+        """Return, by group, how many more nodes it may have."""
         rooms = {name: group.max_size - self._size(name) for name, group in self.groups.items()}
         if self.settings.max_nodes_total is not None:
             count = len(self.applier.cluster.snapshot) + len(self.state.upcoming)
@@ -214,7 +214,7 @@ class Autoscaler:
         return sorted(pending, key=lambda queued: (-queued.pod.priority, queued.sequence))
 
     def _why_not_helped(self, queued: QueuedPodInfo) -> str:
-        """Why no nodes are asked for a pod, whatever the groups are, or ""."""
+        """Return why no nodes are ordered for a pod, whatever the groups are, or ""."""
         cutoff = self.settings.expendable_pods_priority_cutoff
         node = queued.pod.pod.status.nominated_node_name
         if queued.gated:
@@ -233,7 +233,7 @@ class Autoscaler:
     # -- why not --------------------------------------------------------------------------------
 
     def review(self, key: str) -> ScaleUpReview:
-        """What the next scan would do for a pod, without doing it."""
+        """Review what the next scan would do for a pod, without doing it."""
         pending = self._pending()
         queued = next((each for each in self.applier.queue if each.pod.key == key), None)
         if queued is None:
@@ -284,7 +284,7 @@ class Autoscaler:
         state.events.append(event)
 
     def _join(self) -> None:
-        """The nodes whose time has come."""
+        """Let the nodes join whose time has come."""
         state, now = self.state, self._now
         ready = [node for node in state.upcoming if node.at <= now]
         if not ready:
@@ -333,7 +333,7 @@ class Autoscaler:
         return self.sizes[group] > self.groups[group].min_size
 
     def _remove_some(self, due: Sequence[str]) -> None:
-        """The empty ones, else the first whose pods have room elsewhere. due: by name"""
+        """Remove the empty nodes, else the first whose pods have room elsewhere. due: by name"""
         cluster = self.applier.cluster
         row = cluster.snapshot.row
         pods = {name: self._unneeded.evicted_pods(row[name]) for name in due}
@@ -360,12 +360,13 @@ class Autoscaler:
             self._set_aside(name)
 
     def _set_aside(self, name: str) -> None:
-        """Its pods have no room elsewhere; its time begins anew once something has changed."""
+        """Keep a node whose pods have no room elsewhere; its time restarts once something has
+        changed."""
         del self.state.unneeded[name]
         self.state.stuck.add(name)
 
     def _within_minimum(self, names: Sequence[str]) -> list[str]:
-        """As many of them as their groups can do without."""
+        """Return as many of them as their groups can do without."""
         spare = {name: size - self.groups[name].min_size for name, size in self.sizes.items()}
         chosen = []
         for name in names:

@@ -84,7 +84,7 @@ class Packing:
         return tuple(rejection.status for rejection in evaluation.rejections[row])
 
     def place_each(self, keys: Iterable[str], rows: Rows) -> dict[str, str]:
-        """As `place`, one after the other; the nodes of those that fit."""
+        """Place pods one after the other, as `place` does. Return the nodes of those that fit."""
         placed: dict[str, str] = {}
         misfits: set[int] = set()
         for key in keys:
@@ -98,8 +98,8 @@ class Packing:
         return placed
 
     def largest_first(self, keys: Iterable[str], row: int) -> list[str]:
-        """By the share of the row's cpu and memory that pods request, added. Upstream: as the
-        cluster-autoscaler's binpacking estimator."""
+        """Return the pods, largest first, by the sum of the shares of the row's cpu and memory that
+        they request. Upstream: the cluster-autoscaler's binpacking estimator."""
         snapshot = self.engine.snapshot
         capacity = {name: snapshot.allocatable(name).item(row) for name in (CPU, MEMORY)}
 

@@ -1,6 +1,6 @@
-"""Which nodes nobody needs: those of which little is requested, and whose pods may and can move.
+"""Unneeded nodes: their pods request little, and may and can move.
 
-As in the cluster-autoscaler, but that the pods' moving is tried out when a node's time is up.
+The rules are the cluster-autoscaler's, but the pods' move is tried when a node's time is up.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DrainRules:
         ]
 
     def blocks(self, pods: Iterable[Pod]) -> str:
-        """Why the pods of a node keep it, or ""."""
+        """Return why the pods of a node keep it, or ""."""
         allowed = [budget.status.disruptions_allowed for budget, _ in self._budgets]
         for pod in pods:
             if goes_with_node(pod) or self.is_expendable(pod):
@@ -59,7 +59,7 @@ class DrainRules:
         return (pod.spec.priority or 0) < self._settings.expendable_pods_priority_cutoff
 
     def _keeps(self, pod: Pod) -> str:
-        """Why this pod keeps its node whatever budgets allow, or ""."""
+        """Return why this pod keeps its node whatever budgets allow, or ""."""
         safe = pod.metadata.annotations.get(SAFE_TO_EVICT)
         if pod.deleting:
             return "is being deleted"
@@ -106,7 +106,7 @@ class UnneededNodes:
         self._rules = DrainRules(self.settings, self.cluster.state)
 
     def rows(self, members: Rows) -> list[int]:
-        """Those of the rows whose nodes little is requested of, and whose pods may leave."""
+        """Return those of the rows whose pods request little, and may leave."""
         snapshot = self.cluster.snapshot
         if snapshot is not self._snapshot:
             self._snapshot, self._blocked = snapshot, {}

@@ -1,8 +1,8 @@
-"""How many nodes of which group would let pending pods run.
+"""The number of nodes of each group that would let pending pods run.
 
-As the cluster-autoscaler does it: pods that fit on existing nodes, or were asked for already,
-need no others. The rest is packed on new nodes of each group, the largest pods first, and an
-expander chooses among the groups that help.
+The rules are the cluster-autoscaler's: pods that fit on existing or ordered nodes need no others.
+The rest is packed on new nodes of each group, the largest pods first, and an expander chooses among
+the groups that help.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SMALL_POD = {CPU: 500, MEMORY: 500 * 2**20}
 
 @dataclass(frozen=True, slots=True)
 class ScaleUpOption:
-    """What more nodes of a group would do.
+    """The effect of more nodes of a group.
 
     count: of nodes
     pods:  keys of the pods that would run on them
@@ -62,7 +62,7 @@ class ScaleUpPlan:
 
 @dataclass(frozen=True, slots=True)
 class GroupReview:
-    """What a group would do for a pod.
+    """The effect of a group for a pod.
 
     size:     of the group, with the nodes that were asked for
     headroom: how many more nodes it may have
@@ -131,7 +131,7 @@ class ScaleUpPlanner:
     def rejections(
         self, pod: Pod, upcoming: Sequence[tuple[NodeGroup, str]], group: NodeGroup
     ) -> tuple[Status, ...]:
-        """Why the pod does not fit on a new node of the group; every plugin's rejection."""
+        """Explain why the pod does not fit on a new node of the group: every plugin's rejection."""
         (name,) = self.next_names(group, 1)
         state = self._joined(self.cluster.current_state([]), [*upcoming, (group, name)])
         packing = Packing(self.cluster, state, [pod])
@@ -171,7 +171,7 @@ class ScaleUpPlanner:
         rest: Sequence[Pod],
         count: int,
     ) -> ScaleUpOption | None:
-        """On so many new nodes at most."""
+        """Pack the pods on at most this many new nodes."""
         names = self.next_names(group, count)
         state = self._joined(base, [(group, name) for name in names])
         packing = Packing(self.cluster, state, (*settled, *rest))
@@ -196,7 +196,8 @@ class ScaleUpPlanner:
         )
 
     def _price_ratio(self, group: NodeGroup, count: int, pods: Sequence[PodInfo]) -> float:
-        """How much the nodes cost for what the pods request; 0 where groups have no prices.
+        """Return the nodes' price divided by the price of what the pods request; 0 where groups
+        have no prices.
 
         Upstream: expander/price (BestOptions), without the preference for nodes of a size that
         suits the cluster's. Clouds price the requests of a pod there; here they are worth what the
@@ -216,7 +217,7 @@ class ScaleUpPlanner:
         return cost / (requested + small) if requested + small else cost
 
     def _worths(self) -> dict[str, float]:
-        """By resource, what a unit of it costs in the cheapest group that has it."""
+        """Return, by resource, the price of a unit in the cheapest group that has it."""
         worths: dict[str, float] = {}
         for group in self.settings.groups:
             price = group.node_price(group.template, self.prices)

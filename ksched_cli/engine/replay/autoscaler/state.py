@@ -1,4 +1,4 @@
-"""What an autoscaler has done and remembers, as data that a checkpoint holds."""
+"""The record and memory of an autoscaler, as data that a checkpoint holds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ScaleAction(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a group grew or shrank."""
+    """The reason why a group grew or shrank."""
 
     PENDING_PODS = "pending pods"
     MINIMUM = "below minSize"
