@@ -1,15 +1,15 @@
-"""A scheduler extender in Python's standard library: licences, of which each node has some.
+"""A scheduler extender with Python's standard library, which places pods that need a licence.
 
-A pod that wants a licence asks for `example.com/licence`. Nodes say in an annotation how many they
-have, and the extender prefers the node with the most. Run it, and in another terminal ksched:
+A pod that needs a licence requests `example.com/licence`. An annotation of a node has its number of
+licences, and the extender prefers the node with the most. Run it, and in another terminal ksched:
 
     python examples/extender/extender.py
     ksched schedule --state examples/extender/cluster.yaml --config examples/extender/scheduler.yaml
     ksched explain render --state examples/extender/cluster.yaml \
         --config examples/extender/scheduler.yaml
 
-With `--record-extenders calls.jsonl` the calls are kept; with `--replay-extenders calls.jsonl` the
-extender need not run any more.
+`--record-extenders calls.jsonl` records the calls. With `--replay-extenders calls.jsonl`, the
+extender does not need to run.
 """
 
 import json
@@ -47,7 +47,7 @@ VERBS = {"/filter": filter_nodes, "/prioritize": prioritize}
 
 
 class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"  # so that connections are kept
+    protocol_version = "HTTP/1.1"  # keeps connections open
 
     def do_POST(self):
         args = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -9,7 +9,7 @@ KSCHED_API = 2
 
 
 def workers(farm: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """As the Farm's controller would make them."""
+    """The pods that the Farm's controller would create."""
     for number in range(farm["spec"]["workers"]):
         name = f"{farm['metadata']['name']}-{number}"
         yield {"metadata": {"name": name}, "spec": farm["spec"]["template"]}

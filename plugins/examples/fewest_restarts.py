@@ -37,7 +37,7 @@ class FewestRestarts(api.PostFilterPlugin):
         return PostFilterResult(""), Status.unschedulable("no evictions help")
 
     def _lacking(self, pod: PodInfo, node: str) -> dict[str, int]:
-        """By resource, how much more than what is free the pod requests."""
+        """By resource, the amount by which the pod's request exceeds the free capacity."""
         snapshot, row = self.handle.snapshot, self.handle.snapshot.row[node]
         amounts = {name: amount for name, amount in pod.resources.requests.items() if amount}
         free = {n: snapshot.allocatable(n)[row] - snapshot.requested(n)[row] for n in amounts}
@@ -45,7 +45,7 @@ class FewestRestarts(api.PostFilterPlugin):
 
 
 def sets(pods: list[PodInfo], lacking: dict[str, int], size: int) -> Iterator[tuple[PodInfo, ...]]:
-    """The sets of `size` pods that request what is lacking, in the order of the pods."""
+    """The sets of `size` pods that request the lacking amounts, in the order of the pods."""
     requests = {name: [pod.resources.requests.get(name, 0) for pod in pods] for name in lacking}
     if any(sum(nlargest(size, requests[name])) < lacking[name] for name in lacking):
         return

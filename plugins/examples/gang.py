@@ -1,4 +1,4 @@
-"""Gangs: pods of one label are bound together, or none of them is."""
+"""Gangs: all pods of one label are bound together, or no pod is."""
 
 from collections.abc import Iterator
 
@@ -35,7 +35,7 @@ class Gang(PermitPlugin, ReservePlugin):
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
-        """The pod is not bound after all: the others wait in vain."""
+        """The pod is not bound after all, so reject the others."""
         for other in self._waiting(pod):
             other.reject(self.name, f"{pod.key} of the same gang was not bound")
 

@@ -27,11 +27,11 @@ class GpuSlots(ReservePlugin):
 
 
 class HeldSlots:
-    """The slots that pods hold, by UID; what all profiles of a run share."""
+    """The slots that pods hold, by UID; all profiles of a run share them."""
 
     def __init__(self, handle: Handle) -> None:
         self.by_uid: dict[str, list[int]] = {}
 
     def carry_over(self, previous: "HeldSlots") -> None:
-        """The cluster has other nodes or objects now, and plugins are made anew."""
+        """Nodes or objects have changed, and ksched has created the plugins again."""
         self.by_uid = previous.by_uid

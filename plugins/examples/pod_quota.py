@@ -1,4 +1,4 @@
-"""Objects of a kind of one's own: a PodQuota says how many pods of its namespace may run."""
+"""Objects of a custom kind: a PodQuota says how many pods of its namespace may run."""
 
 from collections.abc import Callable, Sequence
 
@@ -35,7 +35,7 @@ class PodQuota(PreFilterPlugin):
         return None, SUCCESS
 
     def events_to_register(self) -> Sequence[tuple[ClusterEvent, Callable[..., bool] | None]]:
-        """What may let a pod fit that this plugin rejected."""
+        """The events that may let a pod fit that this plugin rejected."""
         return (
             (ClusterEvent(KIND, Action.ADD | Action.UPDATE | Action.DELETE), None),
             (ClusterEvent("AssignedPod", Action.DELETE), self._leaves_namespace),

@@ -10,6 +10,6 @@ class SmallestFirst(QueueSortPlugin):
         return self._key(first) < self._key(second)
 
     def _key(self, queued: QueuedPod) -> tuple[int, int, float]:
-        """Priorities still go first; pods alike go by their age."""
+        """Higher priorities come first; equal pods are sorted by age."""
         cpu = queued.pod.resources.requests.get("cpu", 0)
         return -queued.pod.priority, cpu, queued.timestamp
