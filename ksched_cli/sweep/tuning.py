@@ -286,7 +286,18 @@ def _storage(path: str) -> Any:
     if not path:
         return InMemoryStorage()
     _drop_partial_line(path)
-    return JournalStorage(JournalFileBackend(path))
+    return JournalStorage(JournalFileBackend(path, _Held()))
+
+
+class _Held:
+    """The lock of a study that no other process uses, see kube/file_lock. Optuna's own outlives a
+    process that is killed, and the next one would wait for it for 30 s."""
+
+    def acquire(self) -> bool:
+        return True
+
+    def release(self) -> None:
+        pass
 
 
 def _drop_partial_line(path: str) -> None:
