@@ -70,8 +70,8 @@ def _subject(answer: Remedies) -> str:
     if answer.pods == (answer.pod,):
         return answer.pod
     # A workload, or a tree of groups, may have more pods than the group that blocks it.
-    asked, *names = (key.rpartition("/")[2] for key in (answer.pod, answer.group, *answer.pods))
-    name = f"PodGroup {answer.group}" if answer.group and asked in names else answer.pod
+    subject, *names = (key.rpartition("/")[2] for key in (answer.pod, answer.group, *answer.pods))
+    name = f"PodGroup {answer.group}" if answer.group and subject in names else answer.pod
     return f"{name}: {count} without a node"
 
 
