@@ -1,4 +1,4 @@
-"""What changes did to a state, as data."""
+"""The effects of changes on a state, as data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Effect(Struct, frozen=True):
-    """What a change did to one object.
+    """The effect of a change on one object.
 
     subject: the object, as "node-3" or "default/web-1"
     action:  the same words for the same thing, as "pending again": tables group by them

@@ -15,7 +15,7 @@ PodMaker: TypeAlias = Callable[[Plain], Iterable[Plain]]
 
 
 def kind_with_group(api_version: str, kind: str) -> str:
-    """As "PodGroup.scheduling.x-k8s.io"; the kind alone where it has no group."""
+    """Return the kind as "PodGroup.scheduling.x-k8s.io"; the kind alone where it has no group."""
     group = api_version.rpartition("/")[0]
     return f"{kind}.{group}" if group else kind
 

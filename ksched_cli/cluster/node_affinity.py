@@ -59,7 +59,7 @@ class NodeTerm(Struct, frozen=True):
 
 
 class NodeTerms(Struct, frozen=True):
-    """Terms of which one must match; none at all match no node.
+    """Terms of which one must match; without terms no node matches.
 
     Upstream: nodeaffinity.LazyErrorNodeSelector.
     """
@@ -76,13 +76,13 @@ class NodeTerms(Struct, frozen=True):
 
     @property
     def error(self) -> str:
-        """What is wrong with the terms that cannot be parsed, or ""."""
+        """The error in the terms that cannot be parsed, or ""."""
         errors = [error for term in self.terms for error in term.errors]
         return aggregate(errors) if errors else ""
 
 
 def node_terms(selector: NodeSelector, path: str = "") -> NodeTerms:
-    """Parses a node selector. Empty terms match nothing and are left out.
+    """Parse a node selector. Empty terms match nothing and are left out.
 
     path: where the selector stands, for the text of errors
     """
@@ -140,7 +140,7 @@ def _field_errors(expression: NodeSelectorRequirement, path: str) -> list[str]:
 
 
 class RequiredNodeAffinity(Struct, frozen=True):
-    """What a pod requires of a node: its nodeSelector, and its required node affinity if any."""
+    """A pod's requirements on a node: its nodeSelector, and its required node affinity if any."""
 
     labels: Selector
     affinity: NodeTerms | None
@@ -169,7 +169,7 @@ class PreferredTerm(Struct, frozen=True):
 def preferred_terms(
     terms: Sequence[PreferredSchedulingTerm], path: str = ""
 ) -> tuple[PreferredTerm, ...]:
-    """Those that can add to a score. Raises SelectorError with all that is wrong.
+    """Return the terms that can add to a score. Raises SelectorError with all errors.
 
     Upstream: nodeaffinity.NewPreferredSchedulingTerms.
     """

@@ -1,4 +1,4 @@
-"""What a snapshot has of its nodes alone, as columns in order of node name; pods do not change it.
+"""The part of a snapshot about its nodes alone, as columns by node name; pods do not change it.
 
 Upstream: pkg/scheduler/framework/types.go (NodeInfo.Allocatable, ImageStates) and
 pkg/scheduler/backend/cache (node_tree.go for the order of visits, snapshot.go).
@@ -93,12 +93,11 @@ class NodeColumns:
             column.flags.writeable = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy is made anew: copied one by one, the columns would no longer be rows of
-        `capacity`."""
+        """Rebuild a copy: copied one by one, the columns would no longer be rows of `capacity`."""
         return (type(self), (self.nodes, self.noticed))
 
     def _as_noticed(self) -> Iterator[tuple[int, Node]]:
-        """Rows and nodes in the order in which the scheduler noticed them."""
+        """Return rows and nodes in the order in which the scheduler noticed them."""
         if not self.noticed:
             return enumerate(self.nodes)
         rows = dict.fromkeys(self.row[name] for name in self.noticed if name in self.row)
@@ -107,7 +106,7 @@ class NodeColumns:
 
     @cached_property
     def principal_range(self) -> tuple[int, int]:
-        """The least and the most that a node has of cpu or of memory."""
+        """Return the least and the most that a node has of cpu or of memory."""
         amounts = self.capacity[: len(PRINCIPAL)]
         return (int(amounts.min()), int(amounts.max())) if amounts.size else (0, 0)
 
@@ -152,7 +151,7 @@ class NodeColumns:
 
     @cached_property
     def taint_sets(self) -> tuple[NDArray[np.int32], tuple[tuple[Taint, ...], ...]]:
-        """An id per row, and the taints that the id stands for."""
+        """Return an id per row, and the taints of each id."""
         index: dict[tuple[Taint, ...], int] = {}
         ids = np.array(
             [index.setdefault(tuple(node.spec.taints), len(index)) for node in self.nodes],

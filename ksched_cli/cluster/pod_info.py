@@ -42,7 +42,7 @@ def has_volume_claims(spec: PodSpec) -> bool:
 
 
 class Template(Struct, frozen=True, eq=False):
-    """What every pod of one spec has in common. Compared by identity.
+    """The common data of all pods of one spec. Compared by identity.
 
     shape: the spec as JSON without the names of volume claims; None where it has none
     """

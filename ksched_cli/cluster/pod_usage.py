@@ -1,4 +1,4 @@
-"""What many pods take of their nodes, as columns.
+"""The usage of nodes by many pods, as columns.
 
 Upstream: pkg/scheduler/framework/types.go (NodeInfo.update, one pod at a time).
 """
@@ -15,7 +15,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 
 
 class PodUsageColumns(Struct, frozen=True):
-    """What each of many pods takes of its node: one entry per pod in every column."""
+    """The usage of its node by each of many pods: one entry per pod in every column."""
 
     requests: dict[str, Column]
     nonzero_cpu: Column
@@ -38,7 +38,7 @@ class PodUsageColumns(Struct, frozen=True):
         )
 
     def gather(self, indices: Rows) -> PodUsageColumns:
-        """Those of some of the pods."""
+        """Return the columns of some of the pods."""
         return PodUsageColumns(
             {name: column[indices] for name, column in self.requests.items()},
             self.nonzero_cpu[indices],

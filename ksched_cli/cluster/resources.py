@@ -1,4 +1,4 @@
-"""What pods ask for and nodes have, as integers: cpu in thousandths, everything else in units.
+"""Requests of pods and amounts of nodes, as integers: cpu in thousandths, everything else in units.
 
 Upstream: component-helpers/resource/helpers.go (PodRequests, AggregateContainerRequests) with the
 options that pkg/scheduler/framework/types.go uses (PodInfo.CalculateResource, Resource.Add):
@@ -72,7 +72,7 @@ class PodResources:
 
 
 def resources_rule(release: Release) -> Callable[[Pod], PodResources]:
-    """What a release counts pods with."""
+    """Return the function by which a release counts pods."""
     resizes_pods = release.enabled("InPlacePodLevelResourcesVerticalScaling")
     if release.rules.sums_whole_pods:
         return summed_resized_pod_resources if resizes_pods else summed_pod_resources
@@ -80,7 +80,7 @@ def resources_rule(release: Release) -> Callable[[Pod], PodResources]:
 
 
 def pod_resources(pod: Pod) -> PodResources:
-    """What a pod takes of its node; the same object for pods of one spec, but for resized ones."""
+    """Return the usage of a pod; the same object for pods of one spec, except for resized ones."""
     statuses = pod.status.container_statuses or pod.status.init_container_statuses
     if statuses and (granted := _granted(pod)):
         return _pod_resources(pod.spec, granted, _resize_is_infeasible(pod))
@@ -155,7 +155,7 @@ def _summed(pod: Pod, *, resizes_pods: bool) -> PodResources:
 def _asks(
     spec: PodSpec, amounts: Callable[[Container], Amounts]
 ) -> tuple[list[Amounts], list[ContainerRequests]]:
-    """What the containers and init containers of a pod ask for."""
+    """Return what the containers and init containers of a pod request."""
     inits = [ContainerRequests(amounts(c), c.is_sidecar) for c in spec.init_containers]
     return [amounts(container) for container in spec.containers], inits
 
@@ -181,7 +181,8 @@ def _actuated(
 
 
 def node_allocatable(node: Node) -> dict[str, int]:
-    """Only what a scheduler counts: "pods" too, no names it does not know."""
+    """Return the allocatable amounts that a scheduler counts: "pods" too, no names it does not
+    know."""
     return _integers(node.status.allocatable)
 
 
@@ -201,7 +202,7 @@ def is_pod_level_resource(name: str) -> bool:
 
 
 class ContainerRequests(Struct, frozen=True):
-    """What one container asks for, and whether it is a sidecar."""
+    """A container's requests, and whether it is a sidecar."""
 
     amounts: Amounts
     is_sidecar: bool = False
@@ -303,7 +304,7 @@ def _with_nonzero_defaults(
 
 
 def _of_pod(spec: PodSpec, total: dict[str, Quantity], pod_level: Amounts) -> dict[str, Quantity]:
-    """What a pod asks for, given what its containers do."""
+    """Return a pod's requests, given those of its containers."""
     total.update(pod_level)
     _add(total, spec.overhead)
     return total
@@ -327,7 +328,7 @@ def _filled_pod_level(spec: PodSpec) -> Amounts:
 
 
 def _nonmissing(pod_level: Amounts, requests: Amounts) -> Amounts:
-    """What a container that asks for none counts as having asked for.
+    """Return the amount that counts for a container without a request.
 
     With pod-level requests only what nobody asked for. Upstream: getNonMissingContainerRequests.
     """

@@ -19,7 +19,8 @@ class RowFork(SnapshotFork):
         self._row: int | None = None
 
     def move_to(self, row: int) -> None:
-        """From now on it is what `base.fork([row])` would be, without subscribers and indexes."""
+        """Move to another row: it is then what `base.fork([row])` would be, without subscribers and
+        indexes."""
         base = self._base
         changed = {*base.log[self._log_length :]}
         if self._row is not None:
@@ -35,7 +36,7 @@ class RowFork(SnapshotFork):
         self._indexes.clear()
 
     def _follow(self, rows: list[int]) -> None:
-        """Takes the rows over from `base`, whose pods and ports they share again."""
+        """Take the rows over from `base`, whose pods and ports they share again."""
         base = self._base
         self.usage[:, rows] = base.usage[:, rows]
         for name, column in self.other_requested().items():

@@ -119,7 +119,8 @@ class Snapshot:
         self._indexes: dict[Callable[[Snapshot], Any], Any] = {}
 
     def __getstate__(self) -> SnapshotContents:
-        """For copies: without the columns that are views of `usage`, and would be no more."""
+        """Return the state for copies: without the columns that are views of `usage`, as copies of
+        them would not be."""
         other = self.other_requested()
         contents = SnapshotContents(
             self.node_columns, self.pods, self.usage, other, self.ports, self.log, self.touched,
@@ -134,7 +135,7 @@ class Snapshot:
         )
 
     def fork(self, rows: Sequence[int]) -> SnapshotFork:
-        """A snapshot to try things out on, where pods come and go on the nodes of `rows`."""
+        """Return a fork to try changes on, where pods come and go on the nodes of `rows`."""
         return SnapshotFork(self, rows)
 
     def __len__(self) -> int:
@@ -205,8 +206,8 @@ class Snapshot:
             watcher.pod_removed(pod, row)
 
     def fill(self, pods: Sequence[PodInfo], rows: Rows) -> None:
-        """As `add` of each pod to its row, with one array operation per quantity; before anybody
-        follows the snapshot."""
+        """Add each pod to its row, as `add` does, with one array operation per quantity; before
+        anybody follows the snapshot."""
         for pod, row in zip(pods, rows.tolist(), strict=True):
             self.pods[row].append(pod)
             if pod.template.host_ports:
@@ -261,11 +262,11 @@ class Snapshot:
     # -- what follows the pods ------------------------------------------------------------------
 
     def subscribe(self, watcher: PodWatcher) -> None:
-        """From now on the watcher is notified of every pod that comes or goes, but not by forks."""
+        """Notify the watcher of every pod that comes or goes from now on, but not by forks."""
         self._watchers.append(watcher)
 
     def index(self, factory: Callable[[Snapshot], T]) -> T:
-        """The snapshot's one result of `factory(snapshot)`, made on first use.
+        """Return the snapshot's one result of `factory(snapshot)`, made on first use.
 
         A class whose constructor takes a snapshot is a factory. A fork makes one of its own.
         """
@@ -279,7 +280,7 @@ class Snapshot:
 
     @cached_property
     def principal_range(self) -> tuple[int, int]:
-        """The least and the most that a node has of cpu or of memory."""
+        """Return the least and the most that a node has of cpu or of memory."""
         return self.node_columns.principal_range
 
     @cached_property
@@ -309,7 +310,7 @@ class Snapshot:
 
     @cached_property
     def taint_sets(self) -> tuple[NDArray[np.int32], tuple[tuple[Taint, ...], ...]]:
-        """An id per row, and the taints that the id stands for."""
+        """Return an id per row, and the taints of each id."""
         return self.node_columns.taint_sets
 
     @cached_property
@@ -380,7 +381,7 @@ class SnapshotFork(Snapshot):
         """Nothing that is cached is of a fork."""
 
     def add_each(self, pods: Sequence[PodInfo], rows: Rows, load: PodUsageColumns) -> None:
-        """As `add` of each pod to its row, with one array operation per quantity."""
+        """Add each pod to its row, as `add` does, with one array operation per quantity."""
         for pod, row in zip(pods, rows.tolist(), strict=True):
             self._check_own(row)
             self.pods[row].append(pod)
@@ -389,7 +390,8 @@ class SnapshotFork(Snapshot):
         self._count_each(rows, load, np.add)
 
     def remove_each(self, pods: Sequence[PodInfo], rows: Rows, load: PodUsageColumns) -> None:
-        """As `remove` of each pod from its row, but that the other pods keep their order."""
+        """Remove each pod from its row, as `remove` does, except that the other pods keep their
+        order."""
         for pod, row in zip(pods, rows.tolist(), strict=True):
             self._check_own(row)
             self.pods[row].remove(pod)

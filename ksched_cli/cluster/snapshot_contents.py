@@ -12,7 +12,7 @@ from ksched_cli.cluster.pod_info import HostPort, PodInfo
 
 
 class SnapshotContents(NamedTuple):
-    """All that makes a snapshot: what a fork shares or copies, and what a copy takes along.
+    """The contents of a snapshot: what a fork shares or copies, and what a copy takes along.
 
     node_columns: never changes, and is shared. All the rest is one snapshot's own
     usage:        one array of five columns: cpu, memory, pods, nonzero cpu and nonzero memory

@@ -1,4 +1,4 @@
-"""Whether tolerations tolerate a taint.
+"""The matching of tolerations and taints.
 
 Upstream: api/core/v1/toleration.go, component-helpers/scheduling/corev1/helpers.go.
 """

@@ -1,8 +1,8 @@
-"""Objects without what nobody reads here: environment, commands, configuration, managed fields,
+"""Objects without their unread parts: environment, commands, configuration, managed fields,
 annotations of others.
 
-What stays is what the types of cluster/objects have, so that a field that a plugin begins to read
-stays from then on.
+The fields of the types of cluster/objects stay, so that a field that a plugin begins to read stays
+from then on.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _trim_of_struct(struct: type[Struct]) -> Trim:
 
 
 def _trim_of_type(kind: Any) -> Trim | None:
-    """None where values of the type stay as they are."""
+    """Return the trim of a type; None where its values stay as they are."""
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         (first, *others) = [arg for arg in args if arg is not NoneType]

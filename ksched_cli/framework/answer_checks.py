@@ -77,7 +77,7 @@ def _check_names(result: object) -> None:
 
 
 def check_victims(victims: Sequence[object], node: str | None, snapshot: Snapshot) -> None:
-    """Raises MalformedError for victims that are not pods on the nominated node."""
+    """Check victims. Raises MalformedError for victims that are not pods on the nominated node."""
     expect(victims, tuple, "post_filter's victims")
     row = snapshot.row.get(node or "")
     on_node = {id(pod) for pod in snapshot.pods[row]} if row is not None else ()

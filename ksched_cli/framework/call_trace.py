@@ -1,4 +1,4 @@
-"""Which plugins were called about each pod, and why the others were not: what `--debug` prints.
+"""The plugins that were called about each pod, and why the others were not: what `--debug` prints.
 
 Each plugin that PluginCaller makes is followed: its methods note that they are called. Where a run
 is not traced, this costs nothing.
@@ -42,7 +42,7 @@ _REPEATED = "no plugin was called: rejected as a pod that looks the same just wa
 
 @dataclass(slots=True)
 class PodCalls:
-    """What happened to a pod, in all its attempts.
+    """The calls about a pod, in all its attempts.
 
     profile:         the scheduler name of its profile
     called, skipped: per extension point, the plugins; of these dicts, only the keys count
@@ -67,7 +67,7 @@ class CallTrace:
         return self.pods.setdefault(pod.key, PodCalls(pod.spec.scheduler_name))
 
     def follow(self, plugin: Plugin) -> None:
-        """From now on the plugin's calls are noted."""
+        """Note the plugin's calls from now on."""
         for point, names in _METHODS.items():
             for name in names:
                 method = getattr(plugin, name, None)
@@ -96,7 +96,7 @@ class CallTrace:
             calls.cached.update(reached)
 
     def repeated(self, pod: PodInfo) -> None:
-        """The pod was rejected without being looked at."""
+        """Note that the pod was rejected without any call."""
         self._of(pod).repeated = True
 
     def lines(self, profile: str, enabled: Mapping[str, Collection[str]]) -> Iterator[str]:

@@ -152,7 +152,7 @@ class PluginCaller:
     _read_only: ReadOnlyCalls = field(default_factory=ReadOnlyCalls)
 
     def limit_calls(self, seconds: float) -> None:
-        """Limits the calls of plugins that are not in-tree. Raises UsageError in other threads."""
+        """Limit the calls of plugins that are not in-tree. Raises UsageError in other threads."""
         self.limit = self._read_only.limit = CallLimit(seconds)
 
     @property
@@ -204,7 +204,7 @@ class PluginCaller:
         return self.scope_for(plugin, pod) is not Scope.CLUSTER
 
     def cache_key(self, plugin: Plugin, pod: PodInfo) -> Hashable | None:
-        """None where the plugin fails to tell, so that its answers are not shared."""
+        """Return the cache key; None where the plugin fails, so that its answers are not shared."""
         try:
             key = self._limited(plugin, plugin.cache_key, pod)
             hash(key)
@@ -214,7 +214,7 @@ class PluginCaller:
             return None
 
     def sign_pod(self, plugin: SignPlugin, pod: PodInfo) -> Mapping[str, Hashable] | None:
-        """None where the plugin fails, so that the pod is not batched."""
+        """Sign the pod; None where the plugin fails, so that the pod is not batched."""
         try:
             fragments = self._limited(plugin, plugin.sign_pod, pod)
             hash(None if fragments is None else tuple(fragments.values()))
@@ -292,7 +292,7 @@ class PluginCaller:
         nodes: Nodes,
         used: Mapping[str, Column],
     ) -> Verdicts:
-        """As `filter_nodes`, of a plugin of ksched itself."""
+        """Do as `filter_nodes`, with a plugin of ksched itself."""
         return _named(plugin.compare_nodes(state, pod, nodes, used), plugin)
 
     def concerns(
@@ -312,7 +312,7 @@ class PluginCaller:
         pod: PodInfo,
         statuses: NodeStatuses,
     ) -> tuple[PostFilterResult | None, Status]:
-        """As `pre_filter`."""
+        """Do as `pre_filter`."""
         try:
             if plugin.name not in self.foreign:
                 return plugin.post_filter(state, pod, statuses)
@@ -387,7 +387,7 @@ class PluginCaller:
         pod: PodInfo,
         snapshot: Snapshot,
     ) -> tuple[RowCheck, ...] | None:
-        """Those of the plugins, where each is in-tree and has one; else None."""
+        """Return the plugins' row checks if each is in-tree and has one; else None."""
         checks: list[RowCheck] = []
         for plugin in plugins:
             if not isinstance(plugin, ChecksRows) or plugin.name in self.foreign or snapshot.huge:
@@ -419,7 +419,7 @@ class PluginCaller:
         pod: PodInfo,
         snapshot: Snapshot,
     ) -> RowScorers:
-        """Those of the plugins, where each is in-tree and has one; else none."""
+        """Return the plugins' row scorers if each is in-tree and has one; else none."""
         scorers: list[tuple[RowScorer, int]] = []
         for plugin, weight in weights.items():
             if not isinstance(plugin, ScoresRows) or plugin.name in self.foreign or snapshot.huge:
@@ -533,7 +533,8 @@ class PluginCaller:
     def permit(
         self, plugin: PermitPlugin, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> tuple[Status, float]:
-        """With Wait, for how many seconds. A failure is a status with code Error."""
+        """Return the status; with Wait, for how many seconds. A failure is a status with code
+        Error."""
         try:
             return checked_permit(
                 self._call(plugin, node.snapshot, plugin.permit, state, pod, node)
@@ -590,13 +591,13 @@ class PluginCaller:
     def propose(
         self, plugin: Proposes, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> tuple[Proposal, ...]:
-        """What a plugin proposes so that the node fits; nothing where it fails."""
+        """Return the plugin's proposals so that the node fits; nothing where it fails."""
         return self._proposals(plugin, node.snapshot, plugin.propose, state, pod, node)
 
     def propose_for_pod(
         self, plugin: Proposes, snapshot: Snapshot, pod: PodInfo
     ) -> tuple[Proposal, ...]:
-        """What a plugin proposes so that the pod passes; nothing where it fails."""
+        """Return the plugin's proposals so that the pod passes; nothing where it fails."""
         return self._proposals(plugin, snapshot, plugin.propose_for_pod, pod)
 
     def _proposals(
@@ -629,14 +630,14 @@ class PluginCaller:
     def _call(
         self, plugin: Plugin, snapshot: Snapshot, method: Callable[..., T], *arguments: Any
     ) -> T:
-        """Raises what the plugin raises, and MutationError for one that is not in-tree."""
+        """Call the plugin. Raises what it raises, and MutationError for one that is not in-tree."""
         if plugin.name in self.foreign:
             return self._read_only.call(plugin.name, snapshot, method, *arguments)
         return method(*arguments)
 
 
 def _named(verdicts: Verdicts, plugin: FilterPlugin) -> Verdicts:
-    """With the plugin's name on the rejections."""
+    """Add the plugin's name to the rejections."""
     if len(verdicts.statuses) > 1:
         verdicts.statuses = [
             SUCCESS,

@@ -1,5 +1,5 @@
-"""What plugins assumed when the cluster's nodes or objects change and plugins are made anew, and
-when a replay is written to a file."""
+"""State that plugins carry over when the cluster's nodes or objects change and plugins are rebuilt,
+and when a replay is written to a file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from ksched_cli.framework.failures import FAILURES, described, raise_users_inter
 
 @runtime_checkable
 class CarriesOver(Protocol):
-    """A plugin, or a service of plugins, that assumes something of pods that run: volumes, devices.
-    `ksched replay` makes plugins anew when nodes change; one without this method begins anew."""
+    """A plugin, or a service of plugins, that assumes something about running pods: volumes,
+    devices. `ksched replay` recreates plugins when nodes change; one without this method starts
+    afresh."""
 
     def carry_over(self, previous: Any) -> None:
         """Takes over what `previous`, its predecessor, assumed, as far as it still holds."""
@@ -53,7 +54,7 @@ class Checkpointed(Protocol):
     assumed_type: Any
 
     def assumed(self) -> Any:
-        """What it remembers."""
+        """Return what it remembers."""
         ...
 
     def assume(self, assumed: Any) -> None:

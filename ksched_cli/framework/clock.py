@@ -1,4 +1,5 @@
-"""Simulated time: it stands still while pods are tried, and jumps when nothing is left to do."""
+"""Simulated time: it does not advance while pods are tried, and jumps when nothing is left to
+do."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class Clock:
         return tuple(sorted(self._alarms))
 
     def jump(self, to: float) -> None:
-        """Time never goes back. Alarms up to then have rung."""
+        """Jump to a later time. The alarms up to then have rung."""
         self.now = max(self.now, to)
         if self._alarms:
             self._alarms = {at for at in self._alarms if at > self.now}

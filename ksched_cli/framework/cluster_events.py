@@ -1,4 +1,4 @@
-"""Events in the cluster, and which of them a plugin says may let a rejected pod fit.
+"""Events in the cluster, and plugins' registrations for events that may let a rejected pod fit.
 
 Upstream: k8s.io/kube-scheduler/framework/types.go (ActionType, ClusterEvent, QueueingHintFn) and
 pkg/scheduler/framework/events.go, types.go (MatchClusterEvents).
@@ -19,7 +19,7 @@ from ksched_cli.kube.gates import POD_GROUP
 
 
 class Action(IntFlag):
-    """What happened to an object, in upstream's bits."""
+    """The kind of change to an object, in upstream's bits."""
 
     ADD = 1 << 0
     DELETE = 1 << 1
@@ -146,7 +146,8 @@ def registrations_of(plugin: object, *, adds_taints: bool) -> tuple[Registration
 
 
 def node_events(old: Node, new: Node) -> Iterator[ClusterEvent]:
-    """What a change of a node is, most of them one event. Upstream: NodeSchedulingPropertiesChange.
+    """Return the events of a change of a node, usually one. Upstream:
+    NodeSchedulingPropertiesChange.
 
     Conditions are not decoded, and so make no event: no plugin of kube-scheduler registers for it.
     """
@@ -185,6 +186,6 @@ def pod_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
 
 
 def _requests_less(old: PodInfo, new: PodInfo) -> bool:
-    """Whether the pod requests less of any resource than before, or nothing of it any more."""
+    """Whether the pod requests less of any resource than before, or none of it any more."""
     after = new.resources.requests
     return any(after.get(name, -1) < amount for name, amount in old.resources.requests.items())

@@ -1,4 +1,4 @@
-"""What the plugins of one pod's attempt hand on to each other.
+"""Data that the plugins of one pod's attempt pass to each other.
 
 Upstream: pkg/scheduler/framework/cycle_state.go.
 """
@@ -53,7 +53,7 @@ class CycleState:
         self.notes[name] = value
 
     def activate(self, key: str) -> None:
-        """Asks that a pod without a node be tried again, once this one has passed Permit.
+        """Ask that a pod without a node be tried again, once this one has passed Permit.
 
         key: namespace/name; for another than a pending pod it has no effect
 
@@ -67,7 +67,7 @@ class CycleState:
         return taken
 
     def clone(self) -> CycleState:
-        """A copy whose data may be changed without the original noticing."""
+        """Return a copy whose data may be changed without changing the original."""
         twin = CycleState()
         twin.skip_filter, twin.skip_score = self.skip_filter, self.skip_score
         twin.notes, twin.activated = self.notes, self.activated

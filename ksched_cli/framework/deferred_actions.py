@@ -14,7 +14,7 @@ STATE_KEY = "ksched/afterwards"
 
 
 def defer(state: CycleState, action: Callable[[], None]) -> None:
-    """Has `action` called after the attempt, if the engine carries out PostFilter's decision."""
+    """Call `action` after the attempt, if the engine carries out PostFilter's decision."""
     state.data.setdefault(STATE_KEY, []).append(action)
 
 

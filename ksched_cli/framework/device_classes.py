@@ -1,5 +1,5 @@
-"""Which device class backs an extended resource: a pod that requests the resource gets devices of
-that class where no device plugin offers it.
+"""The device class that backs an extended resource: a pod that requests the resource gets devices
+of that class where no device plugin offers it.
 
 Upstream: dynamic-resource-allocation/deviceclass/extendedresourcecache/extendedresourcecache.go;
 pkg/scheduler/util/utils.go (IsDRAExtendedResourceName).

@@ -62,7 +62,7 @@ class Discovery:
 
 
 class Loaded(NamedTuple):
-    """What a source has. plugins: name → class; pod_makers: by kind"""
+    """The contents of a source. plugins: name → class; pod_makers: by kind"""
 
     plugins: Mapping[str, Any]
     pod_makers: Mapping[str, PodMaker] = MappingProxyType({})
@@ -132,7 +132,7 @@ def discover(
 
 @dataclass(slots=True)
 class _Registration:
-    """What the sources have so far."""
+    """The registrations of the sources so far."""
 
     entries: dict[str, PluginEntry]
     pod_makers: dict[str, PodMaker] = field(default_factory=dict)
@@ -172,7 +172,7 @@ class _Registration:
 
 
 def _entry(name: str, plugin: Any, origin: str) -> PluginEntry:
-    """Raises UnfitError for anything that is not a plugin class."""
+    """Return the entry. Raises UnfitError for anything that is not a plugin class."""
     if not inspect.isclass(plugin) or not issubclass(plugin, Plugin):
         raise UnfitError(f'"{name}" is {plugin!r}, expected a class that extends Plugin')
     if getattr(plugin, "name", None) != name or not isinstance(name, str):
@@ -208,7 +208,7 @@ def tried(discovery: Discovery) -> Discovery:
 
 
 def _creation_error(entry: PluginEntry) -> str | None:
-    """Why the plugin cannot be created; None where it can, or refuses the empty cluster."""
+    """Return why the plugin cannot be created; None where it can, or refuses the empty cluster."""
     from ksched_cli.cluster.snapshot import Snapshot
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.framework.handle import Handle
@@ -243,7 +243,7 @@ def _installed(point: EntryPoint) -> Loaded:
 
 
 def _of_module(module: Any) -> Loaded:
-    """What the module's hooks return. Raises UnfitError."""
+    """Return the result of the module's hooks. Raises UnfitError."""
     version = getattr(module, API_ATTRIBUTE, API_VERSION)
     if version != API_VERSION:
         raise UnfitError(f"it is for plugin API {version}; this ksched has {API_VERSION}")

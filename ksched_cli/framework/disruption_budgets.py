@@ -1,4 +1,4 @@
-"""Which evictions would violate a PodDisruptionBudget, one after the other.
+"""Evictions that would violate a PodDisruptionBudget, one after the other.
 
 Upstream: plugins/defaultpreemption/default_preemption.go (filterPodsWithPDBViolation).
 """
@@ -47,7 +47,7 @@ def budgets_of(objects: Iterable[PodDisruptionBudget]) -> tuple[Budget, ...]:
 
 
 class EvictionBudgets:
-    """Tells which evictions violate budgets. Matching budgets are cached by pod signature.
+    """Decides which evictions violate budgets. Matching budgets are cached by pod signature.
 
     stops: see Rules.stops_at_violated_budget; upstream's order of budgets is a map's, ours is by
            name
@@ -60,7 +60,7 @@ class EvictionBudgets:
 
     @classmethod
     def of(cls, handle: Handle) -> Self:
-        """Those of the cluster, by the rules of the release."""
+        """Return the budgets of the cluster, by the rules of the release."""
         budgets = budgets_of(handle.cluster.pod_disruption_budgets.values())
         return cls(budgets, stops=handle.release.rules.stops_at_violated_budget)
 

@@ -1,4 +1,4 @@
-"""What the code of plugins may raise, and how it is told. Does not load NumPy."""
+"""Exceptions of plugins' code, and their texts. Does not load NumPy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def raise_users_interrupt(error: BaseException) -> None:
 
 
 def described(error: BaseException) -> str:
-    """One line: the text, after the type where that says more."""
+    """Return one line: the text, after the type where that adds something."""
     text = str(error)
     if isinstance(error, _WITHOUT_TYPE):
         return text

@@ -36,7 +36,8 @@ class NominatedRows:
         self._fork: RowFork | None = None
 
     def among(self, nodes: Nodes, pod: PodInfo) -> Iterator[tuple[int, int, list[PodInfo]]]:
-        """Those of the nodes that pods are nominated to which count for `pod`: index, row, pods."""
+        """Return the nominated pods that count for `pod` on those of the nodes: index, row,
+        pods."""
         if self._version != self._nominator.version:
             self._version = self._nominator.version
             row_of = self._snapshot.row
@@ -77,7 +78,7 @@ class ExtensionsRunner:
         self._caller = caller
 
     def has_extensions(self, state: CycleState) -> bool:
-        """Whether any plugin has AddPod and RemovePod called."""
+        """Whether any plugin implements AddPod and RemovePod."""
         return any(plugin.name not in state.skip_filter for plugin in self._pre_filter_extensions)
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
@@ -91,13 +92,13 @@ class ExtensionsRunner:
     def run_add_pod(
         self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
     ) -> Status:
-        """Calls AddPod of the plugins whose Filter runs: `added` is now on `node`."""
+        """Call AddPod of the plugins whose Filter runs: `added` is now on `node`."""
         return self._run_extension("addPod", state, pod, added, node)
 
     def run_remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status:
-        """Calls RemovePod of the plugins whose Filter runs: `removed` has left `node`."""
+        """Call RemovePod of the plugins whose Filter runs: `removed` has left `node`."""
         return self._run_extension("removePod", state, pod, removed, node)
 
     def _run_extension(
@@ -277,7 +278,7 @@ class FilterRunner(ExtensionsRunner):
     # -- one node -------------------------------------------------------------------------------
 
     def run_on_node_with_nominated_pods(self, state: CycleState, pod: PodInfo, row: int) -> Status:
-        """One node as it stands now, as `run_with_nominated_pods` has it."""
+        """Filter one node as it is now, as `run_with_nominated_pods` does."""
         nominated = self._nominated_rows.pods(row, pod)
         if nominated:
             fork = self._nominated_rows.fork(self._snapshot)

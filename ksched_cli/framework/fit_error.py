@@ -48,7 +48,7 @@ def _counts_message(total: int, counts: tuple[tuple[Status, int], ...], absent: 
 
 
 def no_common_node(plugins: Collection[str]) -> Status:
-    """What PreFilter says where each of the plugins leaves nodes and all together none.
+    """Return PreFilter's message where each of the plugins leaves nodes but no node is left by all.
 
     Upstream: pkg/scheduler/framework/runtime/framework.go (RunPreFilterPlugins).
     """

@@ -1,4 +1,5 @@
-"""What a plugin is given when it is made: the nodes, the cluster's other objects, the nominations.
+"""The handle that a plugin is created with: the nodes, the cluster's other objects, the
+nominations.
 
 Upstream: pkg/scheduler/framework/interface.go (Handle).
 """

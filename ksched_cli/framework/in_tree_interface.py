@@ -1,4 +1,4 @@
-"""What the contract has for plugins of ksched itself alone, besides `interface`.
+"""The part of the contract that is for ksched's own plugins alone, besides `interface`.
 
 - Answers about a few nodes, one by one, which are quicker there than arrays. A plugin prepares a
   function for the pods of one shape, which is then called with the amounts of a row: its column of
@@ -50,7 +50,8 @@ class ChecksRows(FilterPlugin):
 
     @abstractmethod
     def row_check(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> RowCheck | None:
-        """For the pod, after PreFilter; None where only `filter_nodes` can tell."""
+        """Return a check of rows for the pod, after PreFilter; None where only `filter_nodes` can
+        decide."""
 
 
 class ScoresRows(ScorePlugin):
@@ -58,7 +59,8 @@ class ScoresRows(ScorePlugin):
 
     @abstractmethod
     def row_scorer(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> RowScorer | None:
-        """For the pod, after PreScore; None where only `score_nodes` can tell."""
+        """Return a scorer of rows for the pod, after PreScore; None where only `score_nodes` can
+        decide."""
 
 
 class ComparesResources(FilterPlugin):
@@ -103,7 +105,7 @@ class PlacementScorePlugin(Plugin):
         """pods: of the group, that have a node there"""
 
     def normalize_placement_scores(self, scores: list[int]) -> list[int]:
-        """From 0 to 100. Raises PluginError."""
+        """Normalize the scores to 0 to 100. Raises PluginError."""
         return scores
 
 

@@ -1,4 +1,4 @@
-"""What a plugin implements that adds figures to the rows of a sweep."""
+"""The contract of a plugin that adds figures to the rows of a sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why each node was turned down in one attempt.
+"""The reason why each node was rejected in one attempt.
 
 Upstream: pkg/scheduler/framework/interface.go (NodeToStatus).
 """
@@ -35,7 +35,7 @@ class StatusColumn:
         self._rows: dict[Code, Rows] = {}
 
     def counts(self) -> NDArray[np.intp]:
-        """How many rows have each of `statuses`, by its index."""
+        """Return how many rows have each of `statuses`, by its index."""
         if self._counts is None:
             self._counts = np.bincount(self.ids, minlength=len(self.statuses))
         return self._counts
@@ -62,7 +62,7 @@ class AddedVerdicts(NamedTuple):
 
 
 class NodeStatuses(Mapping[str, Status]):
-    """Node name → status. A node that nobody spoke about has the status `absent`.
+    """Node name → status. A node without a status of its own has the status `absent`.
 
     foreign: of names that are no node here; only extenders speak about such
     node_count: how many nodes might have been visited
@@ -143,7 +143,7 @@ class NodeStatuses(Mapping[str, Status]):
 
     @property
     def own_count(self) -> int:
-        """How many names have a status of their own."""
+        """Return how many names have a status of their own."""
         if not self.statuses:
             return len(self.foreign)
         if self._shared is not None:
@@ -161,14 +161,14 @@ class NodeStatuses(Mapping[str, Status]):
         return np.array(table, dtype=np.int32)[self.ids]
 
     def rows_with(self, code: Code) -> Rows:
-        """The rows whose status has the code, in the order of visits."""
+        """Return the rows whose status has the code, in the order of visits."""
         if self._shared is not None:
             return self._shared.rows_with(code)
         order = self.snapshot.order
         return order[self.codes()[order] == code]
 
     def count(self) -> dict[Status, int]:
-        """How many nodes have each status, absent ones left out."""
+        """Return how many nodes have each status, without the absent ones."""
         counts: dict[Status, int] = {}
         for status, count in zip(self.statuses, self._counts_by_id().tolist(), strict=True):
             if count:
@@ -178,7 +178,7 @@ class NodeStatuses(Mapping[str, Status]):
         return counts
 
     def _counts_by_id(self) -> NDArray[np.intp]:
-        """How many rows have each of `statuses`, by its index."""
+        """Return how many rows have each of `statuses`, by its index."""
         if self._shared is not None:
             return self._shared.counts()
         length = len(self.statuses)

@@ -102,7 +102,7 @@ class Nodes(Struct, frozen=True, eq=False):
         return column if self.rows is None else column[self.rows]
 
     def gather_columns(self, columns: NDArray[Any]) -> NDArray[Any]:
-        """As `gather`, of several columns at a time, one per row of the array."""
+        """Gather as `gather` does, several columns at a time, one per row of the array."""
         return columns if self.rows is None else columns.take(self.rows, axis=1)
 
     @property
@@ -116,7 +116,7 @@ class Nodes(Struct, frozen=True, eq=False):
         return list(names) if self.rows is None else [names[row] for row in self.rows]
 
     def indices(self) -> Rows:
-        """The rows, also where they are all of them."""
+        """Return the rows, also where they are all of them."""
         return np.arange(len(self.snapshot)) if self.rows is None else self.rows
 
 

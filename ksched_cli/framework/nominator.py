@@ -1,4 +1,4 @@
-"""Which pods are nominated to which node.
+"""The nominations of pods to nodes.
 
 Upstream: pkg/scheduler/backend/queue/nominator.go.
 """

@@ -117,7 +117,7 @@ def _refuse_unknown(spec: type[msgspec.Struct], data: Mapping[str, Any]) -> None
 
 
 def _field_error(text: str, data: Mapping[str, Any]) -> FieldError:
-    """From the text of a msgspec.ValidationError, which ends in the path."""
+    """Return the error from the text of a msgspec.ValidationError, which ends in the path."""
     at = _AT.search(text)
     path = at["path"] if at else ""
     message = _AT.sub("", text)
@@ -134,7 +134,7 @@ def _field_error(text: str, data: Mapping[str, Any]) -> FieldError:
 
 
 def _value_at(data: Any, path: str) -> Any:
-    """The value at a path such as "weights[0].name"; None if there is none."""
+    """Return the value at a path such as "weights[0].name"; None if there is none."""
     for key, position in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
         try:
             data = data[int(position)] if position else data[key]

@@ -1,4 +1,4 @@
-"""What a plugin may have a framework do: run the Filter plugins against nodes as they would be.
+"""The service of a framework to plugins: it runs the Filter plugins against nodes as they would be.
 
 Protocols, so that the handle that every plugin is made with need not import the framework.
 Upstream: pkg/scheduler/framework/interface.go (PluginsRunner).
@@ -42,7 +42,7 @@ class FilterOperations(Protocol):
         nodes: Nodes,
         own_states: Mapping[int, CycleState] | None = None,
     ) -> Verdicts:
-        """As `run_filters`; the pod has to fit beside pods nominated to the node, too.
+        """Filter as `run_filters`; the pod must fit beside pods nominated to the node, too.
 
         own_states: by row, the state for that node where it is not `state`
         """
@@ -66,11 +66,11 @@ class FilterOperations(Protocol):
         ...
 
     def run_on_node_with_nominated_pods(self, state: CycleState, pod: PodInfo, row: int) -> Status:
-        """One node as it stands now, as `run_with_nominated_pods` has it."""
+        """Filter one node as it is now, as `run_with_nominated_pods` does."""
         ...
 
     def has_extensions(self, state: CycleState) -> bool:
-        """Whether any plugin has AddPod and RemovePod called."""
+        """Whether any plugin implements AddPod and RemovePod."""
         ...
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
@@ -101,7 +101,7 @@ class PluginsRunner(Protocol):
         ...
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
-        """It is not any more."""
+        """Undo `reserve`."""
         ...
 
     def dry_runs(self, pod: PodInfo, factory: Callable[[], R]) -> R | None:

@@ -121,7 +121,7 @@ class RejectedGroup(msgspec.Struct, frozen=True, eq=False):
 
 
 class GroupRoom(msgspec.Struct, frozen=True):
-    """What makes room for a group.
+    """The room made for a group.
 
     victims:     of all its pods, the most important first
     nominations: by uid, the node of a pod
@@ -276,11 +276,12 @@ class PodGroups:
         return root is not None and root is self.root_of(second)
 
     def children(self, group: PodGroup) -> Sequence[PodGroup]:
-        """Those that name it as their parent, the oldest first. Upstream: GetChildGroups."""
+        """Return the groups that name it as their parent, the oldest first. Upstream:
+        GetChildGroups."""
         return self._children[group.key]
 
     def leaves(self, group: PodGroup) -> Iterator[PodGroup]:
-        """The PodGroups of its tree, in the order in which they are tried."""
+        """Return the PodGroups of its tree, in the order in which they are tried."""
         return (each for each in self.tree(group) if not each.is_composite)
 
     def tree(self, group: PodGroup, around: tuple[PodGroup, ...] = ()) -> Iterator[PodGroup]:
@@ -314,7 +315,7 @@ class PodGroups:
     # -- pods -----------------------------------------------------------------------------------
 
     def spec_of(self, key: GroupKey) -> dict[str, Any]:
-        """The spec of the group's object, as it was read; {} where there is none."""
+        """Return the spec of the group's object, as it was read; {} where there is no object."""
         for plain in self._objects:
             if key_of(plain) == key:
                 return dict(plain.get("spec") or {})
@@ -328,7 +329,7 @@ class PodGroups:
 
     @property
     def have_victims(self) -> bool:
-        """Whether pods of groups are on nodes, and count there as their groups say."""
+        """Whether pods of groups are on nodes, and count there with their groups."""
         return self.are_entities and any(self._scheduled.values())
 
     def list_members(self, pods: Iterable[Pod]) -> None:
@@ -395,7 +396,7 @@ class PodGroups:
         ]
 
     def forget(self, pod: PodInfo) -> None:
-        """The pod is no more."""
+        """Remove a pod that is gone."""
         key = group_key(pod.pod)
         if key is not None:
             self._members[key].pop(pod.uid, None)
@@ -435,7 +436,7 @@ def _versions_read(release: Release) -> dict[str, Sequence[str]]:
 
 
 def _children_of(groups: Iterable[PodGroup]) -> defaultdict[GroupKey, list[PodGroup]]:
-    """By key of the parent."""
+    """Return the children by key of the parent."""
     children: defaultdict[GroupKey, list[PodGroup]] = defaultdict(list)
     for group in sorted(groups, key=lambda group: (group.created, group.name)):
         if group.parent_key is not None:

@@ -26,7 +26,7 @@ class PodSigner:
 
     @classmethod
     def of(cls, plugins: Sequence[Plugin], caller: PluginCaller) -> PodSigner | None:
-        """None where a plugin does not sign, or none of its pods."""
+        """Return the signer; None where a plugin does not sign, or none of its pods."""
         signing = [plugin for plugin in plugins if isinstance(plugin, SignPlugin)]
         if len(signing) < len(plugins) or not all(p.signs_pods for p in signing):
             return None

@@ -1,5 +1,5 @@
-"""What a preemption policy asks: may the pod preempt, would it fit without some pods, and which
-budgets would that violate?
+"""The questions of a preemption policy: may the pod preempt, would it fit without some pods, and
+which budgets would that violate?
 
 Upstream: plugins/defaultpreemption/default_preemption.go (PodEligibleToPreemptOthers,
 SelectVictimsOnNode).
@@ -42,8 +42,8 @@ class PreemptionTrial:
 
     @property
     def ineligible(self) -> str:
-        """Why the pod may not preempt, or "": its policy is Never, it is tried with its group, or
-        victims on the node that it is nominated to are still leaving."""
+        """Return why the pod may not preempt, or "": its policy is Never, it is tried with its
+        group, or victims on the node that it is nominated to are still leaving."""
         return ineligible(self._handle, self._pod, self._filtered)
 
     @property
@@ -55,7 +55,7 @@ class PreemptionTrial:
         return tuple(names[row] for row in rows.tolist())
 
     def lower(self, node: str) -> tuple[PodInfo, ...]:
-        """The pods on a node whose priority is lower, which alone may be evicted."""
+        """Return the pods on a node whose priority is lower, which alone may be evicted."""
         snapshot = self._handle.snapshot
         on_node = snapshot.pods[snapshot.row[node]]
         return tuple(pod for pod in on_node if pod.priority < self._pod.priority)
@@ -86,7 +86,7 @@ class PreemptionTrial:
 
 
 def ineligible(handle: Handle, pod: PodInfo, filtered: NodeStatuses) -> str:
-    """Why the pod may not preempt, or "". Upstream: PodEligibleToPreemptOthers."""
+    """Return why the pod may not preempt, or "". Upstream: PodEligibleToPreemptOthers."""
     groups = handle.pod_groups
     are_entities = groups is not None and groups.are_entities
     if groups is not None and pod.spec.scheduling_group is not None and not are_entities:

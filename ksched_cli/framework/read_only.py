@@ -69,7 +69,7 @@ def _frozen(argument: Any) -> Any:
 
 
 def _fingerprint(pod: PodInfo) -> tuple[object, ...]:
-    """What no plugin may change about a pod."""
+    """Return a fingerprint of what no plugin may change about a pod."""
     return (
         pod.key,
         pod.priority,

@@ -49,7 +49,7 @@ class PluginEntry:
     variant: Callable[[PluginEntry, Release], PluginEntry] | None = None
 
     def in_release(self, release: Release) -> PluginEntry:
-        """The entry as a release has it."""
+        """Return the entry as a release has it."""
         return self if self.variant is None else self.variant(self, release)
 
     @classmethod
@@ -64,7 +64,7 @@ class PluginEntry:
         args: InTreeArgs[Any] | None = None,
         variant: Callable[[PluginEntry, Release], PluginEntry] | None = None,
     ) -> PluginEntry:
-        """The descriptor of an in-tree plugin, enabled by default.
+        """Return the descriptor of an in-tree plugin, enabled by default.
 
         module: has the class of this name; points: keys separated by spaces; weight: None where
         the default list has no weight for it

@@ -34,7 +34,7 @@ class ClaimError(Exception):
 
 
 class ClaimMemory(Struct, frozen=True):
-    """What a claim store has beyond the stored claims.
+    """The data of a claim store beyond the stored claims.
 
     deleted: keys of claims; written: those created or changed, in their order
     allocated, extended: see ClaimStore
@@ -90,7 +90,7 @@ class ClaimStore:
         return device in self.shared or self.in_use(device)
 
     def holders(self) -> dict[DeviceID, str]:
-        """Device → the claim that has it exclusively."""
+        """Return, by device, the claim that has it exclusively."""
         return {
             device: claim.key
             for claim in (*self._claims.values(), *self._pending.values())
@@ -210,7 +210,7 @@ class ClaimStore:
         return dict(self._claims) if self._is_changed else self._stored
 
     def take_changes(self) -> list[tuple[ResourceClaim, ResourceClaim]]:
-        """What was written since it was called last: claims before and after."""
+        """Return the claims written since the last call, before and after."""
         changes, self._changes = self._changes, []
         return changes
 

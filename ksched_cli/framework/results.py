@@ -1,4 +1,4 @@
-"""What plugins answer: PreFilter for the pod, others for many nodes.
+"""The answers of plugins: PreFilter's for the pod, others' for many nodes.
 
 Arrays have one element per node, in the order of the nodes.
 """
@@ -57,7 +57,7 @@ class Verdicts:
 
     @classmethod
     def of(cls, answers: list[Status]) -> Verdicts:
-        """From a list of one status per node."""
+        """Return the verdicts of a list of one status per node."""
         table: dict[Status, int] = {SUCCESS: 0}
         # Most nodes get one of a few statuses, and hashing each costs more than all the rest.
         keys = np.fromiter(map(id, answers), np.int64, len(answers))

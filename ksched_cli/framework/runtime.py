@@ -1,4 +1,4 @@
-"""A profile's plugins, made once, and the order in which each extension point runs them.
+"""A profile's plugins, created once, and the order in which each extension point runs them.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go (NewFramework and the Run… methods).
 """
@@ -79,7 +79,7 @@ class ProfilePlugins:
         return tuple(cast(P, self.by_name[ref.name]) for ref in refs)
 
     def carry_over(self, previous: ProfilePlugins) -> None:
-        """Plugins that assumed something take it over from those of the same profile before."""
+        """Let plugins take over what those of the same profile before have assumed."""
         for name, plugin in self.by_name.items():
             if isinstance(plugin, CarriesOver):
                 plugin.carry_over(previous.by_name.get(name))
@@ -228,7 +228,8 @@ class Framework:
     def post_filter(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
-        """Upstream: RunPostFilterPlugins: until one helps, fails or says that nothing can help."""
+        """Run PostFilter until one plugin helps, fails or declares that nothing can help. Upstream:
+        RunPostFilterPlugins."""
         nomination: PostFilterResult | None = None
         reasons: list[str] = []
         rejector = ""
@@ -279,14 +280,15 @@ class Framework:
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
-        """In the reverse order of `reserve`."""
+        """Unreserve in the reverse order of `reserve`."""
         for plugin in reversed(self._reserves):
             self.caller.notify(
                 plugin, "unreserve", self._snapshot, plugin.unreserve, state, pod, node
             )
 
     def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> PermitOutcome:
-        """A refusal ends it; otherwise Wait, where any plugin asked for it."""
+        """Run Permit. A refusal ends it; otherwise it returns Wait, where any plugin asked for
+        it."""
         if not self._permits:
             return _PERMITTED
         waits: dict[str, float] = {}
@@ -332,7 +334,7 @@ class Framework:
             )
 
     def less(self, first: QueuedPod, second: QueuedPod) -> bool:
-        """Whether `first` goes before `second`; a plugin that fails leaves them as they are."""
+        """Whether `first` comes before `second`; a plugin that fails leaves them as they are."""
         return self.caller.less(self.queue_sort, first, second)
 
     # -- for the plugins themselves, see PluginsRunner --------------------------------------------
@@ -340,7 +342,7 @@ class Framework:
     def details(
         self, plugin: Explains, point: str, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> tuple[str, ...]:
-        """What a plugin adds to its answer at `point`, filter or score."""
+        """Return what a plugin adds to its answer at `point`, filter or score."""
         return self.caller.explain(plugin, point, state, pod, node)
 
     def explain_rejection(

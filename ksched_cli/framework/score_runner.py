@@ -63,7 +63,7 @@ class ScoreRunner:
     def run_with_last_new(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Mapping[str, Scores]
     ) -> list[PluginScores]:
-        """As `run`, where all nodes but the last have raw scores, by plugin, which stand."""
+        """Run as `run`, where all nodes but the last have raw scores by plugin, which are kept."""
         last = Nodes(nodes.snapshot, nodes.indices()[-1:])
         return self._run(state, pod, nodes, last, raw)
 

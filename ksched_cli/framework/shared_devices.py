@@ -37,7 +37,7 @@ class SharedDevices:
         return device in self._consumed
 
     def consumed(self, device: DeviceID) -> Mapping[str, int]:
-        """What is consumed of a device, by the name of the capacity. Do not change it."""
+        """Return what is consumed of a device, by the name of the capacity. Do not change it."""
         return self._consumed.get(device, _NOTHING)
 
     def add(self, shares: Iterable[DeviceRequestAllocationResult]) -> None:
@@ -50,7 +50,7 @@ class SharedDevices:
                     amounts[name] = amounts.get(name, 0) + amount.nano_value()
 
     def remove(self, shares: Iterable[DeviceRequestAllocationResult]) -> None:
-        """A device of which no share consumes anything is no longer on record."""
+        """Remove a share. A device of which no share consumes anything is no longer on record."""
         for share in shares:
             device = device_id(share)
             self._share_counts[device] -= 1

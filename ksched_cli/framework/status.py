@@ -104,7 +104,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """An exception that a plugin let out, or an answer that is none.
+    """An exception that a plugin raised, or an invalid answer.
 
     detail: the traceback; pods: the keys of the pods it was asked about then, in that order
     """

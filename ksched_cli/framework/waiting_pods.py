@@ -1,4 +1,4 @@
-"""Pods that Permit told to wait: any plugin may allow or reject them from another pod's cycle.
+"""Pods that wait in Permit: any plugin may allow or reject them from another pod's cycle.
 
 Upstream: pkg/scheduler/framework/runtime/waiting_pods_map.go.
 """
@@ -32,7 +32,7 @@ class WaitingPod:
 
     @property
     def pending_plugins(self) -> tuple[str, ...]:
-        """Those that have not allowed it yet."""
+        """The plugins that have not allowed it yet."""
         return tuple(self._deadlines)
 
     def allow(self, plugin: str) -> None:
@@ -52,14 +52,14 @@ class WaitingPod:
         return min(self._deadlines.values())
 
     def expire(self) -> None:
-        """Rejects the pod in the name of the plugin whose time is up first."""
+        """Reject the pod in the name of the plugin whose time is up first."""
         plugin = min(self._deadlines, key=self._deadlines.__getitem__)
         waited = duration_text(round(self._seconds[plugin] * 1e9))
         self.reject(plugin, f"rejected due to timeout after waiting {waited} at plugin {plugin}")
 
 
 class WaitingPods:
-    """Those of all profiles, in the order in which they began to wait."""
+    """The waiting pods of all profiles, in the order in which they began to wait."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -97,7 +97,7 @@ class WaitingPods:
 
     @property
     def next_deadline(self) -> float | None:
-        """When the next pod's time is up."""
+        """Return when the next pod's time is up."""
         if not self._pods:
             return None
         return min(waiting.deadline for waiting in self._pods.values())

@@ -65,13 +65,13 @@ class Cut:
 
 
 def _escaped(key: str) -> str:
-    """As RFC 6901 has it."""
+    """Return the text escaped by RFC 6901."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
 def cut_document(document: Any, size: int, page: Page) -> tuple[Any, list[str]]:
-    """The document in about `size` characters of JSON, and a line for each part that was cut.
-    Raises ValueError where the page is of no list of it."""
+    """Return the document in about `size` characters of JSON, and a line for each part that was
+    cut. Raises ValueError where the page is of no list of it."""
     for count in COUNTS:
         cut = Cut(page, count)
         shown = cut.of(document)

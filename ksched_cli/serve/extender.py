@@ -66,7 +66,8 @@ class Cluster:
 
     @classmethod
     def of(cls, at: LiveCluster, kinds: frozenset[str], warn: Callable[[str], None]) -> Cluster:
-        """As it is now. kinds: of custom objects that plugins read. Raises KschedError."""
+        """Return the cluster as it is now. kinds: of custom objects that plugins read. Raises
+        KschedError."""
         server = connect(ClusterOptions(at.kubeconfig, at.context))
         reader = ClusterReader(
             server, reads=kinds, namespace=at.namespace, convert=annotated_object
@@ -201,7 +202,7 @@ class ExtenderServer:
             self._busy_since = 0.0
 
     def _settle(self, uid: str) -> None:
-        """Waits a moment for what became of the pods before this one."""
+        """Wait a moment for the outcome of the pods before this one."""
         self._unsettled.pop(uid, None)
         while self._unsettled:
             remaining = max(self._unsettled.values()) - time.monotonic()
@@ -238,7 +239,8 @@ class ExtenderServer:
             self._warn_once("a change of a pod could not be applied", traceback.format_exc())
 
     def _warn_once(self, line: str, detail: str = "") -> None:
-        """What goes on for hours is said once; of what differs each time, the first hundred."""
+        """Warn once of what lasts for hours, and of the first hundred texts that differ each
+        time."""
         if line in self._warned or len(self._warned) >= MAX_WARNINGS:
             return
         self._warned.add(line)
@@ -313,7 +315,8 @@ class ExtenderServer:
 
 
 def _failure(verb: str, message: str) -> Response:
-    """Only answers to Filter have a place for an error: kube-scheduler shows it."""
+    """Return the answer to a failure. Only answers to Filter have a field for an error, which
+    kube-scheduler shows."""
     if verb == "filter":
         return Response(wire.filter_error(message), media_type=_JSON)
     return PlainTextResponse(f"{message}\n", 500)

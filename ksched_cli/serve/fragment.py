@@ -1,4 +1,4 @@
-"""What kube-scheduler's configuration needs to ask this extender."""
+"""The part of kube-scheduler's configuration that makes it ask this extender."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all servers have in common: who may ask, and how much of it."""
+"""The common part of all servers: who may ask, and how much of it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def secret(authorization: bytes) -> bytes:
 
 
 class RefusedError(Exception):
-    """A request that is not answered. status: of HTTP"""
+    """A refused request. status: of HTTP"""
 
     def __init__(self, status: int, message: str) -> None:
         self.status = status
@@ -83,7 +83,7 @@ class Bodies:
     read: int = 0
 
     async def of(self, request: Request) -> tuple[bytes, int]:
-        """A body, and its size, which is to be given back to `done`. Raises RefusedError."""
+        """Return a body, and its size, which must be returned to `done`. Raises RefusedError."""
         parts: list[bytes] = []
         size = 0
         try:
@@ -134,7 +134,7 @@ class BoundedProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is not foll
         super().connection_lost(exc)
 
     def timeout_keep_alive_handler(self) -> None:
-        """At once: to close orderly takes a client that reads what was sent."""
+        """Close at once: an orderly close needs a client that reads what was sent."""
         self.transport.abort()
 
     def _cancel(self) -> None:
@@ -186,14 +186,15 @@ class HttpServer:
         return self.listening.url(self._listener.getsockname()[1])
 
     def start(self) -> None:
-        """In a thread of its own."""
+        """Start the server in a thread of its own."""
         self._thread = threading.Thread(
             target=self._server.run, args=([self._listener],), name="http", daemon=True
         )
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the connections; a request that is being answered gets a moment."""
+        """Stop the server and end its connections; a request that is being answered gets a
+        moment."""
         self._server.should_exit = True
         if self._thread is not None:
             self._thread.join(2 * _STOP_SECONDS)

@@ -1,4 +1,4 @@
-"""Where a server listens. Does not load the extra."""
+"""The address of a server, and its rules for clients. Does not load the extra."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_CONNECTIONS = 256
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where a server listens, and what it asks of clients.
+    """The address of a server, and its rules for clients.
 
     certificate, key: files of PEM, or ""; token: what clients have to know, or ""
     """
@@ -64,7 +64,7 @@ class Listening:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine can reach it."""
+    """Whether only this machine can reach it."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

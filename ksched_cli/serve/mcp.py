@@ -1,7 +1,7 @@
 """The questions as read-only tools of the Model Context Protocol, by its official SDK.
 
 Each call is a process of its own, which runs the command that a person would run: a call that is
-cancelled or takes too long is killed, and nothing of it stays.
+cancelled or takes too long is killed, and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Questions:
 
     @property
     def running(self) -> int:
-        """How many are being answered."""
+        """Return how many are being answered."""
         return len(self._processes)
 
     def kill(self) -> None:

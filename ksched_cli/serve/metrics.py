@@ -1,4 +1,4 @@
-"""What a server counts, in the text format of Prometheus."""
+"""The counters of a server, in the text format of Prometheus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objects of a watched cluster, as lists and watches tell of them."""
+"""The objects of a watched cluster, as lists and watches report them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PodReader:
 
 @dataclass(frozen=True, slots=True)
 class PodChange:
-    """A pod as it was and as it is; None where there was or is none."""
+    """A pod before and after a change; None where there was or is no pod."""
 
     before: Pod | None
     after: Pod | None
@@ -65,7 +65,7 @@ class WatchedObjects:
     _digests: dict[tuple[str, Key], bytes] = field(default_factory=dict)
 
     def begin(self, lists: Iterable[ObjectList]) -> None:
-        """What there is at first."""
+        """Load the objects that exist at first."""
         for objects in lists:
             for _ in self._relist(objects.resource, objects.namespace, objects.items):
                 pass
@@ -81,7 +81,7 @@ class WatchedObjects:
         return replace(state, pods=tuple(self.pods.values()))
 
     def changes(self, notice: WatchedChange | Reconnection) -> Iterator[PodChange]:
-        """Takes in what has happened, and tells what that does to pods. Raises ClusterError."""
+        """Apply the events, and return what they change about pods. Raises ClusterError."""
         if isinstance(notice, WatchedChange):
             text = annotated_object(notice.resource, notice.object)
             if notice.resource.kind == POD:
@@ -94,7 +94,7 @@ class WatchedObjects:
     def _relist(
         self, resource: Resource, namespace: str, items: Iterable[bytes]
     ) -> Iterator[PodChange]:
-        """All objects that there are of a resource."""
+        """Replace all objects of a resource, and yield the changes of pods."""
         if resource.kind == POD:
             present = {pod.key: pod for pod in map(self._read, items)}
             for name in [name for name in self.pods if name not in present]:

@@ -48,7 +48,8 @@ class TreeItem(Struct, frozen=True, omit_defaults=True):
 
 
 class Listing(Struct, frozen=True):
-    """What a folder has, or a search finds. more: how many objects are not listed"""
+    """The contents of a folder, or the results of a search. more: how many objects are not
+    listed"""
 
     items: tuple[TreeItem, ...]
     more: int
@@ -64,7 +65,7 @@ class ObjectTree:
 
     @cached_property
     def folders(self) -> Mapping[str, list[TreeItem]]:
-        """By path; "" is the root."""
+        """The folders by path; "" is the root."""
         folders: dict[str, list[TreeItem]] = {NODES: [*map(_node, self.state.nodes)]}
         owned: dict[tuple[str, str], list[TreeItem]] = {}
         for pod in self.state.pods:
@@ -109,8 +110,8 @@ class ObjectTree:
                     yield TreeItem(name, "", kind.name, namespace)
 
     def listing(self, path: str, search: str) -> Listing:
-        """What a folder has; with `search`, the objects of any folder whose names have the words.
-        Raises UsageError where there is no such folder."""
+        """Return the contents of a folder; with `search`, the objects of any folder whose names
+        have the words. Raises UsageError where there is no such folder."""
         if search:
             parts = search.lower().split()
             items = [

@@ -251,7 +251,7 @@ class PageServer:
             return refusal(500, f"ksched has a defect: {type(error).__name__}: {error}")
 
     async def _ask(self, request: Request, call: Callable[[], T]) -> T:
-        """What the main thread answers. A client that goes away leaves no question behind."""
+        """Return the main thread's answer. A client that leaves cancels its question."""
         job = _Job(call)
         self._inbox.put_nowait(job)
         answer = asyncio.wrap_future(job.answer)
@@ -363,6 +363,6 @@ def _json(data: Any) -> Response:
 
 
 async def _left(request: Request) -> None:
-    """Until the client goes away."""
+    """Wait until the client leaves."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

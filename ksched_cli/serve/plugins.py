@@ -1,4 +1,4 @@
-"""What plugins say about the requests that kube-scheduler sends an extender.
+"""The plugins' answers to the requests that kube-scheduler sends an extender.
 
 Upstream: pkg/scheduler/extender.go, and k8s.io/kube-scheduler/extender/v1/types.go.
 """
@@ -48,7 +48,7 @@ def _ignore(uid: str) -> None:
 
 
 class PluginFailureError(Exception):
-    """A plugin failed, or gave an answer that is none."""
+    """A plugin failed, or its answer is invalid."""
 
 
 def served(configuration: Configuration, registry: Registry) -> Configuration:
@@ -72,7 +72,7 @@ def _served(profile: Profile, registry: Registry) -> Profile:
 
 
 def verbs(profile: Profile) -> tuple[str, ...]:
-    """What an extender with the profile's plugins has to be asked."""
+    """Return the verbs that an extender with the profile's plugins must answer."""
     filters = any(profile.plugins[point] for point in FILTERS)
     scores = bool(profile.plugins["score"])
     return (*(("filter", "preempt") if filters else ()), *(("prioritize",) if scores else ()))
@@ -116,11 +116,11 @@ class PluginExtender:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many nodes there are, and how many pods on them."""
+        """Return how many nodes there are, and how many pods on them."""
         return len(self._cluster.snapshot), len(self._cluster.bound)
 
     def renew(self, now: float | None = None) -> bool:
-        """Takes in all objects anew, unless that was a moment ago. Returns whether it did."""
+        """Load all objects again, unless that was a moment ago. Return whether it did."""
         now = time.monotonic() if now is None else now
         if now - self._renewed < RENEW_SECONDS:
             return False
@@ -138,7 +138,7 @@ class PluginExtender:
         self._cluster.engine.nominator.renew(self._cluster.info(pod), node)
 
     def change_pod(self, before: Pod | None, after: Pod | None) -> None:
-        """A pod as it was and as it is; None where there was or is none."""
+        """Apply a change of a pod; None where there was or is no pod."""
         cluster = self._cluster
         if before is not None:
             cluster.strays.pop(before.key, None)
@@ -179,7 +179,7 @@ class PluginExtender:
         )
 
     def prioritize(self, body: bytes) -> tuple[str, bytes]:
-        """As `filter`. A node that is not known has the score 0."""
+        """Prioritize as `filter` does. An unknown node has the score 0."""
         received = wire.received_nodes(body)
         framework, pod = self._about(received.pod, received.names)
         rows, unknown = self._rows(received.names)
@@ -201,7 +201,7 @@ class PluginExtender:
         return pod.uid, wire.priorities_answer(scores.items())
 
     def preempt(self, body: bytes) -> tuple[str, bytes]:
-        """The candidates that Filter accepts once their victims are gone, as they are."""
+        """Return the candidates that Filter accepts once their victims are gone, unchanged."""
         received = wire.received_victims(body)
         framework, pod = self._about(received.pod, received.victims)
         snapshot, state = self._cluster.snapshot, CycleState()
@@ -272,7 +272,7 @@ class PluginExtender:
             raise PluginFailureError(error or next(iter(defects)))
 
     def defects(self) -> Mapping[str, str]:
-        """What went wrong with plugins in the last request → the traceback."""
+        """Return the defects of plugins in the last request → the traceback."""
         return {
             f"plugin {each.plugin} failed in {each.point}: {each.problem}": each.detail
             for each in self._cluster.engine.caller.defects.values()

@@ -173,7 +173,7 @@ BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
 class ArgumentsError(UsageError):
-    """What a client sent is not what the tool takes."""
+    """The client's arguments do not fit the tool."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""What the workbench asks: Runs that differ from the one of the command line by edits, and their
-answers as pages. All of it is for one thread.
+"""The Runs of the workbench: they differ from the command line's by edits, and their answers are
+pages. All of it is for one thread.
 
 The state is read once, and its changed states, configurations and pages are kept in bounded memory.
 """
@@ -71,7 +71,7 @@ class AbandonedError(Exception):
 
 
 class Edits(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"):
-    """How a Run differs from that of the command line.
+    """The edits that make a Run differ from that of the command line.
 
     changes:       lines in kubectl's words, or objects to apply; after those of the command line
     configuration: a text in place of the command line's; "" keeps that
@@ -91,7 +91,7 @@ class ProfileWeights(Struct, frozen=True):
 
 
 class RunView(Struct, frozen=True, rename="camel"):
-    """What the workbench shows of a Run beside its page.
+    """The workbench's view of a Run, beside its page.
 
     applied: what changes did, those of the command line first
     configuration: its text; pending: the first pods that wait
@@ -125,7 +125,7 @@ class StoredRun:
 
 
 class Sized(Protocol):
-    """What has a size in bytes."""
+    """An object with a size in bytes."""
 
     def __len__(self) -> int: ...
 
@@ -135,7 +135,7 @@ S = TypeVar("S", bound=Sized)
 
 @dataclass(slots=True)
 class RecentItems(Generic[S]):
-    """What was used last, of bounded size together."""
+    """The items used last, of bounded size together."""
 
     most: int
     items: OrderedDict[object, S] = field(default_factory=OrderedDict)
@@ -177,7 +177,7 @@ class Workbench:
         self._lasting = self._warnings
 
     def warn(self, line: str) -> None:
-        """Takes a warning of the opener's, for the answer that is being made."""
+        """Store a warning of the opener's, for the answer that is being made."""
         self._warnings[shortened_lines(line)] = None
 
     # -- Runs -------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class Workbench:
         return stored.view
 
     def view(self, name: str) -> bytes:
-        """That of a Run which is stored. Raises UnknownRunError."""
+        """Return the view of a Run which is stored. Raises UnknownRunError."""
         return self._stored(name).view
 
     def _stored(self, name: str) -> StoredRun:
@@ -276,7 +276,7 @@ class Workbench:
         return document.text
 
     def findings(self, text: str, minor: str) -> list[ReviewFinding]:
-        """What `ksched validate` finds. Raises KschedError."""
+        """Return what `ksched validate` reports. Raises KschedError."""
         base = self.base
         version = minor or base.kubernetes_version or self.opener.release(base).minor
         options = ReviewOptions(
@@ -302,13 +302,13 @@ class Workbench:
         return self.tree(name).listing(path, search)
 
     def manifest(self, name: str, kind: str, namespace: str, obj: str) -> str:
-        """As YAML. Raises KschedError."""
+        """Return the manifest as YAML. Raises KschedError."""
         return block_yaml(self.tree(name).manifest(kind, namespace, obj))
 
     def edited(
         self, name: str, kind: str, namespace: str, obj: str, text: str
     ) -> str | dict[str, Any]:
-        """The change that the edited YAML of an object comes to. Raises KschedError."""
+        """Return the change for the edited YAML of an object. Raises KschedError."""
         return change_of(self.tree(name).manifest(kind, namespace, obj), text)
 
     # -- answers ----------------------------------------------------------------------------------
@@ -457,7 +457,7 @@ class Workbench:
 
 
 def _standings(answer: ScheduleResult) -> Mapping[str, str]:
-    """What becomes of the pods that are not where the state has them."""
+    """Return, by pod, the outcome of the pods that the run places, gates or evicts."""
     placed = {pod: f"gets {node}" for pod, node in answer.placements.items()}
     return placed | dict.fromkeys(answer.gated, "gated") | dict.fromkeys(answer.evicted, "evicted")
 

@@ -329,14 +329,14 @@ class Collector:
 
 
 def _implied(header: _Header) -> _Header:
-    """What the items of a list need not repeat."""
+    """Return what the items of a list need not repeat."""
     if header.kind and header.kind != "List":
         return _Header(kind=header.kind.removesuffix("List"), api_version=header.api_version)
     return _Header()
 
 
 def _refuse_other_input(name: str, version: str) -> None:
-    """Raises _InvalidObjectError for what ksched reads, but not as part of a state."""
+    """Raise _InvalidObjectError for input that ksched reads, but not as part of a state."""
     if name not in _OTHER_INPUT:
         return
     for (kind, group), option in _OPTION_BY_KIND.items():

@@ -1,4 +1,4 @@
-"""What a state lacks of the cluster that it was read from, a line each.
+"""The parts of its cluster that a state lacks, a line each.
 
 Only states that an API server wrote are judged: whoever writes one by hand leaves out what does not
 matter to them.
@@ -32,7 +32,7 @@ def _is_real(node: Node) -> bool:
 
 
 def part_warnings(state: ClusterState) -> Iterator[str]:
-    """A line where the state seems to be part of a cluster, with the signs of it."""
+    """Return a line where the state seems to be part of a cluster, with the signs of it."""
     if "Node" in state.whole_kinds or not is_dump(state):
         return
     signs = [*_namespace_signs(state), *_daemon_signs(state)]
@@ -76,7 +76,7 @@ def _namespace_signs(state: ClusterState) -> Iterator[str]:
 
 
 def _images(state: ClusterState) -> tuple[set[str], set[str]]:
-    """The repositories of images that nodes hold, and those of them that some pod uses."""
+    """Return the repositories of images that nodes hold, and those of them that some pod uses."""
     names = {name for node in state.nodes for image in node.status.images for name in image.names}
     held = {_repository(name) for name in names} - {_PAUSE}
     images = {

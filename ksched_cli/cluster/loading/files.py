@@ -26,8 +26,8 @@ _MAX_LISTED = 3
 
 
 def default_state_path(environment: Mapping[str, str] = os.environ, folder: Path = Path()) -> str:
-    """The state to read without --state. Raises UsageError if there is none, or more than one
-    candidate in the folder."""
+    """Return the state to read without --state. Raises UsageError if there is none, or more than
+    one candidate in the folder."""
     path = environment.get(STATE_VARIABLE)
     if path:
         return path
@@ -147,7 +147,7 @@ def has_state_suffix(path: str) -> bool:
 
 
 def _may_hold_objects(path: str) -> bool:
-    """By its name: as YAML, JSON, or without any suffix."""
+    """Whether the file may hold objects, by its name: as YAML, JSON, or without any suffix."""
     return has_state_suffix(path) or "." not in os.path.basename(path.removesuffix(_GZIP_SUFFIX))
 
 

@@ -23,7 +23,7 @@ _FROZEN_AT_START = gc.get_freeze_count()
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """No collections: for a short time in which no cyclic garbage arises."""
+    """Stop collections: for a short time in which no cyclic garbage arises."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -35,7 +35,7 @@ def gc_paused() -> Iterator[None]:
 
 @dataclass(slots=True)
 class _RareCollections:
-    """What the collector is set to while any thread wants it to be rare.
+    """The collector's settings while any thread wants it to be rare.
 
     before: the thresholds to restore
     thaws:  whether objects were frozen here

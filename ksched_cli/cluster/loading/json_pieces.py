@@ -1,8 +1,8 @@
 """Large lists of JSON, read piece by piece.
 
-A piece is as many items as a block of the file holds. Where one ends is guessed from how the first
-item begins; that the guess is right, the decoder says: text between two items and commas that is a
-list of values is these items, for JSON can be read in one way only.
+A piece is as many items as a block of the file holds. The end of a piece is guessed from how the
+first item begins. The decoder confirms the guess: text between two items and commas that is a list
+of values is these items, as JSON can be read in one way only.
 """
 
 from __future__ import annotations
@@ -87,14 +87,14 @@ class JsonPieces:
             length *= 2
 
     def _cuts(self, block: bytes) -> Iterator[int]:
-        """Where its items may end, from the last on."""
+        """Yield where its items may end, from the last on."""
         cut = len(block)
         while (cut := block.rfind(self._gap, 0, cut)) >= 0:
             yield cut + 1
 
 
 def pieces_of(source: Source) -> JsonPieces | None:
-    """None where it is small, or something else than one list."""
+    """Return the pieces; None where it is small, or something else than one list."""
     stored = source.content
     if isinstance(stored, bytes) or stored.size < 2 * EDGE:
         return None

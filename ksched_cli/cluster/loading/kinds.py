@@ -61,7 +61,7 @@ _EXACT_REQUEST_FIELDS = (
 
 
 def upgrade_slice(data: dict[str, Any]) -> None:
-    """In v1beta1 a device's fields are in its `basic`."""
+    """Convert a slice: in v1beta1 a device's fields are in its `basic`."""
     for device in _items(data, "spec", "devices"):
         basic = device.pop("basic", None)
         if isinstance(basic, dict):
@@ -69,7 +69,8 @@ def upgrade_slice(data: dict[str, Any]) -> None:
 
 
 def upgrade_claim(data: dict[str, Any]) -> None:
-    """In v1beta1 an exact request's fields are in the request itself. Converts templates too."""
+    """Convert a claim: in v1beta1 an exact request's fields are in the request itself. Converts
+    templates too."""
     for path in (("spec",), ("spec", "spec")):
         for request in _items(data, *path, "devices", "requests"):
             exactly = {key: request.pop(key) for key in _EXACT_REQUEST_FIELDS if key in request}
@@ -112,7 +113,7 @@ class Kind(Struct, frozen=True, eq=False):
 
 @cache
 def _decoder(kind: type[KubeObject]) -> msgspec.json.Decoder[KubeObject]:
-    """Those of all kinds take milliseconds to make."""
+    """Return a kind's decoder. Creating those of all kinds takes milliseconds."""
     return msgspec.json.Decoder(kind, dec_hook=decode_hook)
 
 
@@ -182,7 +183,7 @@ KINDS = {
 
 
 def type_of_kind(api_version: str, name: str) -> type[KubeObject] | None:
-    """The type of what is read of a kind's objects, those of pod groups too."""
+    """Return the type that a kind's objects are decoded to, those of pod groups too."""
     kind = find_kind(api_version, name)
     if kind is not None:
         return kind.type
@@ -192,7 +193,7 @@ def type_of_kind(api_version: str, name: str) -> type[KubeObject] | None:
 
 @lru_cache(maxsize=1024)
 def find_kind(api_version: str, name: str) -> Kind | None:
-    """None for a kind that no plugin reads. An empty api_version matches every group."""
+    """Find a kind; None if no plugin reads it. An empty api_version matches every group."""
     kind = KINDS.get(name)
     if kind is None or (api_version and api_version.rpartition("/")[0] != kind.group):
         return None

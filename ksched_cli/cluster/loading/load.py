@@ -21,7 +21,7 @@ from ksched_cli.errors import InputError
 def load_state(
     paths: Sequence[str] = (), stdin: BinaryIO | None = None, reads: Container[str] = ()
 ) -> ClusterState:
-    """The state of all objects in all the paths.
+    """Load the state of all objects in all the paths.
 
     paths: files, folders, or "-" for stdin; none at all for the default one
     stdin: sys.stdin's bytes unless given
@@ -97,7 +97,7 @@ _typed = msgspec.json.Decoder(_Typed | list[msgspec.Raw])
 
 
 def _add_folder_file(collector: Collector, source: Source) -> bool:
-    """Adds the documents of a folder's file, unless none of them is an object with a kind.
+    """Add the documents of a folder's file, unless none of them is an object with a kind.
 
     Returns whether they were added. Raises InputError.
     """

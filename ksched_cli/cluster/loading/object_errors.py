@@ -44,7 +44,7 @@ _ANY_KEY = "..."  # how msgspec writes a key of a map in a path
 
 
 class ObjectLocation(NamedTuple):
-    """Where an object is.
+    """The place of an object.
 
     path:   in the document, () for the document itself, else ("items", 3)
     stored: where it is in a file that is read piece by piece
@@ -58,7 +58,7 @@ class ObjectLocation(NamedTuple):
 def decode_error(
     location: ObjectLocation, kind: str, data: msgspec.Raw, error: Exception, prefix: str = ""
 ) -> InputError:
-    """The InputError for msgspec's error in an object of a kind.
+    """Return the InputError for msgspec's error in an object of a kind.
 
     data:   the object's JSON
     prefix: the path of the part that was being decoded, as "metadata.labels"
@@ -107,7 +107,8 @@ def describe(kind: str, value: Any) -> str:
 
 
 def path_text(path: Path) -> str:
-    """As spec.containers[0].limits[example.com/gpu]: keys that are not words are in brackets."""
+    """Return the path as spec.containers[0].limits[example.com/gpu]: keys that are not words are in
+    brackets."""
     text = ""
     for step in path:
         if isinstance(step, int) or not re.fullmatch(r"\w+", step):
@@ -176,7 +177,7 @@ def _walk(value: Any, steps: Path) -> Iterator[tuple[Path, Any]]:
 
 
 def _fits(message: str) -> Callable[[Any], bool]:
-    """Tells whether a value may be what the message is about."""
+    """Return a test whether a value may be what the message is about."""
     quantity = _QUANTITY.match(message)
     if quantity is not None:
         return lambda leaf: str(leaf) == quantity["text"]

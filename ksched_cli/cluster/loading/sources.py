@@ -54,7 +54,7 @@ class Source(Struct, frozen=True):
 
     @property
     def start(self) -> bytes:
-        """What it begins with."""
+        """The beginning of its content."""
         stored = self.content
         return stored[:_START] if isinstance(stored, bytes) else stored.read(0, _START)
 
@@ -139,7 +139,7 @@ def _end_of_logs(source: Source, data: bytes, offset: int, start: re.Match[bytes
 
 
 def _end_of_document(rest: memoryview) -> int:
-    """Length of the first JSON value. Raises DecodeError if there is none."""
+    """Return the length of the first JSON value. Raises DecodeError if there is none."""
     try:
         _scanner.decode(rest)
     except msgspec.ValidationError:

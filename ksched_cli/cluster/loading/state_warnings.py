@@ -1,6 +1,6 @@
 """Warnings about kinds of objects that a state lacks and its pods need, a line each.
 
-Each line says what is less exact without them.
+Each line names what is less exact without them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def replayed_anew(state: ClusterState) -> frozenset[str]:
 def unmet_warnings(
     state: ClusterState, joining: Iterable[Node] = (), templates: Iterable[Pod] | None = None
 ) -> Iterator[str]:
-    """Lines about resources and labels that pods without a node ask for and no node has.
+    """Return lines about resources and labels that pods without a node ask for and no node has.
 
     joining: nodes that are not in the state yet; templates: of pods that come with a timeline, to
     be judged in place of those of the state

@@ -71,7 +71,7 @@ class FieldChecker:
     def check_pod(
         self, kind: Kind, spec: PodSpec, data: msgspec.Raw, location: ObjectLocation
     ) -> None:
-        """Checks a pod, unless enough of them and one of its template are."""
+        """Check a pod, unless enough of them and one of its template are."""
         self._checked[kind.name] += 1
         fields = self._by_spec.get(id(spec))
         if fields is None or self._checked[kind.name] <= _MAX_CHECKED:
@@ -153,7 +153,7 @@ def _below(step: str | int, value: Any, type_name: str) -> Iterator[tuple[Path, 
 
 
 def _most_similar(key: str, fields: list[str]) -> str:
-    """The field that somebody who wrote `key` may have meant; "" where none is similar."""
+    """Return the field that the author of `key` may have meant; "" where none is similar."""
     in_lower_case = {field.lower(): field for field in fields}
     matches = get_close_matches(key.lower(), list(in_lower_case), n=1)
     return in_lower_case[matches[0]] if matches else ""

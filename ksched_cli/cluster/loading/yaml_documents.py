@@ -40,7 +40,7 @@ class JsonDocument(Struct, frozen=True):
 
 
 class _NotByItselfError(Exception):
-    """A piece of the text must be read together with what is around it."""
+    """A piece of the text that must be read together with its surroundings."""
 
 
 def json_documents(text: str) -> Iterator[JsonDocument]:
@@ -67,7 +67,8 @@ def _read_all(text: str) -> Iterator[JsonDocument]:
 
 
 def _document_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where each document begins and ends, without the separators. Raises _NotByItselfError."""
+    """Yield where each document begins and ends, without the separators. Raises
+    _NotByItselfError."""
     start = 0
     for match in _BOUNDARY.finditer(text):
         if match[0] != _SEPARATOR:
@@ -78,7 +79,7 @@ def _document_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _read_document(text: str, lines: Lines, start: int, end: int) -> JsonDocument | None:
-    """None: an empty document. lines: of the text. Raises _NotByItselfError."""
+    """Read a document; None if it is empty. lines: of the text. Raises _NotByItselfError."""
     items = _ITEMS.search(text, start, end)
     if items is None:
         data, repeated = _read_piece(text, lines, start, end)
@@ -107,7 +108,7 @@ def _read_document(text: str, lines: Lines, start: int, end: int) -> JsonDocumen
 
 
 def _end_of_items(text: str, start: int, end: int, column: int) -> int:
-    """Where the list's last item ends: before a line that is not deeper than its dashes."""
+    """Return where the list's last item ends: before a line that is not deeper than its dashes."""
     less = rf" {{0,{column - 1}}}[^ \n#]|" if column else ""
     match = re.compile(rf"^(?:{less} {{{column}}}[^ \n#-])", re.MULTILINE).search(text, start, end)
     return match.start() if match else end

@@ -1,5 +1,5 @@
-"""Where the pieces of a YAML text lie that were read by themselves: to find a line, only the piece
-that it is in must be read again."""
+"""The positions of the pieces of a YAML text that were read by themselves: to find a line, only the
+piece around it must be read again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class YamlPieces(Struct, frozen=True):
     items: array[int]
 
     def locate(self, text: str, path: Path) -> Position | None:
-        """As `locate` of the whole text, with a path in this document."""
+        """Locate as `locate` of the whole text does, with a path in this document."""
         begin, end = self.start, self.end
         if len(self.items) and len(path) > 1 and path[0] == "items" and isinstance(path[1], int):
             begin, end = self.items[path[1]], self.items[path[1] + 1]

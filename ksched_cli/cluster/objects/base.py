@@ -1,4 +1,4 @@
-"""What all objects have in common.
+"""The common part of all objects.
 
 Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
 """
@@ -55,7 +55,7 @@ ResourceList = dict[str, ResourceAmount]
 
 
 def decode_hook(kind: type, value: object) -> object:
-    """Makes the quantities, the one type that msgspec does not know. Raises QuantityError."""
+    """Create the quantities, the one type that msgspec does not know. Raises QuantityError."""
     if kind is ResourceAmount and type(value) is str:  # most of them, and many
         try:
             return _parse_resource_amount(value)
@@ -86,7 +86,7 @@ def _parse_leniently(kind: type[Quantity], value: object) -> Quantity:
 
 
 def plain_fields(value: object) -> Any:
-    """The value as a manifest has it: plain data, without empty texts and lists, and nulls."""
+    """Return the value as in a manifest: plain data, without empty texts and lists, and nulls."""
     return _without_empty(msgspec.to_builtins(value, enc_hook=encode_hook))
 
 

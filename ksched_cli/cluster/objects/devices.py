@@ -227,7 +227,7 @@ class DeviceCondition(Record, frozen=True):
 
 
 class AllocatedDeviceStatus(Record, frozen=True):
-    """What a driver tells of an allocated device."""
+    """A driver's report about an allocated device."""
 
     driver: str = ""
     pool: str = ""

@@ -101,7 +101,7 @@ class CSINodeSpec(Record, frozen=True):
 
 
 class CSINode(KubeObject, frozen=True):
-    """Which drivers a node of this name has, and how many of their volumes it can take."""
+    """The drivers of a node of this name, and how many of their volumes it can take."""
 
     spec: CSINodeSpec = CSINodeSpec()
 

@@ -1,4 +1,4 @@
-"""What pods belong to: namespaces, priorities, services, owners, disruption budgets.
+"""The objects that pods belong to: namespaces, priorities, services, owners, disruption budgets.
 
 Upstream: k8s.io/api/{core,apps,policy,scheduling}/v1/types.go.
 """

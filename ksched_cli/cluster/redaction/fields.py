@@ -1,4 +1,4 @@
-"""Which sort of text each field of an object holds.
+"""The sort of text that each field of an object holds.
 
 By the types of cluster/objects: values other than texts (quantities, numbers) stay. A text that is
 not listed here counts as a name, so that a new field is renamed rather than shown.

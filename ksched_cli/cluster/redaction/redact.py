@@ -209,7 +209,7 @@ def _keyed(renamer: Renamer, value: Mapping[str, Any], field: str) -> Plain:
 
 
 def _attributes(renamer: Renamer, value: Any) -> Any:
-    """Redacts a device's attributes: the strings that nobody selects by are renamed."""
+    """Redact a device's attributes: the strings that nobody selects by are renamed."""
     if not isinstance(value, dict):
         return value
     return {key: _attribute(renamer, key, item) for key, item in value.items()}

@@ -1,4 +1,4 @@
-"""How each sort of text in a state is renamed: names, namespaces, keys, values, images, addresses.
+"""The renaming of each sort of text in a state: names, namespaces, keys, values, images, addresses.
 
 The same text of one sort is always renamed alike, so that what referred to something still does.
 """
@@ -162,7 +162,7 @@ class Renamer:
         return f"{self.name(group)}/{version}"
 
     def kubelet_version(self, text: str) -> str:
-        """Without what a vendor appends."""
+        """Return the version without a vendor's suffix."""
         match = _VERSION.match(text)
         return match[0] if match is not None else ""
 
@@ -176,7 +176,7 @@ class Renamer:
         return text
 
     def nothing(self, text: str) -> str:
-        """For prose, which may name anything."""
+        """Return no text: prose may name anything."""
         return ""
 
 

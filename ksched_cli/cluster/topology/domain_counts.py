@@ -71,7 +71,7 @@ class Domains:
         return of_present.item(of_present.argmin()) if len(of_present) else MAX_INT32
 
     def name(self, code: int) -> str:
-        """As a label is written."""
+        """The domain as a label is written."""
         return f"{self.key}={self.values[code]}"
 
 

@@ -28,7 +28,7 @@ class LabelColumn(Struct, frozen=True):
         return self.codes != MISSING
 
     def isin(self, values: Sequence[str]) -> Mask:
-        """The nodes whose value is one of `values`."""
+        """Return the nodes whose value is one of `values`."""
         codes = [self.index[value] for value in dict.fromkeys(values) if value in self.index]
         if not codes:
             return np.zeros(len(self.codes), dtype=np.bool_)

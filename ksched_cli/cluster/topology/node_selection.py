@@ -60,7 +60,7 @@ def matches_term(snapshot: Snapshot, term: NodeTerm) -> Mask:
 
 
 def meets(snapshot: Snapshot, requirement: Requirement) -> Mask:
-    """The nodes whose label meets one requirement."""
+    """Return the nodes whose label meets one requirement."""
     column = snapshot.labels[requirement.key]
     if requirement.operator == IN:
         # Without a look at every value: a host name has as many as there are nodes.

@@ -1,4 +1,4 @@
-"""Pods by what selectors can see of them, with counters that follow them as they come and go.
+"""Pods grouped by what selectors can see, with counters that follow them as they come and go.
 
 Many pods share few combinations of namespace and labels. A selection is matched against each such
 group once, when either of them is new; from then on a pod that comes or goes moves the counters of
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class TermKind(Enum):
-    """What a pod that runs says about pods to come."""
+    """The kinds of terms of a running pod about future pods."""
 
     REQUIRES = "required affinity"
     AVOIDS = "required anti-affinity"
@@ -199,7 +199,7 @@ class PodIndex:
     # -- what never changes in a run --------------------------------------------------------------
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` returned the first time that it was asked for under this key."""
+        """Return what `make` returned on the first call under this key."""
         try:
             value: T = self._once[key]
         except KeyError:
@@ -207,7 +207,8 @@ class PodIndex:
         return value
 
     def derived(self, make: Callable[[PodInfo], T], pod: PodInfo) -> T:
-        """What `make` returned for the first pod of this shape; it reads no names of claims."""
+        """Return what `make` returned for the first pod of this shape; it reads no names of
+        claims."""
         key = (make, pod.shape)
         try:
             value: T = self._once[key]

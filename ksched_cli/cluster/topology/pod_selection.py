@@ -1,4 +1,4 @@
-"""Which pods a term or a constraint is about, as a value: equal ones share their counters.
+"""The pods that a term or a constraint is about, as a value: equal ones share their counters.
 
 Upstream: k8s.io/kube-scheduler/framework/types.go (AffinityTerm.Matches).
 """
@@ -45,7 +45,7 @@ class Clause(Struct, frozen=True):
 
 
 class PodSelection(Struct, frozen=True, dict=True):
-    """Pods that every clause is true of. terminating: whether pods being deleted count."""
+    """Pods that match every clause. terminating: whether pods being deleted count."""
 
     clauses: tuple[Clause, ...]
     terminating: bool = True
@@ -72,13 +72,13 @@ class PodSelection(Struct, frozen=True, dict=True):
 
 
 def combined(first: Selector, second: Selector) -> Selector:
-    """What both match. Neither is the selector that matches nothing."""
+    """Return the selector of what both match. Neither is the selector that matches nothing."""
     both = (*first.requirements, *second.requirements)
     return Selector(tuple(sorted(both, key=lambda requirement: requirement.key)))
 
 
 def selector_text(selector: Selector) -> str:
-    """As kubectl writes a selector."""
+    """Return the selector as kubectl writes it."""
     if not selector.selectable:
         return "nothing"
     return ",".join(map(_requirement_text, selector.requirements)) or "any labels"

@@ -1,8 +1,8 @@
-"""What plugins answered about pods, stored as long as it holds.
+"""Plugins' answers about pods, stored as long as they are valid.
 
-Pods of the same shape get the same answers, as long as what the plugin's scope names does not
-change: NODE answers hold for the whole run; ROW answers until a pod comes to the node or leaves it;
-CLUSTER answers are not cached. Caches only store: the runners call the plugins.
+Pods of the same shape get the same answers until something in the plugin's scope changes: NODE
+answers hold for the whole run; ROW answers until a pod joins or leaves the node; CLUSTER answers
+are not cached. Caches only store: the runners call the plugins.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SharedKey: TypeAlias = tuple[str, Hashable]
 
 @dataclass(slots=True)
 class CacheEntry:
-    """All that is cached for pods of one shape.
+    """The cache of pods of one shape.
 
     static_state: what the cached plugins wrote in PreFilter and PreScore, and which of them skip
     pod_count:    how many such pods were expected
@@ -110,7 +110,7 @@ class AnswerCache:
         return entry
 
     def __len__(self) -> int:
-        """How many shapes have an entry."""
+        """Return how many shapes have an entry."""
         return len(self._entries)
 
     def clear(self) -> None:

@@ -1,8 +1,8 @@
 """The runners of PreFilter, Filter and Score with a cache around each: a plugin is not asked again
 what it has answered about a pod that looks the same, as long as that holds.
 
-The runners themselves know nothing of caches. What is stored is in AnswerCache; here is when it is
-read, when it is made, and by calls of which plugins.
+The runners themselves know nothing of caches. AnswerCache stores the answers; this module decides
+when to read them, when to compute them, and by calls of which plugins.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class CachedPreFilters:
         return runner.run(state, pod)
 
     def _run_cacheable(self, entry: CacheEntry, pod: PodInfo) -> tuple[PreFilterPlugin, ...]:
-        """Calls the plugins whose answers are cacheable, once; returns the others."""
+        """Call the plugins whose answers are cacheable, once; return the others."""
         cacheable: list[PreFilterPlugin] = []
         others: list[PreFilterPlugin] = []
         for plugin in self._runner.plugins:
@@ -127,7 +127,8 @@ class SharedAnswers:
     def scores_to_share(
         self, runner: ScoreRunner, plugin: ScorePlugin, state: CycleState, pod: PodInfo
     ) -> NodeScores | None:
-        """As `scores`; None where other pods do not share them. Raises PluginError."""
+        """Return scores as `scores` does; None where other pods do not share them. Raises
+        PluginError."""
         if not self._is_shareable(plugin):
             return None
         key = self._caller.cache_key(plugin, pod)
@@ -268,7 +269,7 @@ class CachedFilters:
     def _build_cache(
         self, static_state: CycleState, pod: PodInfo, *, prefix_only: bool = False
     ) -> FilterCache:
-        """Calls the NODE plugins for every node, once.
+        """Call the NODE plugins for every node, once.
 
         prefix_only: nothing is cached of plugins after the first whose answers are not cacheable
         """
@@ -392,7 +393,7 @@ class CachedScores:
     def _run_cacheable_pre_scores(
         self, static_state: CycleState, pod: PodInfo
     ) -> tuple[PreScorePlugin, ...]:
-        """Calls the PreScore plugins whose answers are cacheable, once; returns the others."""
+        """Call the PreScore plugins whose answers are cacheable, once; return the others."""
         cacheable: list[PreScorePlugin] = []
         others: list[PreScorePlugin] = []
         for plugin in self._runner.pre_scores:

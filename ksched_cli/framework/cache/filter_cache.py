@@ -31,7 +31,7 @@ STATUS_MASK = (1 << STATUS_BITS) - 1
 
 @dataclass(slots=True)
 class FilterCache:
-    """The verdicts of those of a profile's plugins whose answers are cached.
+    """The verdicts of a profile's plugins whose answers are cached.
 
     stale:        the rows of `codes` that have changed since
     static_codes: per row, the code of the NODE plugins; codes: of all of them
@@ -85,7 +85,7 @@ class FilterCache:
         self.uncached_positions += (position,)
 
     def renew(self, nodes: Nodes) -> Nodes | None:
-        """The nodes whose verdicts are to be stored anew, or None; see StaleRows.renew."""
+        """Return the nodes whose verdicts must be stored again, or None; see StaleRows.renew."""
         return self.stale.renew(nodes) if self.row_plugins else None
 
     def store(self, nodes: Nodes, codes: Codes) -> None:

@@ -75,7 +75,7 @@ class NodeScores:
         return extremes in self._parts
 
     def part(self, extremes: Extremes) -> Scores | None:
-        """As stored. Raises KeyError."""
+        """Return the part as stored. Raises KeyError."""
         return self._parts[extremes]
 
     def store_part(self, extremes: Extremes, part: Scores | None) -> None:
@@ -143,7 +143,7 @@ class RowSums:
         return self._in_order[nodes.first : nodes.first + len(nodes.rows)]
 
     def forget(self) -> None:
-        """None of the rows is up to date."""
+        """Mark all rows as stale."""
         self.stale = StaleRows(self.stale.snapshot)
 
 

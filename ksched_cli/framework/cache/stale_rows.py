@@ -1,4 +1,4 @@
-"""Which of a cache's rows have changed since it computed them."""
+"""The rows of a cache that have changed since it computed them."""
 
 from __future__ import annotations
 
