@@ -106,7 +106,7 @@ def read_allowed(values: Iterable[str]) -> tuple[AllowedPlugin, ...]:
 
 
 def allowed_in(text: str) -> tuple[AllowedPlugin, ...]:
-    """What the comments of a configuration's text allow. Raises UsageError."""
+    """Return the plugins that the comments of a configuration's text allow. Raises UsageError."""
     if "ksched:" not in text:
         return ()
     return tuple(

@@ -1,4 +1,4 @@
-"""What a configuration leaves out, filled in.
+"""The defaults of what a configuration leaves out.
 
 Upstream: pkg/scheduler/apis/config/v1/defaults.go and default_plugins.go, component-base
 config/v1alpha1/defaults.go. The default plugins and the args' defaults come from the registry.

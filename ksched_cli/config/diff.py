@@ -1,4 +1,4 @@
-"""What differs between two configurations once both take effect.
+"""The differences between two configurations once both take effect.
 
 Defaults are filled in and plugins merged before: two texts that mean the same do not differ.
 """
@@ -158,7 +158,7 @@ def _compare(path: str, before: Any, after: Any) -> Iterator[tuple[str, Any, Any
 
 
 def _members(value: Any) -> Mapping[str, Any] | None:
-    """What a mapping has, or a list of items that each have a name of their own."""
+    """Return the members of a mapping, or of a list of items that each have a name of their own."""
     if isinstance(value, dict):
         return value
     if not isinstance(value, list) or not value:

@@ -42,7 +42,7 @@ class KnownPlugin(Protocol):
         ...
 
     def check_args(self, given: Any) -> Sequence[FieldError]:
-        """What is wrong with the args that the plugin is made with; paths begin in the args."""
+        """Return the errors in the args that the plugin is made with; paths begin in the args."""
         ...
 
 

@@ -27,7 +27,7 @@ _STRING = "tag:yaml.org,2002:str"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a text stands in the file that holds it.
+    """The place of a text in the file that holds it.
 
     line, column: of its first character, from 1
     indent:       what each of its lines is indented by

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Kind(Enum):
-    """What encoding/json makes of a scalar."""
+    """The kind that encoding/json gives a scalar."""
 
     STRING = auto()
     BOOL = auto()
@@ -130,7 +130,7 @@ def fields_of(cls: type[Wired]) -> dict[str, WireField]:
 
 
 def or_default(value: T | None, default: T) -> T:
-    """What a nil pointer stands for."""
+    """Return the value that a nil pointer stands for."""
     return default if value is None else value
 
 

@@ -1,4 +1,4 @@
-"""What a configuration needs to know of an in-tree plugin's args: type, defaults, checks."""
+"""The configuration's knowledge of an in-tree plugin's args: type, defaults, checks."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def load_configuration(
 
 
 def default_configuration(registry: KnownPlugins) -> Configuration:
-    """What kube-scheduler runs with when it is given no file."""
+    """Return the configuration that kube-scheduler runs with when it is given no file."""
     empty = SchedulerConfiguration()
     configuration = start(empty, with_defaults(empty, registry), registry).configuration
     assert configuration is not None  # the default profile's plugins can always be placed

@@ -40,7 +40,7 @@ _TAB = re.compile(r"^ *\t", re.MULTILINE)
 
 
 class Stage(StrEnum):
-    """Where kube-scheduler stops."""
+    """The stage at which kube-scheduler stops."""
 
     DECODE = "decode"
     VALIDATE = "validate"

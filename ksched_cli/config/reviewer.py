@@ -38,7 +38,7 @@ class ReviewOptions:
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """What holds for a file.
+    """The settings of a file.
 
     project: its project file; chosen: the rules that are on; ignores: those of the project file
     that are for this file

@@ -1,4 +1,4 @@
-"""Where configurations are: files, folders, globs, and what FILE#NAME names in a file.
+"""The sources of configurations: files, folders, globs, and what FILE#NAME names in a file.
 
 Every command reads its configurations here: `validate` all that are in its files, the others the
 one that a reference names.

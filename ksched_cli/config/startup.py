@@ -1,4 +1,4 @@
-"""What happens when kube-scheduler starts with a configuration: extenders, plugins, profiles.
+"""The start of kube-scheduler with a configuration: extenders, plugins, profiles.
 
 Upstream: pkg/scheduler/scheduler.go (New, buildExtenders), profile/profile.go (NewMap, validate),
 framework/runtime/framework.go (NewFramework), and the New function of every plugin with args.
@@ -130,7 +130,7 @@ def _configuration(
 
 
 def _custom_names(given: SchedulerConfiguration, index: int) -> frozenset[str]:
-    """What the file itself enables under multiPoint."""
+    """Return what the file itself enables under multiPoint."""
     profiles = given.profiles or ()
     plugins = profiles[index].plugins if index < len(profiles) else None
     chosen = plugin_set(plugins, MULTI_POINT).enabled if plugins else None
@@ -178,7 +178,8 @@ def _startup_error(index: int, prefix: str, error: FrameworkError) -> StartupErr
 def _plugin_errors(
     index: int, prefix: str, profile: SchedulerProfile, registry: KnownPlugins
 ) -> Iterator[StartupError]:
-    """What each needed plugin's New refuses. Upstream's order is a map's; ours is by name."""
+    """Return what each needed plugin's New refuses. Upstream's order is a map's; ours is by
+    name."""
     enabled = needed(profile.plugins or Plugins()) & set(registry)
     args = {config.name: config.args for config in profile.plugin_config or ()}
     for name in sorted(enabled):
@@ -310,7 +311,7 @@ def transport_error(extender: Extender, *, reads_files: bool = True) -> str | No
 
 
 def unreadable(file: str) -> str | None:
-    """Why a file cannot be read, in upstream's words."""
+    """Return why a file cannot be read, in upstream's words."""
     try:
         with open(file, "rb") as opened:
             opened.read(1)

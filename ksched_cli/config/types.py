@@ -167,7 +167,7 @@ class ClientConnection:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfiguration(TypeMeta):
-    """What a file says; after defaults.py with every default filled in."""
+    """The contents of a file; after defaults.py with every default filled in."""
 
     GO: ClassVar[str] = "v1.KubeSchedulerConfiguration"
     parallelism: int | None = field("parallelism", INT32, pointer=True, minimum=1)

@@ -193,7 +193,7 @@ def _queue_sort(profiles: tuple[SchedulerProfile, ...]) -> Errors:
 
 
 def _pairs(chosen: PluginSet) -> Any:
-    """What apiequality compares: nil and empty are the same."""
+    """Return what apiequality compares: nil and empty are the same."""
     return tuple(
         [(plugin.name, plugin.weight or 0) for plugin in plugins or ()]
         for plugins in (chosen.enabled, chosen.disabled)

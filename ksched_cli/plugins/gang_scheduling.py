@@ -142,7 +142,7 @@ class GangScheduling(
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
-        """Nothing was reserved."""
+        """Do nothing: nothing was reserved."""
 
     def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> tuple[Status, float]:
         key = group_key(pod.pod)

@@ -193,7 +193,7 @@ def _without_taint(taint: Taint) -> Status:
 
 
 def taint_text(taint: Taint) -> str:
-    """As kubectl writes a taint."""
+    """Return the taint as kubectl writes it."""
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect}"
 

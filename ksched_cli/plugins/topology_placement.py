@@ -27,7 +27,8 @@ class TopologyPlacementGenerator(PlacementGeneratePlugin):
     def generate_placements(
         self, key: GroupKey, parent: Placement
     ) -> tuple[Sequence[Placement], Status]:
-        """Where pods of the group have nodes already, only the domain of these."""
+        """Generate placements. Where pods of the group have nodes already, only their domain is
+        one."""
         group = self._groups.groups.get(key) if self._groups is not None else None
         if group is None:
             return (), Status.error(f'podgroup.scheduling.k8s.io "{key[1]}" not found')

@@ -128,7 +128,8 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
         return Verdicts.rejecting(nodes.gather(~matching & _has_zone_labels(snapshot)), REASON)
 
     def _topologies(self, pod: PodInfo) -> tuple[list[VolumeTopology], Status]:
-        """Those of the volumes that the pod's claims are bound to, and a rejection or success."""
+        """Return the topologies of the volumes that the pod's claims are bound to, and a rejection
+        or success."""
         topologies: list[VolumeTopology] = []
         for use in claim_uses(pod.pod):
             if use.ephemeral:
@@ -151,7 +152,8 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
         return topologies, SUCCESS
 
     def _unbound_problem(self, claim: PersistentVolumeClaim) -> str:
-        """Why a claim without a volume ends the attempt; "" if it waits for its first consumer."""
+        """Return why a claim without a volume ends the attempt; "" if it waits for its first
+        consumer."""
         name = claim_class(claim)
         if not name:
             return "PersistentVolumeClaim had no pv name and storageClass name"
@@ -188,7 +190,7 @@ def _topologies_of(claim: PersistentVolumeClaim, volume: PersistentVolume) -> li
 
 
 def _zones_of(volume: PersistentVolume) -> dict[str, tuple[str, ...]]:
-    """By label. A label with an empty zone in it is skipped."""
+    """Return the zones by label. A label with an empty zone in it is skipped."""
     zones_by_key = {}
     for key in LABELS:
         if key in volume.metadata.labels:

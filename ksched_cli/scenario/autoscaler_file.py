@@ -99,7 +99,7 @@ class _Reader:
         )
 
     def _model(self, data: Mapping[str, Any], *place: str | int) -> tuple[Node, CSINode | None]:
-        """What the group's new nodes are copies of."""
+        """Return the model that the group's new nodes are copies of."""
         if "template" in data:
             return self._template(data["template"], data["name"], *place, "template"), None
         like = data["like"]

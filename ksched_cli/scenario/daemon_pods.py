@@ -1,4 +1,4 @@
-"""On which nodes a DaemonSet runs its pods. Upstream: pkg/controller/daemon."""
+"""The nodes on which a DaemonSet runs its pods. Upstream: pkg/controller/daemon."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Delete(Change):
         return state, effects + more
 
     def _workload(self, state: ClusterState, target: Target) -> Changed:
-        """With all that it owns, as kubectl does without --cascade=orphan."""
+        """Delete a workload with all that it owns, as kubectl does without --cascade=orphan."""
         workload = find_workload(self, state, target)
         effects = [Effect(workload.text, "deleted")]
         key = (workload.namespace, workload.name)
@@ -96,7 +96,7 @@ class Delete(Change):
 def _owned_pods(
     state: ClusterState, namespace: str, owners: Iterable[tuple[str, str]]
 ) -> list[Pod]:
-    """In the order of the state. owners: kinds and names"""
+    """Return the owned pods in the order of the state. owners: kinds and names"""
     owned = OwnedPods.of(state.pods)
     ids = {
         id(pod)

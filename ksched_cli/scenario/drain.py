@@ -128,7 +128,7 @@ class Drain(Change):
 
 
 def _never_leaves(pod: Pod) -> str:
-    """Why a drain passes the pod over, or ""."""
+    """Return why a drain passes the pod over, or ""."""
     if pod.finished:
         return f"finished: {pod.status.phase}"
     if is_static(pod):
@@ -140,7 +140,8 @@ def _never_leaves(pod: Pod) -> str:
 
 
 def _verdicts(nodes: Sequence[str], refused: Sequence[Pod], budgets: Evictions) -> list[Effect]:
-    """How the drain of each node ends, the worst first. refused: pods that budgets keep now"""
+    """Return how the drain of each node ends, the worst first. refused: pods that budgets keep
+    now"""
     obstacles: dict[str, dict[tuple[str, str], None]] = {node: {} for node in nodes}
     for pod in refused:
         obstacles[pod.node_name][budgets.outlook(pod)] = None
@@ -153,7 +154,7 @@ def _verdicts(nodes: Sequence[str], refused: Sequence[Pod], budgets: Evictions) 
 
 
 class Evictions:
-    """What the disruption budgets of a state allow, as evictions use it up.
+    """The evictions that a state's disruption budgets allow; each eviction uses some of them up.
 
     Upstream: EvictionREST.Create.
     """
@@ -164,7 +165,8 @@ class Evictions:
         self._allowed = {key: b.status.disruptions_allowed for key, b in self.budgets.items()}
 
     def evict(self, pod: Pod) -> str:
-        """Why the eviction is refused; "" where it is granted, which uses the budget up."""
+        """Evict a pod. Return why that is refused; "" where it is granted, which uses the budget
+        up."""
         if pod.status.phase == "Pending" and pod.status.conditions:
             return ""
         keys = [key for key, matches in self._matchers.items() if matches(pod)]
@@ -195,7 +197,7 @@ class Evictions:
         return ""
 
     def outlook(self, pod: Pod) -> tuple[str, str]:
-        """How long, and by which budgets, the pod's eviction is refused."""
+        """Return how long, and by which budgets, the pod's eviction is refused."""
         keys = [key for key, matches in self._matchers.items() if matches(pod)]
         names = ", ".join(self.budgets[key].key for key in keys)
         if len(keys) > 1:

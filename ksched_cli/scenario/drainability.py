@@ -73,7 +73,7 @@ def _volumes(pod: Pod) -> Sequence[_Volume]:
 
 
 def node_stays(node: Node) -> str:
-    """Which annotation keeps the node, or ""."""
+    """Return the annotation that keeps the node, or ""."""
     annotations = node.metadata.annotations
     for key in (SCALE_DOWN_DISABLED, DO_NOT_DISRUPT):
         if annotations.get(key) == "true":
@@ -95,7 +95,7 @@ class PodRules:
     loses_local_storage: bool = False
 
     def pod_stays(self, pod: Pod) -> str:
-        """Why the pod keeps its node, or ""."""
+        """Return why the pod keeps its node, or ""."""
         if pod.finished or pod.deleting:
             return ""
         if value := self._undisrupted(pod):

@@ -84,7 +84,8 @@ def pod_manifest(
 
 
 def daemon_template(template: Mapping[str, Any]) -> Manifest:
-    """With the tolerations of daemon pods. Upstream: AddOrUpdateDaemonPodTolerations."""
+    """Return the template with the tolerations of daemon pods. Upstream:
+    AddOrUpdateDaemonPodTolerations."""
     spec = dict(template.get("spec") or {})
     taints = [*_DAEMON_TOLERATIONS, *([_NETWORK_TAINT] if spec.get("hostNetwork") else [])]
     tolerations = list(spec.get("tolerations") or ())

@@ -23,7 +23,7 @@ MINUTE = 60 * SECOND
 
 
 class Expander(StrEnum):
-    """Which of the groups that would help gets more nodes."""
+    """The choice of the group that gets more nodes, among those that would help."""
 
     LEAST_WASTE = "least-waste"
     MOST_PODS = "most-pods"

@@ -114,7 +114,8 @@ def objects_of(state: ClusterState, kind: Kind) -> dict[tuple[str, str], KubeObj
 
 
 def custom_objects_of(state: ClusterState, kind: str) -> dict[tuple[str, str], Plain]:
-    """As `objects_of`, of a kind that only plugins read, as "PodGroup.scheduling.x-k8s.io"."""
+    """Return objects as `objects_of` does, of a kind that only plugins read, as
+    "PodGroup.scheduling.x-k8s.io"."""
     return {custom_key(manifest): manifest for manifest in state.others.get(kind, ())}
 
 

@@ -51,7 +51,8 @@ class OwnDocument:
         return os.path.normpath(self.folder / path) if path else ""
 
     def nanoseconds(self, duration: str, *place: str | int) -> int:
-        """Those of a duration as Go writes it, at a place in the document. Raises InputError."""
+        """Return the nanoseconds of a duration as Go writes it, at a place in the document. Raises
+        InputError."""
         try:
             return parse_duration(duration)
         except DurationError as error:

@@ -23,22 +23,22 @@ _created = attrgetter("metadata.creation_timestamp")
 
 
 def select_by_id(pods: Pods, ids: Collection[int]) -> list[Pod]:
-    """Those with these identities, in order. ids: a set or a dict"""
+    """Select those with these identities, in order. ids: a set or a dict"""
     return list(compress(pods, map(ids.__contains__, map(id, pods))))
 
 
 def select_on_nodes(pods: Pods, nodes: Collection[str]) -> list[Pod]:
-    """Those bound to these nodes. nodes: a set or a dict"""
+    """Select those bound to these nodes. nodes: a set or a dict"""
     return list(compress(pods, map(nodes.__contains__, map(_node_name, pods))))
 
 
 def select_by_name(pods: Pods, names: Collection[str]) -> list[Pod]:
-    """Those with these names, of every namespace. names: a set or a dict"""
+    """Select those with these names, of every namespace. names: a set or a dict"""
     return list(compress(pods, map(names.__contains__, map(_name, pods))))
 
 
 def select_by_labels(pods: Pods, selector: Selector) -> list[Pod]:
-    """Those that the selector matches; labels that pods share are looked at once."""
+    """Select those that the selector matches; labels that pods share are looked at once."""
     labels = list(map(_labels, pods))
     distinct = dict(zip(map(id, labels), labels, strict=True))
     matching = {identity for identity, each in distinct.items() if selector.matches(each)}

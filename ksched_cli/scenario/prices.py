@@ -1,4 +1,4 @@
-"""What nodes cost an hour: by name, by label, or by node group. Prices have no currency."""
+"""Hourly prices of nodes: by name, by label, or by node group. Prices have no currency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which order a controller removes the pods of a workload that is scaled down.
+"""The order in which a controller removes the pods of a workload that is scaled down.
 
 Upstream: pkg/controller/controller_utils.go (ActivePodsWithRanks), replicaset/replica_set.go
 (getPodsToDelete); stateful sets lose their highest ordinals.
@@ -53,7 +53,7 @@ class _WithStatus(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """What the ranking reads of a pod.
+    """The values of a pod that the ranking reads.
 
     precedence:  criteria of which the lower goes first
     ready_since: "" where that is not known, or it is not ready

@@ -82,7 +82,7 @@ class Completion(Struct, frozen=True):
 
 
 class RecordedDecision(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What the recorded scheduler did about a pod.
+    """The recorded scheduler's decision about a pod.
 
     node: that it was bound to, or evicted from; nominated_node, message: after an attempt without a
     node; evicted_for: the UID of the pod that it was evicted for
@@ -234,7 +234,7 @@ class Timeline:
             yield from self._events_of_lines()
 
     def share_read(self) -> float:
-        """How much of the events has been read, from 0 to 1."""
+        """Return how much of the events has been read, from 0 to 1."""
         if self._file is None:
             return self._share
         return self._file.tell() / max(os.fstat(self._file.fileno()).st_size, 1)
@@ -279,7 +279,8 @@ class Timeline:
         return InputError(self.name, problem, subject=subject, position=position)
 
     def _misshapen(self, error: Exception, line: bytes, number: int) -> InputError:
-        """What is wrong with a line whose keys or types are not an event's, as in a document."""
+        """Return what is wrong with a line whose keys or types are not an event's, as in a
+        document."""
         try:
             problems = problems_of(msgspec.json.decode(line), "timeline", "event")
         except msgspec.DecodeError:  # a number that no float is large enough for; more behind it

@@ -1,4 +1,4 @@
-"""What kube-scheduler accepts without a word and that is probably not meant.
+"""Settings that kube-scheduler accepts silently and that are probably not meant.
 
 Each function is one rule over a profile or the whole configuration; RULES and PROFILE_RULES list
 them. `given` is the file as it was decoded, `profile` its profile with defaults and merged plugins.
@@ -42,13 +42,13 @@ class Subject:
     findings: Findings
 
     def enabled(self, point: str) -> Iterator[tuple[Path, PluginSetEntry]]:
-        """What the file enables at a point, with its path."""
+        """Return what the file enables at a point, with its path."""
         chosen = plugin_set(self.given.plugins or Plugins(), point).enabled
         for index, plugin in enumerate(chosen or ()):
             yield (*self.path, "plugins", point, "enabled", index), plugin
 
     def disabled(self, point: str) -> Iterator[tuple[Path, PluginSetEntry]]:
-        """What the file disables at a point, with its path."""
+        """Return what the file disables at a point, with its path."""
         chosen = plugin_set(self.given.plugins or Plugins(), point).disabled
         for index, plugin in enumerate(chosen or ()):
             yield (*self.path, "plugins", point, "disabled", index), plugin

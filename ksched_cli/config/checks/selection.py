@@ -95,7 +95,7 @@ def _specificity(selector: str) -> int:
 
 
 def file_ignores(patterns: Mapping[str, Sequence[str]]) -> tuple[FileIgnore, ...]:
-    """From globs to selectors, each with `@PATH` where it is for a part of the file."""
+    """Return selectors from globs, each with `@PATH` where it is for a part of the file."""
     return tuple(
         FileIgnore(pattern, selector, path)
         for pattern, selectors in patterns.items()
@@ -104,7 +104,7 @@ def file_ignores(patterns: Mapping[str, Sequence[str]]) -> tuple[FileIgnore, ...
 
 
 def matching(ignores: Iterable[FileIgnore], path: str, folder: Path) -> tuple[FileIgnore, ...]:
-    """Those for a file. folder: of the project file"""
+    """Return those for a file. folder: of the project file"""
     file = Path(path).absolute()
     return tuple(
         ignore

@@ -1,4 +1,4 @@
-"""What happens to pods where a plugin that protects them is switched off.
+"""The consequences for pods where a plugin that protects them is switched off.
 
 Upstream: the plugins' own Filter; pkg/kubelet/lifecycle/predicate.go (what a kubelet rejects);
 pkg/registry/core/pod/storage/storage.go (assignPod refuses pods with scheduling gates).

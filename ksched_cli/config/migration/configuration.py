@@ -89,7 +89,7 @@ def _remark_on_strategy(profile: OldProfile) -> None:
 
 
 def _successor(name: str) -> str:
-    """What to use in the place of a plugin that is gone."""
+    """Return what to use in the place of a plugin that is gone."""
     return REMOVED_PLUGINS.get(name, "").removeprefix("removed; ")
 
 

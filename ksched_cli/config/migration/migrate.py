@@ -73,7 +73,8 @@ class Migration:
 
 
 def migrate_source(source: ConfigurationText, registry: KnownPlugins) -> Migration:
-    """As `migrate`; errors and remarks have their places in the file that holds the text."""
+    """Migrate as `migrate` does; errors and remarks have their places in the file that holds the
+    text."""
     try:
         migration = migrate(source.text, source.path, registry)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Which plugins a profile of an old version ran, and with which weights.
+"""The plugins that a profile of an old version ran, and their weights.
 
 Upstream: mergePlugins and mergePluginSet of each version's default_plugins.go.
 """
@@ -94,7 +94,7 @@ def _appended(defaults: Plugins, given: Plugins) -> Plugins:
 
 
 def _each_once(plugins: Plugins, registry: KnownPlugins) -> Plugins:
-    """Without the plugins that are not there, do not extend their point, or are there already."""
+    """Drop the plugins that do not exist, do not extend their point, or are there already."""
     sets = {}
     for key, item in fields_of(Plugins).items():
         enabled: dict[str, PluginSetEntry] = {}
@@ -116,6 +116,6 @@ def _effect(plugins: Plugins, registry: KnownPlugins) -> Effect:
 
 
 def enabled_names(plugins: Plugins | None, points: Iterable[str]) -> tuple[str, ...]:
-    """What a file enables at these points, in its order, each name once."""
+    """Return what a file enables at these points, in its order, each name once."""
     chosen = (plugin_set(plugins or Plugins(), point).enabled or () for point in points)
     return tuple(dict.fromkeys(plugin.name for entries in chosen for plugin in entries))

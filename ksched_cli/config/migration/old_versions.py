@@ -1,4 +1,4 @@
-"""What the versions before v1 ran by default, and how they merged a file with it.
+"""The defaults of the versions before v1, and how they merged a file with them.
 
 Each is that of the last release that reads it. Upstream: pkg/scheduler/apis/config/v1beta1 (v1.22),
 v1beta2 (v1.27), v1beta3 (v1.28): default_plugins.go and defaults.go; the plugins' own types.

@@ -82,7 +82,7 @@ _SERVICE = "no plugin looks at the pods of a service; see InterPodAffinity and P
 
 @dataclass(slots=True)
 class PolicyPlugins:
-    """What a Policy means in v1, filled in entry after entry.
+    """The meaning of a Policy in v1, filled in entry after entry.
 
     priorities: weight by name; labels: requirements that predicates have of nodes' labels;
     ratio: the args of RequestedToCapacityRatio
@@ -126,7 +126,7 @@ class PolicyPlugins:
 
 
 def read_policy(policy: Mapping[str, Any], remarks: Remarks) -> PolicyPlugins:
-    """What the predicates and priorities of a Policy mean in v1."""
+    """Return what the predicates and priorities of a Policy mean in v1."""
     plugins = PolicyPlugins()
     predicates, priorities = policy.get("predicates"), policy.get("priorities")
     if predicates is None:

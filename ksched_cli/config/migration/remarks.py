@@ -1,4 +1,4 @@
-"""What a migration has to say: what it changed, and what could not be carried over."""
+"""The remarks of a migration: what it changed, and what could not be carried over."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ class Remarks:
         self._remarks.setdefault(remark)
 
     def in_order(self) -> tuple[Remark, ...]:
-        """By line; those about the result last."""
+        """Return the remarks by line; those about the result last."""
         late = (RemarkKind.DIFFERS, RemarkKind.REFUSED)
         return tuple(sorted(self._remarks, key=lambda item: (item.kind in late, item.line or 0)))

@@ -35,7 +35,7 @@ class Choice(Struct, frozen=True):
 
 
 def pick_one_node(candidates: Mapping[str, Victims]) -> Choice:
-    """As `pick_node`, of candidates whose victims are listed."""
+    """Pick a node as `pick_node` does, of candidates whose victims are listed."""
     names = sorted(candidates)
     measures = np.array([measures_of_victims(candidates[name]) for name in names]).T
     return pick_node(measures, names.__getitem__, lambda index: candidates[names[index]])

@@ -1,4 +1,4 @@
-"""Which evictions on many nodes would violate a PodDisruptionBudget.
+"""Evictions on many nodes that would violate a PodDisruptionBudget.
 
 Upstream: plugins/defaultpreemption/default_preemption.go (filterPodsWithPDBViolation).
 """

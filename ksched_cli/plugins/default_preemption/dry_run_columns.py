@@ -84,7 +84,7 @@ class DryRunColumns:
         self.sources[rows] = boxed
 
     def missing(self, rows: Rows) -> Rows:
-        """Those of the rows without a result."""
+        """Return the rows without a result."""
         return rows[self.ids[rows] == UNKNOWN]
 
     def victims(self, row: int) -> Victims:
@@ -92,7 +92,7 @@ class DryRunColumns:
         return _victims_of(self.sources[row])
 
     def candidates(self, rows: Rows) -> LazyMapping[Victims]:
-        """By node name; rows: of candidates. Later changes do not show."""
+        """Return the candidates by node name; rows: of candidates. Later changes do not show."""
         sources = self.sources[rows]
         names = self.snapshot.names
 
@@ -103,7 +103,8 @@ class DryRunColumns:
         return LazyMapping(entries)
 
     def rejected(self, rows: Rows) -> LazyMapping[Rejection]:
-        """By node name; rows: of rejected nodes. Later changes do not show."""
+        """Return the rejections by node name; rows: of rejected nodes. Later changes do not
+        show."""
         ids, names = self.ids[rows], self.snapshot.names
 
         def entries() -> dict[str, Rejection]:

@@ -53,7 +53,7 @@ class Entity(Struct, frozen=True, eq=False):
 
     @property
     def importance(self) -> tuple[int, int, int, str]:
-        """To sort by: the most important first. Upstream: MoreImportantVictim."""
+        """The sort key: the most important first. Upstream: MoreImportantVictim."""
         earliest = min(start_time(pod) for pod, _ in self.pods)
         return -self.priority, -self.rank, -len(self.pods), earliest
 

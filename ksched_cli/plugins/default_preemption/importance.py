@@ -1,4 +1,4 @@
-"""Which of two victims goes first: the more important one.
+"""The order of victims: the more important one comes first.
 
 Upstream: pkg/scheduler/util/utils.go (MoreImportantPod).
 """

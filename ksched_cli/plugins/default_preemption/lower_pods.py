@@ -48,7 +48,7 @@ class LowerPods(Struct, frozen=True):
 
 
 class PodColumns:
-    """What a search for victims reads of pods, by their numbers.
+    """The pods' values that a search for victims reads, by their numbers.
 
     pods:       by number
     priority:   by number
@@ -94,7 +94,7 @@ class PodColumns:
         return LowerPods(np.concatenate(lower) if lower else _NO_PODS, counts)
 
     def requests(self, resource: str, numbers: Rows) -> Column:
-        """What each of the pods requests of a resource."""
+        """Return what each of the pods requests of a resource."""
         column = self._amount_columns.get(resource)
         if column is None or len(column) < len(self._amounts):
             amounts = (resources.requests.get(resource, 0) for resources in self._amounts)
@@ -139,7 +139,7 @@ def _with_ages_once(snapshot: Snapshot) -> PodColumns:
 
 
 def pod_columns(ages_once: bool) -> Callable[[Snapshot], PodColumns]:
-    """What Snapshot.index makes the columns with."""
+    """Return the function with which Snapshot.index makes the columns."""
     return _with_ages_once if ages_once else PodColumns
 
 

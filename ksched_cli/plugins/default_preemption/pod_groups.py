@@ -40,7 +40,7 @@ class _Victim(Struct):
 
     @property
     def importance(self) -> tuple[int, bool, int, str]:
-        """To sort by: the most important first."""
+        """The sort key: the most important first."""
         count = len(self.pods) if self.is_group else 0
         return -self.priority, not self.is_group, -count, start_time(self.pods[0][0])
 

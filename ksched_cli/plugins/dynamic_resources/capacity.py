@@ -39,7 +39,7 @@ class CapacityError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CapacityPolicyRules:
-    """How a release treats requests for capacity.
+    """The rules of a release for requests for capacity.
 
     aborts:     requests that are negative or cannot be rounded are errors (Rules)
     fractional: ranges count in thousandths (DRAFractionalCapacityRange)
@@ -49,7 +49,7 @@ class CapacityPolicyRules:
     fractional: bool = False
 
     def error(self, capacities: Capacities, requests: CapacityRequests) -> str:
-        """Why a request breaks the allocation, or ""."""
+        """Return why a request breaks the allocation, or ""."""
         requested = dict(requests or ())
         if not self.aborts or not requested.keys() <= {name for name, _ in capacities}:
             return ""
@@ -93,7 +93,7 @@ def fits(
 def consumed_capacities(
     capacities: Capacities, requests: CapacityRequests, policy: CapacityPolicyRules
 ) -> tuple[tuple[str, Quantity], ...]:
-    """What a share of a device consumes. Upstream: GetConsumedCapacityFromRequest."""
+    """Return what a share of a device consumes. Upstream: GetConsumedCapacityFromRequest."""
     requested = dict(requests or ())
     return tuple(
         (name, consumed_capacity(requested.get(name), capacity, policy))
@@ -120,7 +120,7 @@ def consumed_capacity(
 def _round_up(
     requested: Quantity, valid_range: CapacityRange, minimum: Quantity, rules: CapacityPolicyRules
 ) -> Quantity:
-    """To the next step from the minimum. Raises CapacityError. Upstream: roundUpRange."""
+    """Round up to the next step from the minimum. Raises CapacityError. Upstream: roundUpRange."""
     if requested < minimum:
         return minimum
     if valid_range.step is None or not valid_range.step.value():

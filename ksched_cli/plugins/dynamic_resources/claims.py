@@ -60,14 +60,14 @@ def allocated(claim: ResourceClaim, allocation: AllocationResult | None) -> Reso
 
 
 def reserved(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
-    """With the pod added to reservedFor."""
+    """Return the claim with the pod added to reservedFor."""
     consumer = ConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
     users = (*claim.status.reserved_for, consumer)
     return replace(claim, status=replace(claim.status, reserved_for=users))
 
 
 def unreserved(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
-    """Without the pod in reservedFor."""
+    """Return the claim without the pod in reservedFor."""
     users = tuple(consumer for consumer in claim.status.reserved_for if consumer.uid != pod.uid)
     return replace(claim, status=replace(claim.status, reserved_for=users))
 
@@ -78,7 +78,8 @@ def deallocated(claim: ResourceClaim) -> ResourceClaim:
 
 
 def binding_failure(claim: ResourceClaim) -> str:
-    """Why a device of the claim cannot be prepared, as its driver tells; "" where none has failed.
+    """Return why a device of the claim cannot be prepared, as its driver reports; "" where none has
+    failed.
 
     Upstream: isClaimReadyForBinding.
     """

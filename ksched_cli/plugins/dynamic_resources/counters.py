@@ -42,7 +42,8 @@ class PoolCounters:
     consumers: tuple[tuple[DeviceID, Consumption], ...]
 
     def available(self, is_allocated: Callable[[DeviceID], bool]) -> dict[CounterKey, int]:
-        """What the allocated devices leave; below 0 where they consume more than there is."""
+        """Return what the allocated devices leave; below 0 where they consume more than there
+        is."""
         amounts = dict(self.total)
         for device, consumption in self.consumers:
             if is_allocated(device):

@@ -119,7 +119,7 @@ class AllocationExplanation:
         return counts
 
     def _shortage(self, request: RequestAlternative, device: PoolDevice, pool: int) -> str:
-        """What bars a device that the selectors match, taken alone."""
+        """Return what bars a device that the selectors match, taken alone."""
         traits, shared = device.traits, self._node_pools.shared
         taint = untolerated_taint(traits.taints, request.tolerations)
         if taint is not None:
@@ -164,7 +164,8 @@ class AllocationExplanation:
         return ", ".join(shown) + (", …" if len(devices) > MAX_HOLDERS else "")
 
     def _constraint_lines(self) -> Iterator[str]:
-        """Where each request alone has enough devices: the values that the constraints compare."""
+        """Return lines where each request alone has enough devices: the values that the constraints
+        compare."""
         has_constraints = False
         for claim_number, claim in enumerate(self._view.demand.claims):
             for constraint_number, constraint in enumerate(claim.constraints):

@@ -52,7 +52,8 @@ class _Request:
 def device_requests(
     spec: PodSpec, resources: Collection[str], classes: BackingClasses
 ) -> tuple[DeviceRequest, ...]:
-    """In order of their names. resources: those that devices are to stand for."""
+    """Return the requests in order of their names. resources: those that devices are to stand
+    for."""
     containers = (*spec.init_containers, *spec.containers)
     init_count = len(spec.init_containers)
     requests: list[DeviceRequest] = []
@@ -97,7 +98,7 @@ def _requests_of(containers: Sequence[Container], init_count: int, resource: str
 def _request(
     index: int, container: Container, resource: str, reusable: Sequence[_Request | None]
 ) -> _Request | None:
-    """What a container requests beyond the devices of others that it may use; None: nothing.
+    """Return what a container requests beyond the devices of others that it may use; None: nothing.
 
     Upstream: createResourceRequestAndMappings.
     """

@@ -88,7 +88,8 @@ class PartialUse:
     def take_share(
         self, request: RequestAlternative, device: CandidateDevice
     ) -> tuple[Share, Consumed | None]:
-        """What it consumes, and what was being allocated of the device before."""
+        """Take a share. Return what it consumes, and what was being allocated of the device
+        before."""
         pool_device = self._pool_device(device)
         share = consumed_capacities(
             pool_device.traits.capacities, request.capacity, self._view.capacity_policy

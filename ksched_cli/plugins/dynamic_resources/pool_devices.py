@@ -17,7 +17,7 @@ from ksched_cli.plugins.dynamic_resources.features import AllocatorFeatures
 
 @dataclass(frozen=True, slots=True)
 class DeviceTraits:
-    """What the features of a release that are on see of a device.
+    """The device traits that the enabled features of a release see.
 
     is_reachable: by the node, where each device of a slice says so for itself
     consumption:  what it takes from its pool's counters

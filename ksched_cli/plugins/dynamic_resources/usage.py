@@ -1,4 +1,4 @@
-"""Which devices are in use, per pool and per node.
+"""The devices in use, per pool and per node.
 
 Upstream: plugins/dynamicresources/dra_manager.go (ListAllAllocatedDevices), dynamicresources.go
 (PreFilter).
@@ -55,7 +55,7 @@ class DevicesInUse:
         return self._usage_ids.setdefault(usages, len(self._usage_ids))
 
     def _usage(self, number: int) -> Hashable:
-        """What a pool's devices have left, to be compared."""
+        """Return what a pool's devices have left, to be compared."""
         left = self.counters(number)
         consumed = self._consumed(number) if self.shared else ()
         if left is None and not consumed:
@@ -70,7 +70,7 @@ class DevicesInUse:
         )
 
     def counters(self, number: int) -> Counters | None:
-        """What is left of a pool's counters; None where it has none."""
+        """Return what is left of a pool's counters; None where it has no counters."""
         counters = self._pools.pools[number].counters
         if counters is None:
             return None

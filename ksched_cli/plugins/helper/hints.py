@@ -1,4 +1,4 @@
-"""What the queueing hints of several plugins ask about the objects of an event."""
+"""Common questions of queueing hints about the objects of an event."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ def domain_of(domains: Domains, node: NodeInfo) -> tuple[int, str]:
 
 
 def affinity_line(selection: PodSelection, counter: DomainCounter, node: NodeInfo) -> str:
-    """Why a node does not meet the required affinity on one topology key, or "" where it does."""
+    """Return why a node does not meet the required affinity on one topology key, or "" where it
+    does."""
     domains = counter.domains
     code, domain = domain_of(domains, node)
     if code == MISSING:
@@ -76,7 +77,7 @@ def affinity_line(selection: PodSelection, counter: DomainCounter, node: NodeInf
 
 
 def score_line(counter: DomainCounter, weight: int, selection: PodSelection, node: NodeInfo) -> str:
-    """What one term adds to the node's raw score, or "" where it adds nothing."""
+    """Return what one term adds to the node's raw score, or "" where it adds nothing."""
     code, domain = domain_of(counter.domains, node)
     count = int(counter.counts[code])
     if not count:

@@ -380,7 +380,7 @@ def _has_preferred_terms(pod: PodInfo) -> bool:
 
 
 def _tallies_by_key(counters: Iterable[DomainCounter]) -> Tallies:
-    """By topology key; counters of one key are summed."""
+    """Return the tallies by topology key; counters of one key are summed."""
     by_key: dict[str, list[DomainCounter]] = {}
     for counter in counters:
         by_key.setdefault(counter.domains.key, []).append(counter)
@@ -499,7 +499,7 @@ def _any_matches(terms: tuple[AffinityTerm, ...], pod: PodInfo) -> bool:
 
 
 def _matches(term: AffinityTerm, pod: PodInfo) -> bool:
-    """As upstream, namespace selectors are matched against no labels."""
+    """Match as upstream does: namespace selectors are matched against no labels."""
     return (
         pod.namespace in term.namespaces or term.namespace_selector.matches({})
     ) and term.selector.matches(pod.labels)

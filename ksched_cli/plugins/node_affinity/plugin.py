@@ -265,7 +265,7 @@ def terms_text(terms: Sequence[NodeSelectorTerm]) -> str:
 
 
 def labels_text(terms: Sequence[NodeSelectorTerm], node: NodeInfo) -> str:
-    """What the node has of the labels that the terms ask about, to follow them."""
+    """Return those of the node's labels that the terms ask about, to follow them."""
     keys = dict.fromkeys(each.key for term in terms for each in term.match_expressions)
     labels = ", ".join(label_text(node, key) for key in keys)
     return f", the node has {labels}" if labels else ""

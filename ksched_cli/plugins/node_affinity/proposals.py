@@ -1,4 +1,5 @@
-"""What would make a node match a pod's selector: other labels on it, or another selector."""
+"""Changes that would make a node match a pod's selector: other labels on it, or another
+selector."""
 
 from __future__ import annotations
 

@@ -99,7 +99,8 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScoresRows, SignPlugin, Ex
         return _balance(_deviation_of_two(used, capacity))
 
     def _requests_to_score(self, state: CycleState, pod: PodInfo) -> ScoredRequests | None:
-        """Those of PreScore, or worked out where it did not run; None if there are none.
+        """Return the requests of PreScore, or compute them where it did not run; None if there are
+        none.
 
         Raises PluginError.
         """

@@ -117,7 +117,7 @@ def _device_counts(handle: Handle) -> DeviceCounts:
 
 
 def _backed(resources: Sequence[ResourceSpec], backing: BackingClasses) -> dict[int, str]:
-    """By index, the classes of the configured resources that one backs."""
+    """Return, by index, the classes of the configured resources that have a class."""
     classes = ((index, backing.of(spec.name)) for index, spec in enumerate(resources))
     return {
         index: device_class.name
@@ -139,7 +139,7 @@ def _with_devices(
     nodes: Nodes,
     counts: DeviceCounts,
 ) -> list[ResourceUsage]:
-    """Where a node has none of a resource that a class backs, its devices of that class."""
+    """Fill in a node's devices of a class where it has none of a resource that the class backs."""
     for index, class_name in backed.items():
         if not pod_requests[index]:
             continue

@@ -1,4 +1,5 @@
-"""What would make a node without room for a pod fit: to request less, and to evict pods there."""
+"""Changes that would make a node without room for a pod fit: a smaller request, and evictions
+there."""
 
 from __future__ import annotations
 

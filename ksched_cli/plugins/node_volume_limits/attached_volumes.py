@@ -54,7 +54,7 @@ class ClaimMissingError(Exception):
 
 
 class Migration(Struct, frozen=True):
-    """Which in-tree volumes count as volumes of a CSI driver on a node.
+    """The in-tree volumes that count as volumes of a CSI driver on a node.
 
     has_csi_node: the node has a CSINode; without one, none do
     portworx:     volumes of Portworx count too; the other plugins need no annotation
@@ -256,7 +256,7 @@ class AttachedVolumes:
         return attached
 
     def seen_by(self, nodes: Nodes) -> AttachedVolumes:
-        """What is on these nodes; in a trial, which nobody follows, it is counted anew."""
+        """Return what is on these nodes; in a trial, which nobody follows, count it again."""
         if nodes.snapshot is self._handle.snapshot:
             return self
         attached = AttachedVolumes(self._handle)
@@ -306,7 +306,7 @@ class AttachedVolumes:
         return {row: next(iter(errors.values())) for row, errors in self._errors.items()}
 
     def count(self, driver: str, nodes: Nodes) -> Column:
-        """How many volumes of the driver each of the nodes has. Do not write to it."""
+        """Return how many volumes of the driver each of the nodes has. Do not write to it."""
         columns = (self._attachments.counts.get(driver), self._unattached.get(driver))
         counts = [nodes.gather(column) for column in columns if column is not None]
         if not counts:

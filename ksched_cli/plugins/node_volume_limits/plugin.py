@@ -223,7 +223,7 @@ def after_csi_node_update(pod: PodInfo, old: CSINode, new: CSINode) -> bool:
 
 
 def _limits(node: CSINode) -> dict[str, int]:
-    """By driver; a driver without one has 0."""
+    """Return the limits by driver; a driver without one has 0."""
     return {
         driver.name: driver.allocatable.count or 0 if driver.allocatable is not None else 0
         for driver in node.spec.drivers

@@ -17,7 +17,7 @@ MOST_DOMAINS = 8
 def filter_line(
     counted: CountedConstraint, tally: Tally, global_minimum: int, node: NodeInfo
 ) -> str:
-    """Why the node does not meet the constraint, or "" where it does.
+    """Return why the node does not meet the constraint, or "" where it does.
 
     global_minimum: with minDomains taken into account
     """
@@ -59,7 +59,7 @@ def _domains_text(tally: Tally) -> str:
 
 
 def score_line(counted: CountedConstraint, weight: float, node: NodeInfo) -> str:
-    """What a constraint adds to the node's raw score; "" where the node lacks the label."""
+    """Return what a constraint adds to the node's raw score; "" where the node lacks the label."""
     code = counted.node_domains.codes.item(node.row)
     if code == MISSING:
         return ""

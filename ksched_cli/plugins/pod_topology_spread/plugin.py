@@ -516,7 +516,8 @@ def default_constraints(
 
 
 def default_selector(pod: PodInfo, cluster: ClusterState) -> Selector:
-    """Without requirements where the pod has no service and no owner with a selector."""
+    """Return the default selector, without requirements where the pod has no service and no owner
+    with a selector."""
     labels: dict[str, str] = {}
     for (namespace, _), service in cluster.services.items():
         selector = service.spec.selector

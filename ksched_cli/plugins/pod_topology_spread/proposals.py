@@ -1,4 +1,5 @@
-"""What would make a node meet spread constraints: a larger maxSkew, or a soft constraint."""
+"""Changes that would make a node meet spread constraints: a larger maxSkew, or a soft
+constraint."""
 
 from __future__ import annotations
 

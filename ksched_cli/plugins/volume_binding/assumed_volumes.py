@@ -23,7 +23,7 @@ from ksched_cli.plugins.volumes.pod_claims import claim_class, volume_class
 
 
 class VolumeMemory(Struct, frozen=True):
-    """What was assumed, see AssumedVolumes."""
+    """The assumed data, see AssumedVolumes."""
 
     claim_refs: dict[str, ObjectReference]
     selected_nodes: dict[Key, str]
@@ -119,7 +119,7 @@ class AssumedVolumes:
         self._taken[name][index] = table.claimed[index]
 
     def restore_claim(self, claim: PersistentVolumeClaim) -> None:
-        """As restore_volume."""
+        """Restore a claim, as restore_volume does."""
         self.selected_nodes.pop(_key(claim), None)
 
     def carry_over(

@@ -355,7 +355,8 @@ class VolumeBinder:
     def has_enough_capacity(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass
     ) -> Mask:
-        """As far as the driver publishes capacity. Upstream: hasEnoughCapacity."""
+        """Whether capacity suffices, as far as the driver publishes it. Upstream:
+        hasEnoughCapacity."""
         size = claim.spec.resources.requests.get(STORAGE)
         largest = None if size is None else self.capacity.largest(storage_class)
         if size is None or largest is None:

@@ -41,7 +41,7 @@ from ksched_cli.plugins.volumes.pod_claims import claim_class
 
 
 class MismatchCounts(Struct, frozen=True):
-    """Why the volumes of a claim's class do not match it.
+    """The reasons why the volumes of a claim's class do not match it.
 
     everywhere: reason → how many volumes it excludes on every node
     suitable:   how many volumes match
@@ -106,7 +106,7 @@ class BindingExplanation:
                 yield f"claim {claim.key}: its volume will be provisioned for node {selected}"
 
     def _no_provisioning_reason(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
-        """Why no volume can be provisioned for the claim, or ""."""
+        """Return why no volume can be provisioned for the claim, or ""."""
         storage_class = self._cluster.storage_classes[claim_class(claim)]
         if not provisions(storage_class):
             return f"{self._no_match_reason(claim, node)}, and the class provisions none"
@@ -121,7 +121,7 @@ class BindingExplanation:
         return f"the node can get at most {amount_text('memory', int(largest[node.row]))}"
 
     def _no_match_reason(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
-        """Why the volumes of the class do not match, and how many of them."""
+        """Return why the volumes of the class do not match, and how many of them."""
         table = self._binder.volumes.of_class(claim_class(claim))
         if not table.volumes:
             return "there are no volumes"
@@ -157,7 +157,7 @@ class BindingExplanation:
     def _mismatch(
         self, claim: PersistentVolumeClaim, volume: PersistentVolume, selector: Selector | None
     ) -> str:
-        """Why the volume does not match the claim on any node, or ""."""
+        """Return why the volume does not match the claim on any node, or ""."""
         ref = self._binder.assumed.claim_ref(volume)
         if ref is not None and not is_bound_to(ref, claim):
             return "taken by other claims"
@@ -175,7 +175,7 @@ class BindingExplanation:
 def _unclaimed_mismatch(
     claim: PersistentVolumeClaim, volume: PersistentVolume, selector: Selector | None
 ) -> str:
-    """Why the claim cannot take a volume that has no claim yet, or ""."""
+    """Return why the claim cannot take a volume that has no claim yet, or ""."""
     if volume.status.phase != AVAILABLE:
         return f"in phase {volume.status.phase}"
     if not set(claim.spec.access_modes) <= set(volume.spec.access_modes):

@@ -154,7 +154,7 @@ class VolumeBinding(
         return None, SUCCESS
 
     def _claim_problem(self, pod: PodInfo) -> str:
-        """Why one of the pod's claims cannot be used, or "". Upstream: podHasPVCs."""
+        """Return why one of the pod's claims cannot be used, or "". Upstream: podHasPVCs."""
         for use in claim_uses(pod.pod):
             claim = self._cluster.persistent_volume_claims.get((pod.namespace, use.claim))
             name = quote(use.claim)

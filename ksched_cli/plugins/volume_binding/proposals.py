@@ -1,4 +1,4 @@
-"""What would let a pod's claims be bound: a claim or a class that is missing, or another class."""
+"""Changes that would let a pod's claims be bound: a missing claim or class, or another class."""
 
 from __future__ import annotations
 

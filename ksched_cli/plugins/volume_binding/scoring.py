@@ -26,7 +26,7 @@ from ksched_cli.plugins.volumes.persistent_volumes import NO_VOLUME, capacity, r
 
 
 class ClassUse(Struct):
-    """What a pod's claims would use of one storage class, per row. Upstream: StorageResource.
+    """The use of one storage class by a pod's claims, per row. Upstream: StorageResource.
 
     counts: the rows where the class counts at all
     """

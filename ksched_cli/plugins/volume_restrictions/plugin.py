@@ -94,7 +94,7 @@ class DiskUse:
 
     @classmethod
     def following(cls, snapshot: Snapshot) -> DiskUse:
-        """What is in use on all nodes, from now on too: an index of the snapshot."""
+        """Return what is in use on all nodes, from now on too: an index of the snapshot."""
         use = cls()
         use._add_all(Nodes(snapshot))
         snapshot.subscribe(use)
@@ -102,7 +102,7 @@ class DiskUse:
 
     @classmethod
     def on(cls, nodes: Nodes) -> DiskUse:
-        """What is in use on these nodes alone."""
+        """Return what is in use on these nodes alone."""
         disk_use = cls()
         disk_use._add_all(nodes)
         return disk_use
@@ -174,7 +174,8 @@ class SinglePodClaims(Struct):
         return SinglePodClaims(self.claims, self.conflicts)
 
     def count(self, pod: PodInfo) -> int:
-        """How many volumes of the pod refer to one of the claims. As upstream, in any namespace."""
+        """Return how many volumes of the pod refer to one of the claims. As upstream, in any
+        namespace."""
         return sum(not use.ephemeral and use.claim in self.claims for use in claim_uses(pod.pod))
 
 

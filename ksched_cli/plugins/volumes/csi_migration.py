@@ -117,7 +117,8 @@ def _handle(sources: InTreeSources) -> str:
 
 
 def ebs_volume_id(text: str) -> str:
-    """From aws://ZONE/ID, aws:///ID or ID. Upstream: KubernetesVolumeIDToEBSVolumeID."""
+    """Return the id of aws://ZONE/ID, aws:///ID or ID. Upstream:
+    KubernetesVolumeIDToEBSVolumeID."""
     if not text.startswith("aws://"):
         return text
     volume_id = unquote(urlsplit(text).path).strip("/")

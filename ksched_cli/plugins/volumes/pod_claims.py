@@ -38,7 +38,7 @@ class ClaimUse(Struct, frozen=True):
 
 
 def claim_uses(pod: Pod) -> Iterator[ClaimUse]:
-    """In the order of the pod's volumes; a claim named twice comes twice."""
+    """Yield the uses in the order of the pod's volumes; a claim named twice comes twice."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             yield ClaimUse(volume.persistent_volume_claim.claim_name, False)
@@ -52,7 +52,7 @@ def ephemeral_claim(pod: Pod, volume: Volume) -> str:
 
 
 def ownership_error(pod: Pod, claim: PersistentVolumeClaim) -> str:
-    """Why an ephemeral volume's claim is not the pod's, or ""."""
+    """Return why an ephemeral volume's claim is not the pod's, or ""."""
     owner = claim.metadata.controller
     if owner is not None and owner.uid == pod.uid:
         return ""

@@ -22,7 +22,7 @@ _NANO, _MILLI = 10**9, 10**6
 
 
 class RowError(Exception):
-    """What is wrong with a row."""
+    """An error in a row."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class CsvFile:
                 raise InputError(self.source, hint)
 
     def rows(self) -> Iterator[tuple[int, Row]]:
-        """With the line that each ends in; those that lack a cell are errors."""
+        """Yield the rows with the line that each ends in; those that lack a cell are errors."""
         count = len(self.columns)
         for index, (line, cells) in enumerate(self._lines()):
             if (index == 0 and self.has_header) or not cells:

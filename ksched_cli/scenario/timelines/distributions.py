@@ -1,4 +1,4 @@
-"""When pods come, and how long they run, drawn at random."""
+"""The arrivals and run times of pods, drawn at random."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RUN_TIMES = "fixed:S, uniform:MIN:MAX, exponential:MEAN or lognormal:MEDIAN:SIGM
 
 
 def arrivals_of(text: str) -> Arrivals:
-    """As it is written. Raises UsageError for another text."""
+    """Parse a distribution as it is written. Raises UsageError for another text."""
     match text.split(":"):
         case ["uniform"]:
             return _uniform
@@ -40,17 +40,17 @@ def arrivals_of(text: str) -> Arrivals:
 
 
 def _uniform(draw: random.Random, pods: int, length: float) -> list[float]:
-    """At equal distances."""
+    """Space arrivals at equal distances."""
     return [length * index / pods for index in range(pods)]
 
 
 def _poisson(draw: random.Random, pods: int, length: float) -> list[float]:
-    """At random, as many at any time."""
+    """Draw arrivals at random, as many at any time."""
     return sorted(draw.uniform(0, length) for _ in range(pods))
 
 
 def _diurnal(draw: random.Random, pods: int, length: float) -> list[float]:
-    """At random, most at noon and none at midnight."""
+    """Draw arrivals at random, most at noon and none at midnight."""
     times: list[float] = []
     while len(times) < pods:
         at = draw.uniform(0, length)
@@ -60,7 +60,7 @@ def _diurnal(draw: random.Random, pods: int, length: float) -> list[float]:
 
 
 def _bursts(size: int) -> Arrivals:
-    """So many at once, at random times."""
+    """Return arrivals in bursts of this size, at random times."""
 
     def arrivals(draw: random.Random, pods: int, length: float) -> list[float]:
         times = _poisson(draw, -(-pods // size), length)

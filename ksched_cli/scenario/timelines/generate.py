@@ -87,7 +87,8 @@ def _within(document: Plain, *path: str) -> Plain:
 
 
 def parse_weight(text: str) -> float | None:
-    """None for another text. Sums and products of weights are numbers, too, and not 0."""
+    """Parse a weight; None for another text. Sums and products of weights are numbers, too, and not
+    0."""
     try:
         weight = float(text)
     except ValueError:

@@ -48,7 +48,7 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def recipe_names() -> list[str]:
-    """Those of this package."""
+    """Return the recipes of this package."""
     folder = files(__package__).joinpath("recipes")
     return sorted(path.name.removesuffix(".yaml") for path in folder.iterdir())
 

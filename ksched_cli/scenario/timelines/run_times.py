@@ -53,18 +53,19 @@ class RunTimes:
             insort(self.by_owner.setdefault(owner, []), seconds)
 
     def longer_than(self, owner: str, age: float) -> Sequence[float]:
-        """Those that were not over by that age."""
+        """Return the run times longer than that age."""
         times = self.by_owner.get(owner, [])
         return times[bisect_right(times, age) :]
 
     def draw(self, owner: str, age: float, draw: random.Random) -> float | None:
-        """For how many seconds more a pod of this age runs; None where no pod ran for longer."""
+        """Draw for how many seconds more a pod of this age runs; None where no pod ran for
+        longer."""
         times = self.longer_than(owner, age)
         return draw.choice(times) - age if times else None
 
 
 def history_owner(pod: Pod) -> str:
-    """As `RunTimes.by_owner` has it; "" for a pod without a controller."""
+    """Return the owner as in `RunTimes.by_owner`; "" for a pod without a controller."""
     owner = pod.metadata.controller
     return "" if owner is None else _owner(pod.namespace, owner.kind, owner.name)
 

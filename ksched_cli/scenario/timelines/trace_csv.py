@@ -100,7 +100,7 @@ class TraceRules:
 
 @dataclass(slots=True)
 class Trace:
-    """What was read of a trace.
+    """The contents of a trace.
 
     groups:   PodGroups of gangs
     rows:     how many there were
@@ -170,7 +170,7 @@ class TraceReader:
         )
 
     def _chosen(self, file: CsvFile, left_out: Counter[str]) -> Iterable[tuple[int, int, Row]]:
-        """Those of the sample, or all that --where leaves, with their number and line."""
+        """Yield those of the sample, or all that --where leaves, with their number and line."""
         rules = self.rules
 
         def chosen() -> Iterator[tuple[int, int, Row]]:
@@ -207,7 +207,7 @@ class TraceReader:
     # -- rows -------------------------------------------------------------------------------------
 
     def _events(self, row: Row, index: int) -> Iterator[tuple[float, Plain]]:
-        """With their times since 1970. Raises RowError."""
+        """Yield events with their times since 1970. Raises RowError."""
         columns = self.columns
         created = self._created(row)
         name = row[columns.name].strip() if columns.name else f"pod-{index}"

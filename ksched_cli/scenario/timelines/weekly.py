@@ -1,4 +1,4 @@
-"""When pods come in a week: by weekday and hour, with holidays; and a week like another one.
+"""Arrivals of pods in a week: by weekday and hour, with holidays; and a week like another one.
 
 A shape has a weight for each hour of a week. It is given, or fitted to the pods of a timeline or a
 dump, owner by owner; of these the manifests and run times are drawn as well.
@@ -139,7 +139,7 @@ class WeekLike:
         self.pods = len(every)
 
     def pods_in(self, length: float) -> int:
-        """As many as come in so many seconds on average."""
+        """Return how many pods arrive in this many seconds on average."""
         first, last = self._span
         return max(1, round(self.pods * length / max(last - first, HOUR)))
 
