@@ -58,7 +58,7 @@ def test_names_are_those_of_one_namespace() -> None:
 
 
 def test_the_newest_is_the_latest_creation() -> None:
-    created = ("2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z", "")
+    created = ("2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z", None)
     pods = cluster(
         *(pod(f"p{i}", metadata={"creationTimestamp": text}) for i, text in enumerate(created))
     ).pods

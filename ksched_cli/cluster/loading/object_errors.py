@@ -18,6 +18,7 @@ Path = tuple[str | int, ...]
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _EXPECTED = re.compile(r"Expected `(?P<expected>[^`]*)`, got `(?P<got>[^`]*)`")
 _LIMIT = re.compile(r"Expected `int` ([<>])= (-?\d+)")
+_EMPTY_TIME = "Expected `str` of length >= 1"  # a Time, the one text with a least length
 _QUANTITY = re.compile(r'quantity "(?P<text>.*)": ', re.DOTALL)
 
 _TYPE_TEXTS = {
@@ -189,6 +190,8 @@ def _readable(message: str) -> str:
     limit = _LIMIT.fullmatch(message)
     if limit is not None:
         return f"expected a whole number, at {'most' if limit[1] == '<' else 'least'} {limit[2]}"
+    if message == _EMPTY_TIME:
+        return '"" is not a time such as 2026-01-31T12:00:00Z'
     match = _EXPECTED.search(message)
     if match is None:
         return message[:1].lower() + message[1:]

@@ -21,7 +21,7 @@ from ksched_cli.cluster.objects import (
     PodStatus,
     decode_hook,
 )
-from ksched_cli.cluster.objects.base import Int64
+from ksched_cli.cluster.objects.base import Int64, Time
 from ksched_cli.kube.stored_bytes import ObjectJson
 from ksched_cli.kube.time import parse_time
 
@@ -48,8 +48,8 @@ class _Meta(msgspec.Struct, rename="camel", gc=False):
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     owner_references: tuple[OwnerReference, ...] = ()
     finalizers: tuple[str, ...] = ()
-    creation_timestamp: str = ""
-    deletion_timestamp: str = ""
+    creation_timestamp: Time = ""
+    deletion_timestamp: Time = ""
     resource_version: str = ""
     generation: Int64 = 0
 

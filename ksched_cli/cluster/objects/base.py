@@ -14,6 +14,7 @@ from ksched_cli.kube.quantity import MILLI, Quantity, QuantityError
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Time = Annotated[str, msgspec.Meta(min_length=1)]  # "" where the field is absent
 
 # Go trims all white space, but what JSON writes as an escape, a tab for one, is none in its eyes.
 _SPACES = " \x85\xa0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))

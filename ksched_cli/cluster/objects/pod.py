@@ -13,6 +13,7 @@ from ksched_cli.cluster.objects.base import (
     NodeSelectorTerm,
     Record,
     ResourceList,
+    Time,
 )
 from ksched_cli.cluster.objects.volumes import Volume
 from ksched_cli.kube.stored_bytes import ObjectJson
@@ -189,10 +190,10 @@ class PodResourceClaimStatus(Record, frozen=True):
     resource_claim_name: str | None = None
 
 
-class PodStatus(Record, frozen=True):
+class PodStatus(Record, frozen=True, omit_defaults=True):
     phase: str = "Pending"
     nominated_node_name: str = ""
-    start_time: str = ""
+    start_time: Time = ""
     conditions: tuple[PodCondition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
