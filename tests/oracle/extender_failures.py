@@ -241,7 +241,8 @@ def main() -> int:
         for name, comparison in comparisons(oracle, minor, Path(folder)):
             count += 1
             wrong += bool(comparison.difference)
-            print(f"{name}: {comparison.difference or 'the same'}", flush=True)
+            if comparison.difference or options.verbose:
+                print(f"{name}: {comparison.difference or 'the same'}", flush=True)
             if options.verbose and comparison.upstream != comparison.mine:
                 print(f"    kube-scheduler: {comparison.upstream}")
                 print(f"    ksched:         {comparison.mine}")
