@@ -50,7 +50,7 @@ def learn(renamer: Renamer, objects: Iterable[Plain]) -> None:
     renamer.learn_more()
     for obj in objects:
         if obj["kind"] == _STATEFUL_SET:
-            renamer.learn_stateful_set((obj.get("metadata") or {}).get("name") or "")
+            renamer.learn_stateful_set(_name_and_namespace(obj)[0])
         _change_of(obj)(renamer, obj)
     renamer.learned()
 
@@ -59,13 +59,20 @@ def object_names(objects: Iterable[bytes], renamer: Renamer) -> Iterator[tuple[s
     """Kind, name after and before of each object; with its namespace where it has one."""
     for obj in map(plain_json, objects):
         if _kind(obj):
-            metadata = obj.get("metadata") or {}
-            name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
+            name, namespace = _name_and_namespace(obj)
             is_namespace = obj["kind"] == _NAMESPACE
             after, before = (renamer.namespace if is_namespace else renamer.name)(name), name
             if namespace:
                 after, before = f"{renamer.namespace(namespace)}/{after}", f"{namespace}/{name}"
             yield obj["kind"], after, before
+
+
+def _name_and_namespace(obj: Plain) -> tuple[str, str]:
+    """Return "" for what is no text, as in an object that cannot be read."""
+    metadata = obj.get("metadata")
+    values = (metadata if isinstance(metadata, dict) else {}).get
+    name, namespace = values("name"), values("namespace")
+    return (name if isinstance(name, str) else "", namespace if isinstance(namespace, str) else "")
 
 
 def is_read(obj: Plain) -> bool:
