@@ -5,14 +5,20 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+_SOON = 0.01  # seconds, by which the callback has ended
 
 
 class EndedBySignal(BaseException):
@@ -27,8 +33,23 @@ class EndedBySignal(BaseException):
 def raised_signals() -> Iterator[None]:
     """Inside, the first of SIGNALS raises EndedBySignal, and the next one ends the process at once.
     One that the parent has us ignore, as nohup does, stays ignored."""
-    with _handled(_raise), unmasked_signals():
-        yield
+    others = sys.unraisablehook
+
+    def raise_again(unraisable: UnraisableHookArgs) -> None:
+        """Python drops what is raised in a destructor or a weak reference's callback."""
+        if not isinstance(unraisable.exc_value, EndedBySignal):
+            others(unraisable)
+            return
+        number = unraisable.exc_value.number
+        signal.signal(number, _once(_raise))
+        threading.Timer(_SOON, os.kill, (os.getpid(), number)).start()
+
+    sys.unraisablehook = raise_again
+    try:
+        with _handled(_raise), unmasked_signals():
+            yield
+    finally:
+        sys.unraisablehook = others
 
 
 @dataclass(slots=True)
@@ -58,20 +79,26 @@ def _handled(handle: Callable[[int], None]) -> Iterator[None]:
         yield
         return
 
-    def handle_once(number: int, frame: FrameType | None) -> None:
-        for other in SIGNALS:
-            signal.signal(other, signal.SIG_DFL)
-        handle(number)
-
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     for number, handler in handlers.items():
         if handler is not signal.SIG_IGN:
-            signal.signal(number, handle_once)
+            signal.signal(number, _once(handle))
     try:
         yield
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+def _once(handle: Callable[[int], None]) -> Callable[[int, FrameType | None], None]:
+    """Return a handler that leaves further signals to the system."""
+
+    def handle_once(number: int, frame: FrameType | None) -> None:
+        for other in SIGNALS:
+            signal.signal(other, signal.SIG_DFL)
+        handle(number)
+
+    return handle_once
 
 
 @contextmanager

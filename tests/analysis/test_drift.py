@@ -229,12 +229,12 @@ def shared_and_alone(
     state: ClusterState, plugins: Sequence[type[Plugin]] = (), seed: int | None = None
 ) -> tuple[DriftResult, DriftResult]:
     """The answer, and that of a run in which every pod is asked about for itself."""
-    options = Options() if seed is None else Options(RandomChoice(seed))
     first = simulation(state, plugins=plugins)
-    runs = [
-        Simulation(state, first.configuration, first.registry, replace(options, cache_answers=each))
-        for each in (True, False)
-    ]
+    runs = []
+    for is_shared in (True, False):
+        options = Options() if seed is None else Options(RandomChoice(seed))
+        options = replace(options, cache_answers=is_shared)
+        runs.append(Simulation(state, first.configuration, first.registry, options))
     shared, alone = map(drift, runs)
     for run in runs:
         check(run)

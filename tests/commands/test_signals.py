@@ -195,6 +195,26 @@ def test_the_second_signal_is_not_handled_and_afterwards_all_is_as_before() -> N
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_a_signal_in_a_callback_whose_exceptions_are_dropped_is_raised_after_it(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    class Dying:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0)  # where Python notices the signal
+
+    def interrupted() -> None:
+        with raised_signals():
+            Dying()
+            time.sleep(10)
+
+    before = sys.unraisablehook
+    with pytest.raises(EndedBySignal, match="SIGTERM"):
+        interrupted()
+    assert sys.unraisablehook is before
+    assert not capfd.readouterr().err
+
+
 def test_an_error_of_cleaning_up_does_not_hide_the_signal() -> None:
     def fails_while_ended() -> None:
         try:
