@@ -134,11 +134,14 @@ def _payloads(lines: Iterable[str]) -> Iterator[str]:
         yield part
 
 
+_FAR = 1e15  # seconds; JSON may have integers that no float holds
+
+
 def _first_time(lines: Iterable[str]) -> str:
     """Sorts as the files do that begin so; "" where no line has one."""
     for line in lines:
         if line.startswith(_JSON) and isinstance(ts := _json_object(line).get("ts"), int | float):
-            return f"{ts:024.6f}"
+            return f"{max(-_FAR, min(ts, _FAR)):024.6f}"
         if match := _TIME.match(line):
             return match["time"]
     return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -496,7 +497,7 @@ def _note_trace(trace: Trace) -> None:
 
 
 def _amount_text(resource: str, amount: Quantity) -> str:
-    value = amount.nano_value() / 1e9
+    value = Decimal(amount.nano_value()) / 10**9  # a trace may have more than a float holds
     if resource in ("memory", "ephemeral-storage"):
         return f"{value / 2**30:,.1f}Gi"
     return f"{value:,.1f}".removesuffix(".0")

@@ -187,6 +187,18 @@ def test_a_resource_version_of_thousands_of_digits_is_no_defect(tmp_path: Path) 
     assert judge_file(tmp_path, "after.json", [node("a"), bound], *arguments).code == 0
 
 
+@pytest.mark.parametrize("ts", ["9" * 400, f"-{'9' * 400}", "1e400", "NaN"])
+def test_times_in_a_log_that_no_float_holds_are_no_defect(ts: str, tmp_path: Path) -> None:
+    state = tmp_path / "state.json"
+    state.write_text("\n".join(map(json.dumps, (node("a"), spec_of()))))
+    line = f'{{"ts":{ts},"msg":"Attempting to schedule pod","pod":"default/p"}}'
+    files = ("--before", str(state), "--after", str(state))
+    assert judge_file(tmp_path, "log", line, "audit", *files, "--scheduler-log", "{}").code in (
+        0,
+        1,
+    )
+
+
 def test_a_pod_that_was_given_to_another_scheduler_is_not_audited(tmp_path: Path) -> None:
     other = spec_of(schedulerName="other")
     before, after = tmp_path / "before.json", tmp_path / "after.json"

@@ -93,11 +93,17 @@ def checkpoint() -> bytes:
     return written[0]
 
 
+def parts_of_checkpoint() -> tuple[str, bytes]:
+    """The fingerprint, and the rest but for the digest."""
+    _, _, fingerprint, _, content = msgspec.msgpack.decode(checkpoint(), type=list[msgspec.Raw])
+    return msgspec.msgpack.decode(fingerprint, type=str), bytes(content)
+
+
 def _contents() -> Iterator[tuple[str, bytes]]:
     """With the digests that they have to have."""
-    _, _, fingerprint, _, content = msgspec.msgpack.decode(checkpoint(), type=list[msgspec.Raw])
-    for label, changed in byte_variants(bytes(content), 1000):
-        yield label, write_file(msgspec.msgpack.decode(fingerprint, type=str), changed)
+    fingerprint, content = parts_of_checkpoint()
+    for label, changed in byte_variants(content, 1000):
+        yield label, write_file(fingerprint, changed)
 
 
 def _checkpoint_commands(file: str, folder: Path) -> Sequence[Arguments]:

@@ -22,7 +22,7 @@ from ksched_cli.cluster.objects.message_pack import Integers, pack, unpack
 from ksched_cli.cluster.pod_info import HostPort
 from ksched_cli.engine.replay.autoscaler.state import AutoscalerState
 from ksched_cli.engine.replay.ends import End
-from ksched_cli.engine.replay.history import UsageHistory, Waits
+from ksched_cli.engine.replay.history import UsageHistory, Waits, are_moments
 from ksched_cli.engine.replay.mutable_cluster import Memories
 from ksched_cli.engine.replay.node_bills import NodeBills
 from ksched_cli.engine.replay.node_counts import NodeCounts
@@ -98,6 +98,12 @@ class _Log(Struct, frozen=True, array_like=True):
     evictions: Integers
     changes: list[LoggedChange]
     attempts: list[ReplayAttempt]
+
+    def check(self) -> None:
+        """Check the data. Raises ValueError for times that no replay has."""
+        self.waits.check()
+        if not (are_moments(self.completions) and are_moments(self.evictions)):
+            raise ValueError("the times of pods")
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True):
@@ -239,6 +245,7 @@ def resume(replay: Replay, checkpoint: Checkpoint, name: str) -> None:
     """Turn a replay that has not begun into the one in the checkpoint. name: of the file. Raises
     InputError where parts of it contradict each other."""
     try:
+        checkpoint.log.check()
         _resume(replay, checkpoint)
     except (LookupError, ValueError, TypeError, OverflowError, DecodeError) as error:
         problem = f"{_NO_CHECKPOINT}: its parts contradict each other ({error})"

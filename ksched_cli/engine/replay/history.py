@@ -11,7 +11,7 @@ from ksched_cli.cluster.objects.message_pack import Integers
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import PODS, PodResources
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.engine.replay.records import Count, Moment, PodRecord
+from ksched_cli.engine.replay.records import LAST_MOMENT, Count, Moment, PodRecord
 
 # Owners beyond so many are counted together.
 MAX_GROUPS = 1_000
@@ -26,6 +26,12 @@ class Waits(Struct):
     priority: dict[str, Integers] = field(default_factory=dict)
     namespace: dict[str, Integers] = field(default_factory=dict)
     owner: dict[str, Integers] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Check the data. Raises ValueError for times that no replay has."""
+        groups = (self.priority, self.namespace, self.owner)
+        if not all(are_moments(times) for group in groups for times in group.values()):
+            raise ValueError("the times that pods waited")
 
     def add(self, record: PodRecord, waited: int) -> None:
         """A pod waited so long, for its node or so far."""
@@ -44,13 +50,18 @@ def _append(groups: dict[str, Integers], name: str, waited: int) -> None:
     times.append(waited)
 
 
+def are_moments(times: Integers) -> bool:
+    """Whether each may be a Moment: a time, or the length of one."""
+    return min(times, default=0) >= 0 and max(times, default=0) <= LAST_MOMENT
+
+
 class NodeChange(Struct, frozen=True, array_like=True):
     """A change of a node's resources from a time on; None: the node is gone. node: index of its
     name"""
 
     at: Moment
     node: Count
-    allocatable: dict[str, int] | None
+    allocatable: dict[str, Count] | None
 
 
 class UsageHistory(Struct):
@@ -70,7 +81,7 @@ class UsageHistory(Struct):
     nodes: Integers = field(default_factory=Integers)
     requests: Integers = field(default_factory=Integers)
     names: list[str] = field(default_factory=list)
-    amounts: list[dict[str, int]] = field(default_factory=list)
+    amounts: list[dict[str, Count]] = field(default_factory=list)
     node_changes: list[NodeChange] = field(default_factory=list)
 
     def check(self) -> None:
@@ -80,9 +91,14 @@ class UsageHistory(Struct):
         ascending = (list(values) == sorted(values) for values in (self.times, self.upto))
         places = {*self.nodes, *(change.node for change in self.node_changes)}
         requests = {index if index >= 0 else ~index for index in self.requests}
+        # In hours of pods that wait, the largest product is the last moment with all of them.
+        longest = max(self.times, default=0) * max(self.pending, default=0)
         if not (
             is_whole
             and all(ascending)
+            and are_moments(self.times)
+            and min(self.pending, default=0) >= 0
+            and longest < 2**63
             and places <= set(range(len(self.names)))
             and requests <= set(range(len(self.amounts)))
             and set(self.upto) <= set(range(pods + 1))

@@ -13,7 +13,7 @@ from ksched_cli.kube.time import SECOND
 # replay starts in.
 LAST_MOMENT = 6_900 * 31_557_600 * SECOND
 Moment: TypeAlias = Annotated[int, Meta(ge=0, le=LAST_MOMENT)]
-Count: TypeAlias = Annotated[int, Meta(ge=0)]
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class PodOutcome(StrEnum):
