@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from ksched_cli.analysis.audit import AuditResult
+from ksched_cli.analysis.audit.audit import AuditResult
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.analysis.compare import Comparison
 from ksched_cli.analysis.compare_replays import ReplayComparison

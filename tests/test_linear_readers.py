@@ -17,12 +17,11 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from ksched_cli.analysis.decision_log import read_decision_log
-from ksched_cli.analysis.decision_order import Refinement, refined
+from ksched_cli.analysis.audit.decision_log import EVENT_KINDS, read_decision_log
+from ksched_cli.analysis.audit.log_order import logged_attempts
+from ksched_cli.analysis.audit.orders import Refinement, refined
+from ksched_cli.analysis.audit.scheduler_log import read_log
 from ksched_cli.analysis.expectations_file import files_of_expectations, read_expectations
-from ksched_cli.analysis.log_order import logged_attempts
-from ksched_cli.analysis.scheduler_events import EVENT_KINDS
-from ksched_cli.analysis.scheduler_log import read_log
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.allowed_plugins import read_allowed
 from ksched_cli.config.migration.migrate import migrate

@@ -19,8 +19,8 @@ from ksched_cli.commands.options import (
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.decision_log import DecisionLog
-    from ksched_cli.analysis.scheduler_log import LogLine
+    from ksched_cli.analysis.audit.decisions import DecisionLog
+    from ksched_cli.analysis.audit.scheduler_log import LogLine
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.run.run import Run
 
@@ -88,7 +88,7 @@ def audit(
         ksched audit --timeline week.jsonl
         ksched audit --before a.json --after b.json --scheduler-log log.txt
     """
-    from ksched_cli.analysis import audit as analysis
+    from ksched_cli.analysis.audit import audit as analysis
     from ksched_cli.commands import progress, runs
     from ksched_cli.commands.output import limit, show
     from ksched_cli.report import audit as renderer
@@ -136,9 +136,8 @@ def _open(
     options: AuditOptions, before: list[str], after: list[str], logs: list[str]
 ) -> tuple[Callable[[], Simulation], DecisionLog]:
     """What makes a simulation to replay the decisions. Raises KschedError."""
-    from ksched_cli.analysis.decision_log import read_decision_log, why_swapped
-    from ksched_cli.analysis.decision_order import OrderSource
-    from ksched_cli.analysis.scheduler_events import EVENT_KINDS
+    from ksched_cli.analysis.audit.decision_log import EVENT_KINDS, read_decision_log, why_swapped
+    from ksched_cli.analysis.audit.decisions import OrderSource
     from ksched_cli.cluster.loading.load import load_state
     from ksched_cli.commands import runs
     from ksched_cli.commands.output import warn
@@ -180,7 +179,7 @@ def _open_recording(
     options: AuditOptions, before: list[str], path: str, logs: list[str]
 ) -> tuple[Callable[[], Simulation], DecisionLog]:
     """Raises KschedError."""
-    from ksched_cli.analysis.recorded_decisions import read_recording
+    from ksched_cli.analysis.audit.recorded_decisions import read_recording
     from ksched_cli.commands import runs
     from ksched_cli.live.recording_file import state_path
     from ksched_cli.scenario.timeline import read_timeline
@@ -216,7 +215,7 @@ def _run(options: AuditOptions, states: list[str]) -> Run:
 
 def _log(paths: list[str]) -> list[LogLine]:
     """Warns of one without what is read of it. Raises InputError."""
-    from ksched_cli.analysis.scheduler_log import read_logs
+    from ksched_cli.analysis.audit.scheduler_log import read_logs
     from ksched_cli.commands.output import warn
     from ksched_cli.kube.documents import read_file
 

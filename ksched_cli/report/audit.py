@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ksched_cli.analysis.audit import REFUSED, AuditResult
-from ksched_cli.analysis.decision_order import OrderSource, Refinement
-from ksched_cli.analysis.decision_verdict import Grade
+from ksched_cli.analysis.audit.audit import AuditResult
+from ksched_cli.analysis.audit.decisions import Grade, OrderSource
+from ksched_cli.analysis.audit.orders import Refinement
 from ksched_cli.report.table import (
     GREEN,
     RED,
@@ -29,7 +29,7 @@ _GRADES = {
     Grade.REORDERED.value: "with nearby decisions in another order",
     Grade.NOMINATED.value: "on the nominated node",
     Grade.PREEMPTS.value: "evict the same pods",
-    REFUSED: "fit on no node, and got none",
+    Grade.REFUSED.value: "fit on no node, and got none",
 }
 _ORDERS = {
     OrderSource.LOG: "in the order of the scheduler's log",

@@ -5,18 +5,15 @@ from typing import Any
 
 from msgspec import structs
 
-from ksched_cli.analysis.decision_log import (
+from ksched_cli.analysis.audit.decision_log import read_decision_log, why_swapped
+from ksched_cli.analysis.audit.decisions import (
     DecisionLog,
-    read_decision_log,
-    why_swapped,
-)
-from ksched_cli.analysis.decision_order import (
-    Departure,
     OrderSource,
     Placement,
+    PodChange,
     PreemptionDecision,
 )
-from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
+from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod
@@ -217,7 +214,7 @@ def test_a_log_has_the_order_and_when_pods_left() -> None:
     assert [(type(decision), decision.pod.name) for decision in answer.decisions] == [
         (PreemptionDecision, "p"),
         (Placement, "q"),
-        (Departure, "v"),
+        (PodChange, "v"),
         (Placement, "p"),
     ]
 

@@ -2,15 +2,8 @@
 
 from typing import Any
 
-from ksched_cli.analysis.decision_order import (
-    MAX_SHIFT,
-    Decision,
-    Placement,
-    PreemptionDecision,
-    Refinement,
-    refined,
-    refined_orders,
-)
+from ksched_cli.analysis.audit.decisions import Decision, Placement, PreemptionDecision
+from ksched_cli.analysis.audit.orders import MAX_SHIFT, Refinement, refined, refined_orders
 from ksched_cli.testing import cluster, pod
 
 

@@ -1,6 +1,6 @@
 """Which nodes count as ksched's choice."""
 
-from ksched_cli.analysis.decision_verdict import best_nodes
+from ksched_cli.analysis.audit.replayed_cluster import best_nodes
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.testing import cluster, node, pod, simulation
 

@@ -1,15 +1,18 @@
 """What kube-scheduler's log tells of attempts, and decisions in its order."""
 
-from ksched_cli.analysis.decision_order import (
+from ksched_cli.analysis.audit.decisions import (
     Decision,
-    Departure,
     FailedAttempt,
-    LoggedChange,
     Placement,
+    PodChange,
     PreemptionDecision,
 )
-from ksched_cli.analysis.log_order import in_order_of_log, in_order_of_notices, logged_attempts
-from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
+from ksched_cli.analysis.audit.log_order import (
+    in_order_of_log,
+    in_order_of_notices,
+    logged_attempts,
+)
+from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.testing import cluster, node, pod
 
@@ -39,7 +42,7 @@ def victim(pod: str, preemptor: str, node: str) -> LogLine:
 
 def ordered(log: list[LogLine], *placed: str) -> list[Decision]:
     placements = [Placement(PODS[key], "a", 0.0) for key in placed]
-    return in_order_of_log(log, placements, {P: PODS[P], Q: PODS[Q]}, {}, PODS)
+    return in_order_of_log(log, placements, {P: PODS[P], Q: PODS[Q]}, PODS, {})
 
 
 def test_victims_that_go_later_belong_to_the_attempt_that_chose_their_node() -> None:
@@ -65,8 +68,8 @@ def test_a_preemption_stands_before_what_left_while_it_was_decided() -> None:
     log = [attempt(P), LogLine(LogEvent.DEPARTURE, W), *preemption(P, "a", 1), victim(V, P, "a")]
     assert ordered([*log, LogLine(LogEvent.DEPARTURE, V), attempt(P)], P) == [
         PreemptionDecision(PODS[P], "a", (V,), 0.0, NO_ROOM),
-        LoggedChange(PODS[P], "a", 0.0, LogEvent.EVICTION),
-        Departure(PODS[V], "a", 0.0),
+        PodChange(PODS[P], "a", 0.0, LogEvent.EVICTION),
+        PodChange(PODS[V], "a", 0.0, LogEvent.DEPARTURE),
         Placement(PODS[P], "a", 0.0),
     ]
 
@@ -87,9 +90,9 @@ def test_a_victim_whose_node_the_log_does_not_tell_belongs_to_an_attempt_on_its_
 def test_what_changes_on_a_node_stands_where_it_was_noticed() -> None:
     log = [LogLine(LogEvent.UPDATE, V), attempt(P), LogLine(LogEvent.ADDITION, P)]
     assert ordered(log, P) == [
-        LoggedChange(PODS[V], "a", 0.0, LogEvent.UPDATE),
+        PodChange(PODS[V], "a", 0.0, LogEvent.UPDATE),
         Placement(PODS[P], "a", 0.0),
-        LoggedChange(PODS[P], "a", 0.0, LogEvent.ADDITION),
+        PodChange(PODS[P], "a", 0.0, LogEvent.ADDITION),
     ]
 
 

@@ -7,17 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from ksched_cli.analysis.audit import AuditResult, audit
-from ksched_cli.analysis.audit_doubts import (
+from ksched_cli.analysis.audit.audit import AuditResult, audit
+from ksched_cli.analysis.audit.decisions import OrderSource
+from ksched_cli.analysis.audit.doubts import (
     EQUAL_VICTIMS,
     IMAGE_COUNTS,
     IMAGE_SIZES,
     NEAR_PREEMPTIONS,
     NODES_CAME,
 )
-from ksched_cli.analysis.decision_order import OrderSource, Refinement
-from ksched_cli.analysis.recorded_decisions import RELISTED, read_recording
-from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
+from ksched_cli.analysis.audit.orders import Refinement
+from ksched_cli.analysis.audit.recorded_decisions import RELISTED, read_recording
+from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
 from ksched_cli.scenario.timeline import read_timeline
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.analysis.test_audit import agreeing
@@ -109,7 +110,7 @@ def test_a_node_that_came_just_before_may_not_have_been_noticed(seconds: int, fo
         {"at": 100, "put": node("a", cpu=8)},
         {"at": 100 + seconds, **bind("p", "b")},
     )
-    reasons = [NODES_CAME.format(5, "a")] if seconds < 5 else []
+    reasons = [NODES_CAME.format("a")] if seconds < 5 else []
     assert [each.reason for each in answer.unexplained] == reasons
     assert len(answer.differ) == 1 - len(reasons)
 

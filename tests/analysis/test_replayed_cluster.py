@@ -3,23 +3,22 @@
 from dataclasses import replace
 from typing import Any
 
-from ksched_cli.analysis.decision_order import Placement, PreemptionDecision
-from ksched_cli.analysis.decision_verdict import Grade
-from ksched_cli.analysis.replayed_cluster import ReplayedCluster
+from ksched_cli.analysis.audit.decisions import Grade, Placement, PreemptionDecision
+from ksched_cli.analysis.audit.orders import earlier, later
+from ksched_cli.analysis.audit.replayed_cluster import ReplayedCluster
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
 
-IN_ORDER = {
+CONFIG = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",
-    "parallelism": 1,
 }
 
 
 def following(state: ClusterState, *, parallel: bool = True) -> ReplayedCluster:
-    run = simulation(state, IN_ORDER)
+    run = simulation(state, CONFIG | {"parallelism": 16 if parallel else 1})
     run.queue()
-    return ReplayedCluster(run, parallel)
+    return ReplayedCluster(run)
 
 
 def placement(state: ClusterState, name: str, on: str, time: float = 0) -> Placement:
@@ -57,24 +56,12 @@ def test_an_eviction_of_the_same_pods_on_the_same_node_is_right() -> None:
     )
     p, q = state.pods[1:]
     right = PreemptionDecision(p, "a", ("default/v",), 0)
-    assert following(state).judge_preemption(right).grade is Grade.PREEMPTS
+    assert following(state).judge(right).grade is Grade.PREEMPTS
     others = PreemptionDecision(p, "a", ("default/v", "default/w"), 0)
-    assert following(state).judge_preemption(others).reason == "it would evict default/v"
-    lesser = following(state).judge_preemption(PreemptionDecision(q, "a", ("default/v",), 0))
+    assert following(state).judge(others).reason == "it would evict default/v"
+    lesser = following(state).judge(PreemptionDecision(q, "a", ("default/v",), 0))
     assert lesser.grade is None
     assert "preemption: 0/1 nodes are available" in lesser.reason
-
-
-def test_a_victim_that_is_leaving_already_need_not_be_evicted_again() -> None:
-    state = cluster(
-        node("a", cpu=2), pod("v", cpu=1, node="a"), pod("w", cpu=1, node="a"),
-        pod("p", cpu=2, priority=5),
-    )  # fmt: skip
-    decision = PreemptionDecision(state.pods[2], "a", ("default/v",), 0)
-    run = following(state)
-    assert run.judge_preemption(decision).reason == "it would evict default/v, default/w"
-    run.leaving.add("default/w")
-    assert run.judge_preemption(decision).grade is Grade.PREEMPTS
 
 
 def test_an_eviction_on_a_worse_node_is_not_right() -> None:
@@ -85,18 +72,14 @@ def test_an_eviction_on_a_worse_node_is_not_right() -> None:
         pod("w", cpu=2, node="b", priority=3),
         pod("p", cpu=2, priority=5),
     )
-    verdict = following(state).judge_preemption(
-        PreemptionDecision(state.pods[2], "b", ("default/w",), 0)
-    )
+    verdict = following(state).judge(PreemptionDecision(state.pods[2], "b", ("default/w",), 0))
     assert (verdict.grade, verdict.expected) == (None, ("a",))
     assert verdict.reason == "evictions on other nodes are preferred"
 
 
 def test_an_eviction_for_a_pod_that_fits_is_not_right() -> None:
     state = cluster(node("a"), pod("v", node="a"), pod("p", priority=5))
-    verdict = following(state).judge_preemption(
-        PreemptionDecision(state.pods[1], "a", ("default/v",), 0)
-    )
+    verdict = following(state).judge(PreemptionDecision(state.pods[1], "a", ("default/v",), 0))
     assert verdict.reason == "it fits without evictions"
 
 
@@ -119,8 +102,7 @@ def test_a_pod_that_was_decided_before_its_place_in_the_order_is_placed_there() 
     run = following(state)
     early, late = placement(state, "second", "a", 0.1), placement(state, "first", "b", 0.2)
     assert run.judge(early).grade is None
-    assert len(run.place_later(early, [late])) == 2
-    assert run.shifted == 1
+    assert len(later(run, early, [late])) == 2
     on = {pod.key: run.simulation.snapshot.names[row] for pod, row in placed(run)}
     assert on == {"default/first": "b", "default/second": "a"}
 
@@ -133,7 +115,7 @@ def test_a_pod_goes_before_those_that_came_last() -> None:
     first = placement(state, "p", "b", 0.2)
     assert run.judge(first).grade is Grade.BEST
     late = placement(two_orders(), "first", "b", 0.3)
-    assert run.place_earlier(late) is None
+    assert earlier(run, late) is None
 
 
 def test_a_shift_that_makes_neighbours_wrong_is_none() -> None:
@@ -142,15 +124,15 @@ def test_a_shift_that_makes_neighbours_wrong_is_none() -> None:
     first, second = placement(state, "first", "b", 0.1), placement(state, "second", "b", 0.2)
     run.place(first, run.judge(first))
     assert run.judge(second).grade is None
-    assert run.place_earlier(second) is None
-    assert run.place_later(second, []) == []
+    assert earlier(run, second) is None
+    assert later(run, second, []) == []
     assert [pod.key for pod, _ in placed(run)] == ["default/first"]
 
 
 def test_decisions_seconds_apart_are_not_swapped() -> None:
     state = two_orders()
     early, late = placement(state, "second", "a", 0.0), placement(state, "first", "b", 30.0)
-    assert following(state).place_later(early, [late]) == []
+    assert later(following(state), early, [late]) == []
 
 
 def placed(run: ReplayedCluster) -> list[tuple[Any, int]]:
@@ -175,9 +157,7 @@ def test_a_nomination_that_lapses_while_a_preemption_is_decided_may_not_count() 
     nominations.notice(nominated)
     nominations.take_back(nominated)
     decision = PreemptionDecision(p, "a", ("default/v",), 0.0)
-    assert follower.judge_preemption(decision).grade is None
-    assert follower.judge_with_notices(decision) is None
-    verdict = follower.judge_with_notices(replace(decision, noticed_meanwhile=(q,)))
-    assert verdict is not None
-    assert verdict.grade is Grade.PREEMPTS
-    assert follower.judge_preemption(decision).grade is None
+    assert follower.judge(decision).grade is None
+    noticed = replace(decision, noticed_meanwhile=(q,))
+    assert follower.judge(noticed).grade is Grade.PREEMPTS
+    assert follower.judge(decision).grade is None

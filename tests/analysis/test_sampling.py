@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ksched_cli.analysis.decision_verdict import Grade
+from ksched_cli.analysis.audit.decisions import Grade
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod
 from tests.analysis.test_replayed_cluster import following, placement

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.analysis.scheduler_events import newest, scheduler_events, seconds
+from ksched_cli.analysis.audit.decision_log import scheduler_events, seconds
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, pod
 from tests.analysis.aftermath import event, moment, preempted, scheduled
@@ -26,14 +26,14 @@ def test_an_eviction_names_the_preemptor() -> None:
 def test_of_several_refusals_the_last_counts() -> None:
     later, earlier = (event("FailedScheduling", P, "0/3 nodes", number) for number in (9, 2))
     events = scheduler_events(ClusterState(others={"Event": (later, earlier)}))
-    assert events.refusals[P.uid] == pytest.approx(seconds(moment(9)), abs=1e-6)
+    assert events.refusals[P.uid].time == pytest.approx(seconds(moment(9)), abs=1e-6)
 
 
 def test_a_series_counts_with_its_last_time() -> None:
     repeated = event("FailedScheduling", P, "0/3 nodes", 2)
     repeated["series"] = {"count": 2, "lastObservedTime": moment(30)}
     events = scheduler_events(ClusterState(others={"Event": (repeated,)}))
-    assert events.refusals[P.uid] == pytest.approx(seconds(moment(30)), abs=1e-6)
+    assert events.refusals[P.uid].time == pytest.approx(seconds(moment(30)), abs=1e-6)
 
 
 def test_events_of_the_newer_group_are_read_too() -> None:
@@ -58,10 +58,3 @@ def test_other_messages_are_passed_over(note: str) -> None:
 @pytest.mark.parametrize("timestamp", [None, "", "yesterday", 3])
 def test_what_is_no_time_is_zero(timestamp: object) -> None:
     assert seconds(timestamp) == 0
-
-
-def test_the_newest_of_several_times() -> None:
-    assert newest(["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"]) == seconds(
-        "2026-01-02T00:00:00Z"
-    )
-    assert newest([]) == 0

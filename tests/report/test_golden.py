@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ksched_cli.analysis.audit import audit
+from ksched_cli.analysis.audit.audit import audit
+from ksched_cli.analysis.audit.decision_log import read_decision_log
 from ksched_cli.analysis.capacity import capacity
 from ksched_cli.analysis.compare import Side, compare
-from ksched_cli.analysis.decision_log import read_decision_log
 from ksched_cli.analysis.drift import drift
 from ksched_cli.analysis.explain import explain
 from ksched_cli.analysis.explain_group import explain_group

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
-from ksched_cli.analysis.audit import AuditResult, AuditSummary, Difference
+from ksched_cli.analysis.audit.audit import AuditResult, AuditSummary, Difference
 from ksched_cli.report.audit import headline
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.columns import column

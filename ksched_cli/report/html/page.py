@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ksched_cli import __version__
-from ksched_cli.analysis.audit import AuditResult
+from ksched_cli.analysis.audit.audit import AuditResult
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.analysis.compare import Comparison
 from ksched_cli.analysis.compare_replays import ReplayComparison

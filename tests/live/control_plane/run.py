@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ksched_cli.analysis.audit_doubts import (
+from ksched_cli.analysis.audit.doubts import (
     CLAIMS_COME,
     CLAIMS_NEAR,
     IMAGE_COUNTS,
     NEAR_PREEMPTIONS,
+    RACE,
 )
-from ksched_cli.analysis.double_allocations import RACE
 from tests.live.control_plane.api import Api, Manifest, wait
 from tests.live.control_plane.build import MINORS, binaries
 from tests.live.control_plane.cluster import LOOPBACK, ControlPlane, free_port, is_serving

@@ -8,95 +8,47 @@ second of each binding is known, and within one the order of the scheduling queu
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import structs
 
-from ksched_cli.analysis.chosen_volumes import storage_between, with_storage
-from ksched_cli.analysis.decision_order import (
+from ksched_cli.analysis.audit.chosen_volumes import storage_between
+from ksched_cli.analysis.audit.decisions import (
     Decision,
-    Departure,
+    DecisionLog,
+    LastRefusal,
     OrderSource,
     Placement,
     PreemptionDecision,
+    Unexplained,
+    UnseenPod,
+    has_left,
 )
-from ksched_cli.analysis.double_allocations import double_allocations
-from ksched_cli.analysis.log_order import in_order_of_log, in_order_of_notices
-from ksched_cli.analysis.scheduler_events import (
-    SchedulerEvents,
-    newest,
-    scheduler_events,
-    seconds,
-)
-from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
-from ksched_cli.answers import Part
-from ksched_cli.cluster.objects import Node, Pod, PodDisruptionBudget, ResourceClaim
+from ksched_cli.analysis.audit.log_order import in_order_of_log, in_order_of_notices
+from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
+from ksched_cli.cluster.custom_objects import Plain
+from ksched_cli.cluster.objects import Node, Pod, PodDisruptionBudget
 from ksched_cli.cluster.objects.devices import ResourceClaimStatus
 from ksched_cli.cluster.objects.pod import PodStatus
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.framework.resource_claims import CLAIM_ANNOTATION
 from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.kube.time import unix_seconds
 from ksched_cli.scenario.workloads import renewed_warnings
 
-
-class Unexplained(Part, frozen=True):
-    """A decision that cannot be judged, and the reason."""
-
-    pod: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class LastRefusal:
-    """A pod without a node in the end. message: of the last attempt, or "". current: nothing has
-    happened since that attempt"""
-
-    pod: Pod
-    message: str
-    current: bool
-
-
-@dataclass(frozen=True, slots=True)
-class UnseenPod:
-    """A pod that came to a node and left it between the states, which hold nothing of it. since: in
-    seconds since 1970; 0 where only the log tells"""
-
-    key: str
-    node: str
-    since: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionLog:
-    """state:     to begin with; pods that come later are pending in it
-    newcomers: pods of the name of another one of the state
-    decisions: in their order, as well as `order` tells it
-    refused:   the pods that have no node in the end
-    departed:  pod key → node, of pods that left it nobody knows when
-    changed_nodes: name → what of it changed in between
-    double_allocations: pod key → a device of it that another pod has too, in words
-    unseen:    pods that neither state has; what they held is not known
-    chosen_volumes: claim → the volume that it got when its pod was placed
-    changed_budgets: names of those that allowed other evictions in the end, nobody knows since when
-    """
-
-    state: ClusterState
-    newcomers: tuple[Pod, ...]
-    decisions: tuple[Decision, ...]
-    order: OrderSource
-    refused: tuple[LastRefusal, ...]
-    departed: Mapping[str, str]
-    changed_nodes: Mapping[str, str]
-    unexplained: tuple[Unexplained, ...]
-    double_allocations: Mapping[str, str]
-    unseen: tuple[UnseenPod, ...] = ()
-    chosen_volumes: Mapping[Key, str] = field(default_factory=dict)
-    changed_budgets: tuple[str, ...] = ()
+# Kinds to keep when a state is loaded, for this module to read.
+EVENT_KINDS = ("Event", "Event.events.k8s.io")
+_MESSAGES = {
+    "Scheduled": re.compile(r"^Successfully assigned \S+ to (?P<node>\S+)$"),
+    "Preempted": re.compile(r"^Preempted by pod (?P<preemptor>\S+) on node (?P<node>\S+)$"),
+    "FailedScheduling": re.compile(""),
+}
 
 
 def read_decision_log(
@@ -115,22 +67,17 @@ def why_swapped(before: ClusterState, after: ClusterState) -> str:
     if after.taken and before.taken > after.taken:
         return f"--before was taken at {before.taken}, --after at {after.taken}"
     pods = {pod.uid: pod for pod in after.pods}
-    pairs = [(pod.metadata, pods[pod.uid].metadata) for pod in before.pods if pod.uid in pods]
     for pod in before.pods:
-        if pod.uid in pods and pod.node_name and not pods[pod.uid].node_name:
+        if pod.node_name and not pods.get(pod.uid, pod).node_name:
             return f"{pod.key} has a node in --before and none in --after"
-    nodes = {(node.name, node.uid): node for node in after.nodes}
-    pairs += [
-        (node.metadata, nodes[node.name, node.uid].metadata)
-        for node in before.nodes
-        if (node.name, node.uid) in nodes
-    ]
+    objects = {(each.name, each.uid): each.metadata for each in (*after.pods, *after.nodes)}
     risen, fallen = 0, []
-    for earlier, now in pairs:
-        versions = [parse_int64(each.resource_version) or 0 for each in (earlier, now)]
-        risen += versions[0] < versions[1]
-        if versions[0] > versions[1] > 0:
-            fallen.append(earlier.name)
+    for first in (*before.pods, *before.nodes):
+        pair = first.metadata, objects.get((first.name, first.uid), first.metadata)
+        version, later = (parse_int64(each.resource_version) or 0 for each in pair)
+        risen += version < later
+        if version > later > 0:
+            fallen.append(first.name)
     if fallen and not risen:
         return f"the resourceVersion of {fallen[0]} is higher in --before than in --after"
     return ""
@@ -144,7 +91,7 @@ class _Reader:
     ) -> None:
         self.before, self.after = before, after
         self.scheduler_names = scheduler_names
-        self.events: SchedulerEvents = scheduler_events(after)
+        self.events = scheduler_events(after)
         self.pods_before = {pod.uid: pod for pod in before.pods}
         self.pods_after = {pod.uid: pod for pod in after.pods}
         self.nodes = {node.name for node in before.nodes}
@@ -153,7 +100,6 @@ class _Reader:
         # By UID, as the scheduler was given them.
         self.unplaced: dict[str, Pod] = {}
         self.unseen: dict[str, UnseenPod] = {}
-        self.storage = storage_between(before, after)
         self.tells_conditions = any(map(_is_scheduled, after.pods))
 
     def read(self, log: Sequence[LogLine]) -> DecisionLog:
@@ -169,22 +115,22 @@ class _Reader:
         decisions = _with_preemptions(self._in_order(placements, order), preemptions)
         if log and (logged := self._in_order_of_log(decisions, log)):
             order, decisions = OrderSource.LOG, logged
-        state, newcomers = self._state()
+        state, newcomers, chosen_volumes = self._state()
         if order is OrderSource.LOG:
             state = in_order_of_notices(state, log)
         return DecisionLog(
-            state,
-            newcomers,
-            tuple(decisions),
-            order,
-            tuple(self._refused(decisions)),
-            self.departed,
-            _changed_nodes(self.before, self.after),
-            tuple(self.unexplained),
-            double_allocations(self.after),
-            tuple(self.unseen.values()),
-            self.storage.chosen,
-            _changed_budgets(self.before, self.after),
+            state=state,
+            decisions=tuple(decisions),
+            order=order,
+            refused=tuple(self._refused(decisions)),
+            unexplained=tuple(self.unexplained),
+            allocated=self.after.resource_claims,
+            newcomers=newcomers,
+            departed=self.departed,
+            changed_nodes=_changed_nodes(self.before, self.after),
+            unseen=tuple(self.unseen.values()),
+            chosen_volumes=chosen_volumes,
+            changed_budgets=_changed_budgets(self.before, self.after),
         )
 
     # -- decisions --------------------------------------------------------------------------------
@@ -253,29 +199,29 @@ class _Reader:
                 yield PreemptionDecision(pod, node, tuple(sorted(keys)), times[uid, node])
 
     def _find_departed(self) -> None:
+        """Pods that were on a node and are gone or finished, except evicted ones."""
         evicted = {
             event.pod
             for event in self.events.evictions.values()
             if event.preemptor in self.unplaced
         }
-        for uid, pod in self.pods_before.items():
+        for uid, pod in (self.pods_before | self.unplaced).items():
             now = self.pods_after.get(uid)
-            if pod.node_name and not pod.finished and (now is None or now.finished):
-                self.departed[pod.key] = pod.node_name
-        for uid in self.unplaced:
-            now = self.pods_after.get(uid)
-            if now is not None and now.node_name and now.finished:
-                self.departed[now.key] = now.node_name
+            has_left = now is None or now.finished
+            node = pod.node_name or (now.node_name if now is not None else "")
+            if node and has_left and not pod.finished:
+                self.departed[pod.key] = node
         for key in evicted:
             self.departed.pop(key, None)
 
     def _find_unseen(self, log: Sequence[LogLine]) -> None:
         """Pods that only an event or the log tells of held what neither state shows."""
-        start = newest(
+        times = [
             time
             for pod in self.before.pods
             for time in (pod.metadata.creation_timestamp, pod.status.start_time)
-        )
+        ]
+        start = seconds(max(times, default=""))
         for uid, event in self.events.bindings.items():
             is_unseen = uid not in self.pods_before and uid not in self.pods_after
             if is_unseen and event.time > start:
@@ -315,22 +261,12 @@ class _Reader:
     ) -> list[Decision]:
         """Return decisions in the log's order, with the departures; none where the log lacks an
         attempt."""
-        evicted_from = {
-            key: decision.node
-            for decision in decisions
-            if isinstance(decision, PreemptionDecision)
-            for key in decision.victims
-        }
-        logged = in_order_of_log(
-            log,
-            [decision for decision in decisions if isinstance(decision, Placement)],
-            {pod.key: pod for pod in self.unplaced.values()},
-            self.departed | evicted_from,
-            {pod.key: pod for pod in (*self.pods_before.values(), *self.unplaced.values())},
-            {pod.key: pod.node for pod in self.unseen.values()},
-        )
+        waiting = {pod.key: pod for pod in self.unplaced.values()}
+        pods = {pod.key: pod for pod in self.before.pods} | waiting
+        left = self.departed | {key: pod.node for key, pod in self.unseen.items()}
+        logged = in_order_of_log(log, decisions, waiting, pods, left)
         for decision in logged:
-            if isinstance(decision, Departure):
+            if has_left(decision):
                 self.departed.pop(decision.pod.key, None)
         return logged
 
@@ -346,15 +282,15 @@ class _Reader:
                 continue
             # An event keeps the first of several messages; the condition has the last one.
             messages = [c.message for c in now.status.conditions if c.type == "PodScheduled"]
-            refused_at = self.events.refusals.get(uid, 0.0)
+            refusal = self.events.refusals.get(uid)
             yield LastRefusal(
                 pod,
                 messages[0] if messages else "",
-                not self.departed and not self.unseen and refused_at > last,
+                not (self.departed or self.unseen) and refusal is not None and refusal.time > last,
             )
 
-    def _state(self) -> tuple[ClusterState, tuple[Pod, ...]]:
-        """Return the first state with what came later, and the newcomers."""
+    def _state(self) -> tuple[ClusterState, tuple[Pod, ...], Mapping[Key, str]]:
+        """Return the first state with what came later, the newcomers, and the chosen volumes."""
         pods = {pod.key: self.unplaced.get(pod.uid, pod) for pod in self.before.pods}
         newcomers = tuple(
             pod for pod in self.unplaced.values() if pods.setdefault(pod.key, pod).uid != pod.uid
@@ -364,15 +300,19 @@ class _Reader:
             for each in fields(ClusterState)
             if isinstance(getattr(self.before, each.name), dict) and each.name != "skipped"
         }
-        claims = {
-            key: claim if key in self.before.resource_claims else _unallocated(claim)
+        # Claims that came later are as they were before their pods were scheduled. One that the
+        # scheduler made, for a pod's extended resources, is part of the decision.
+        first = self.before.resource_claims
+        merged["resource_claims"] = {
+            key: first.get(key) or structs.replace(claim, status=ResourceClaimStatus())
             for key, claim in merged["resource_claims"].items()
-            if key in self.before.resource_claims or not _is_of_scheduler(claim)
+            if key in first or claim.metadata.annotations.get(CLAIM_ANNOTATION) != "true"
         }
-        merged["resource_claims"] = claims
+        storage = storage_between(self.before, self.after)
+        merged["persistent_volume_claims"], merged["persistent_volumes"], chosen = storage
         state = replace(self.before, **merged, pods=tuple(pods.values()))
-        state = with_storage(state, self.storage)
-        return replace(state, warnings=renewed_warnings(self.before, state)), newcomers
+        state = replace(state, warnings=renewed_warnings(self.before, state))
+        return state, newcomers, chosen
 
 
 def _with_preemptions(
@@ -383,15 +323,11 @@ def _with_preemptions(
     times = [placement.time for placement in placements]
     own = {placement.pod.uid: index for index, placement in enumerate(placements)}
     ranked: list[tuple[int, bool, float, Decision]] = [
-        (
-            min(bisect_left(times, each.time), own.get(each.pod.uid, len(own))),
-            False,
-            each.time,
-            each,
-        )
-        for each in reversed(preemptions)
+        (index, True, 0.0, placement) for index, placement in enumerate(placements)
     ]
-    ranked += [(index, True, 0.0, placement) for index, placement in enumerate(placements)]
+    for each in reversed(preemptions):
+        index = min(bisect_left(times, each.time), own.get(each.pod.uid, len(own)))
+        ranked.append((index, False, each.time, each))
     return [decision for *_, decision in sorted(ranked, key=lambda item: item[:3])]
 
 
@@ -403,16 +339,6 @@ def _as_given(pod: Pod, earlier: Pod | None) -> Pod:
     statuses = pod.status.resource_claim_statuses
     status = PodStatus(resource_claim_statuses=statuses)
     return structs.replace(pod, node_name="", status=status)
-
-
-def _unallocated(claim: ResourceClaim) -> ResourceClaim:
-    """A claim that came later, as it was before its pod was scheduled."""
-    return structs.replace(claim, status=ResourceClaimStatus())
-
-
-def _is_of_scheduler(claim: ResourceClaim) -> bool:
-    """Whether the scheduler made it, for a pod's extended resources: it is part of the decision."""
-    return claim.metadata.annotations.get(CLAIM_ANNOTATION) == "true"
 
 
 class _Condition(msgspec.Struct, rename="camel"):
@@ -495,3 +421,71 @@ def _changed_parts(node: Node, now: Node) -> list[str]:
         "declared features": (node.status.declared_features, now.status.declared_features),
     }
     return [f"its {name}" for name, (old, new) in pairs.items() if old != new]
+
+
+# -- the scheduler's events -----------------------------------------------------------------------
+#
+# Upstream: pkg/scheduler/schedule_one.go (finishBinding, handleSchedulingFailure) and
+# pkg/scheduler/framework/preemption/preemption.go (PreemptPod) write them.
+
+
+class SchedulerEvent(NamedTuple):
+    """pod: its key; time: in seconds since 1970; preemptor: UID of the pod that it was evicted
+    for"""
+
+    pod: str
+    time: float
+    node: str = ""
+    preemptor: str = ""
+
+
+class SchedulerEvents(NamedTuple):
+    """By the UID of the pod that was bound, evicted or refused, the last of its events."""
+
+    bindings: Mapping[str, SchedulerEvent]
+    evictions: Mapping[str, SchedulerEvent]
+    refusals: Mapping[str, SchedulerEvent]
+
+
+def scheduler_events(state: ClusterState) -> SchedulerEvents:
+    """Return those of a state that was loaded with EVENT_KINDS."""
+    events: dict[str, dict[str, SchedulerEvent]] = {reason: {} for reason in _MESSAGES}
+    for time, event in sorted(_timed_events(state), key=lambda item: item[0]):
+        subject = _object(event.get("regarding")) or _object(event.get("involvedObject"))
+        uid, pod = str(subject.get("uid")), f"{subject.get('namespace')}/{subject.get('name')}"
+        reason, text = (
+            str(event.get("reason")),
+            str(event.get("note") or event.get("message") or ""),
+        )
+        if reason in _MESSAGES and (message := _MESSAGES[reason].match(text)):
+            events[reason][uid] = SchedulerEvent(pod, time, **message.groupdict())
+    return SchedulerEvents(*events.values())
+
+
+def _timed_events(state: ClusterState) -> Iterator[tuple[float, Plain]]:
+    """Return the events with the time of the last occurrence."""
+    for kind in EVENT_KINDS:
+        for event in state.others.get(kind, ()):
+            last = (
+                _object(event.get("series")).get("lastObservedTime")
+                or event.get("eventTime")
+                or event.get("lastTimestamp")
+                or event.get("deprecatedLastTimestamp")
+                or _object(event.get("metadata")).get("creationTimestamp")
+            )
+            yield seconds(last), event
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    """A part of an event; nothing checks its type when events are read."""
+    return value if isinstance(value, dict) else {}
+
+
+def seconds(timestamp: object) -> float:
+    """Since 1970, of an RFC 3339 time with or without fractions; 0 for anything else."""
+    if not isinstance(timestamp, str):
+        return 0.0
+    try:
+        return unix_seconds(timestamp)
+    except ValueError:
+        return 0.0

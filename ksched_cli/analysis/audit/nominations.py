@@ -79,22 +79,19 @@ class PodStatusCalls:
 class Nominations:
     """Follows the pods' statuses in a log.
 
+    nominator: of the simulation as it is now
     have_changed: whether a pod has lost a nomination, or got another, without being placed
     """
 
     def __init__(self, nominator: Nominator) -> None:
         self.have_changed = False
-        self._nominator = nominator
+        self.nominator = nominator
         self._calls: dict[str, PodStatusCalls] = {}
-
-    def renew(self, nominator: Nominator) -> None:
-        """The same nominations are in another one."""
-        self._nominator = nominator
 
     def _calls_of(self, pod: PodInfo) -> PodStatusCalls:
         calls = self._calls.get(pod.uid)
         if calls is None:
-            status = Patch(self._nominator.node_of(pod), "")
+            status = Patch(self.nominator.node_of(pod), "")
             calls = self._calls[pod.uid] = PodStatusCalls(status, status)
         return calls
 
@@ -134,7 +131,7 @@ class Nominations:
     @contextmanager
     def noticed_ahead(self, pods: Sequence[PodInfo]) -> Iterator[None]:
         """Nominations are meanwhile as they will be once these have been noticed."""
-        nominator, counts = self._nominator, Counter[str]()
+        nominator, counts = self.nominator, Counter[str]()
         before = {pod.uid: (pod, nominator.node_of(pod)) for pod in pods}
         for pod in pods:
             coming = self._calls_of(pod).coming
@@ -148,6 +145,6 @@ class Nominations:
                 nominator.renew(pod, node)
 
     def _nominate(self, pod: PodInfo, node: str) -> None:
-        if self._nominator.node_of(pod) not in ("", node):
+        if self.nominator.node_of(pod) not in ("", node):
             self.have_changed = True
-        self._nominator.renew(pod, node)
+        self.nominator.renew(pod, node)

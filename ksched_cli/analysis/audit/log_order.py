@@ -8,31 +8,23 @@ moment at which the scheduler noticed it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
-from ksched_cli.analysis.decision_order import (
+from ksched_cli.analysis.audit.decisions import (
     Decision,
-    Departure,
     FailedAttempt,
-    LoggedChange,
     Placement,
+    PodChange,
     PreemptionDecision,
 )
-from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
+from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import ObjectMeta, Pod
 from ksched_cli.cluster.state import ClusterState
 
 # What is followed beside decisions and departures.
 CHANGES = frozenset(
-    (
-        LogEvent.ADDITION,
-        LogEvent.UPDATE,
-        LogEvent.EVICTION,
-        LogEvent.WRITING,
-        LogEvent.NOTICE,
-    )
+    (LogEvent.ADDITION, LogEvent.UPDATE, LogEvent.EVICTION, LogEvent.WRITING, LogEvent.NOTICE)
 )
 
 
@@ -94,53 +86,51 @@ def _evict(
 
 def in_order_of_log(
     log: Sequence[LogLine],
-    placements: Sequence[Placement],
+    decisions: Sequence[Decision],
     waiting: Mapping[str, Pod],
-    departed: Mapping[str, str],
     pods: Mapping[str, Pod],
-    unseen: Mapping[str, str] = MappingProxyType({}),
+    left: Mapping[str, str],
 ) -> list[Decision]:
-    """Return the decisions with the failed attempts and the departures; none where the log lacks
-    the attempt of a placement that is judged.
+    """Return the placements with the failed attempts, the preemptions and the changes of pods; none
+    where the log lacks the attempt of a placement that is judged.
 
-    waiting: the pods that have no node at first, by key; departed: key of a pod → the node that
-    it left; pods: by key; unseen: key of a pod that came and went → the node that it was on
+    decisions: placements, and preemptions that other records tell of; waiting: the pods that have
+    no node at first, by key; pods: that the states have, by key; left: key of a pod that left its
+    node → the node, of pods that came and went as well
     """
+    unseen = {key: _named(key) for key in left if key not in pods}
+    pods = {**pods, **unseen}
     on_node = {key: pod.node_name for key, pod in pods.items()}
-    on_node |= {placement.pod.key: placement.node for placement in placements}
+    on_node |= {each.pod.key: each.node for each in decisions if isinstance(each, Placement)}
+    left = dict(left)
     attempts = logged_attempts(log, on_node)
     last = {attempt.pod: attempt.index for attempt in attempts}
     noticed_at = _first_additions(log)
-    ranked: list[tuple[int, Decision]] = []
-    for placement in placements:
-        key = placement.pod.key
-        if key in last:
-            ranked.append((last[key], placement))
-        elif placement.judged:
-            return []
-        else:
-            ranked.append((noticed_at.get(key, -1), placement))
-    left = {**departed, **unseen}
-    pods = {**pods, **{key: _named(key) for key in unseen}}
-    ranked += [
-        (last[key], LoggedChange(pods[key], node, 0.0, LogEvent.BINDING))
-        for key, node in unseen.items()
+    ranked: list[tuple[int, Decision]] = [
+        (last[key], PodChange(pod, left[key], 0.0, LogEvent.BINDING))
+        for key, pod in unseen.items()
         if key in last
     ]
+    for each in decisions:
+        key = each.pod.key
+        if isinstance(each, PreemptionDecision):
+            left.update(dict.fromkeys(each.victims, each.node))
+        elif isinstance(each, Placement) and each.judged and key not in last:
+            return []
+        else:
+            ranked.append((last.get(key, noticed_at.get(key, -1)), each))
     for attempt in attempts:
         if attempt.pod in waiting and (attempt.node or attempt.message):
             left.update(dict.fromkeys(attempt.victims, attempt.node))
             noticed = tuple(pods[key] for key in attempt.noticed if key in pods)
             ranked.append((attempt.index, _failed(waiting[attempt.pod], attempt, noticed)))
     for index, line in enumerate(log):
-        pod = pods.get(line.pod)
-        if pod is None:
-            continue
-        if line.event is LogEvent.DEPARTURE and line.pod in left:
-            ranked.append((index, Departure(pod, left[line.pod], 0.0)))
-        elif line.event in CHANGES and line.pod not in unseen:
-            node = line.node or on_node[line.pod]
-            ranked.append((index, LoggedChange(pod, node, 0.0, line.event)))
+        key = line.pod
+        if line.event is LogEvent.DEPARTURE and key in left and key in pods:
+            ranked.append((index, PodChange(pods[key], left[key], 0.0, line.event)))
+        elif line.event in CHANGES and key in pods and key not in unseen:
+            change = PodChange(pods[key], line.node or on_node[key], 0.0, line.event)
+            ranked.append((index, change))
     return [decision for _, decision in sorted(ranked, key=lambda item: item[0])]
 
 
@@ -208,20 +198,12 @@ def _failed(
     return PreemptionDecision(pod, attempt.node, victims, 0.0, attempt.message, noticed)
 
 
-def in_order_of_notices(state: ClusterState, log: Iterable[LogLine]) -> ClusterState:
+def in_order_of_notices(state: ClusterState, log: Sequence[LogLine]) -> ClusterState:
     """With nodes, and pods on nodes, in the order in which the scheduler noticed them, as far as
     the log tells. The first node that has an image says how big it is; of equally important pods
     the last on a node is evicted first. From 1.36 on a scheduler that starts notices all in no
     order."""
-    nodes: dict[str, None] = {}
-    pods: dict[str, int] = {}
-    for index, line in enumerate(log):
-        if line.event is LogEvent.NODE:
-            nodes.setdefault(line.node)
-        elif line.event is LogEvent.ADDITION:
-            pods.setdefault(line.pod, index)
-    return replace(
-        state,
-        pods=tuple(sorted(state.pods, key=lambda pod: pods.get(pod.key, 0))),
-        noticed_nodes=tuple(nodes),
-    )
+    nodes = dict.fromkeys(line.node for line in log if line.event is LogEvent.NODE)
+    additions = _first_additions(log)
+    pods = sorted(state.pods, key=lambda pod: additions.get(pod.key, 0))
+    return replace(state, pods=tuple(pods), noticed_nodes=tuple(nodes))

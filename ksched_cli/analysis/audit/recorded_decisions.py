@@ -8,27 +8,27 @@ some of what was written in between.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from msgspec import structs
 
-from ksched_cli.analysis.decision_log import DecisionLog, LastRefusal, Unexplained
-from ksched_cli.analysis.decision_order import (
+from ksched_cli.analysis.audit.decisions import (
     Decision,
-    Departure,
+    DecisionLog,
     FailedAttempt,
+    LastRefusal,
     ObjectChange,
     OrderSource,
     Placement,
-    PodUpdate,
+    PodChange,
     PreemptionDecision,
+    Unexplained,
 )
-from ksched_cli.analysis.double_allocations import double_allocations
-from ksched_cli.analysis.log_order import in_order_of_attempts, in_order_of_notices
-from ksched_cli.analysis.scheduler_log import LogLine
+from ksched_cli.analysis.audit.log_order import in_order_of_attempts, in_order_of_notices
+from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.loading.kinds import KINDS, Kind
 from ksched_cli.cluster.loading.state_warnings import replayed_anew
-from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, ResourceClaim
+from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.kube.time import SECOND
@@ -68,7 +68,7 @@ def read_recording(
     signs = _Signs(state)
     for index, event in enumerate(events):
         signs.read(index, event.action)
-    reader = _Reader(state, names, signs.preemptors, signs.victims)
+    reader = _Reader(state, names, signs)
     for index, event in enumerate(events):
         time = start + event.at / SECOND
         for binding in signs.bindings.get(index, ()):
@@ -156,33 +156,24 @@ class _Signs:
                 self._users.setdefault(key, set()).add(pod.key)
 
 
-@dataclass(slots=True)
 class _Reader:
-    """pods: as they are now, by key; arrived: when, by UID; preemptors, victims: see _Signs;
-    nodes: that there are now"""
+    """pods: as they are now, by key; arrived: when, by UID; nodes: that there are now"""
 
-    state: ClusterState
-    names: Container[str]
-    preemptors: dict[tuple[str, str], str]
-    victims: set[str]
-    pods: dict[str, Pod] = field(default_factory=dict)
-    arrived: dict[str, float] = field(default_factory=dict)
-    nodes: set[str] = field(default_factory=set)
-    decisions: list[Decision] = field(default_factory=list)
-    unexplained: list[Unexplained] = field(default_factory=list)
-    chosen: dict[Key, str] = field(default_factory=dict)
-    claims: dict[Key, ResourceClaim] = field(default_factory=dict)
-    # What changed since the last decision, and when for the last time.
-    _changes: list[Replacement | Removal] = field(default_factory=list)
-    _changed: float = 0.0
-    _refusals: dict[str, tuple[float, str]] = field(default_factory=dict)
-    # By UID: the node that room is being made on.
-    _making_room: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.pods = {pod.key: pod for pod in self.state.pods}
-        self.nodes = {node.name for node in self.state.nodes}
-        self.claims = dict(self.state.resource_claims)
+    def __init__(self, state: ClusterState, names: Container[str], signs: _Signs) -> None:
+        self.state, self.names, self.signs = state, names, signs
+        self.pods = {pod.key: pod for pod in state.pods}
+        self.arrived: dict[str, float] = {}
+        self.nodes = {node.name for node in state.nodes}
+        self.decisions: list[Decision] = []
+        self.unexplained: list[Unexplained] = []
+        self.chosen: dict[Key, str] = {}
+        self.claims = dict(state.resource_claims)
+        # What changed since the last decision, and when for the last time.
+        self._changes: list[Replacement | Removal] = []
+        self._changed = 0.0
+        self._refusals: dict[str, tuple[float, str]] = {}
+        # By UID: the node that room is being made on.
+        self._making_room: dict[str, str] = {}
 
     def read(self, action: object, time: float) -> None:
         if isinstance(action, Arrival):
@@ -209,15 +200,12 @@ class _Reader:
             if message and not (pod.node_name or why_ignored(pod, self.names)):
                 refused.append(LastRefusal(pod, message, refused_at >= last))
         return DecisionLog(
-            self.state,
-            (),
-            tuple(self.decisions),
-            OrderSource.RECORDING,
-            tuple(refused),
-            {},
-            {},
-            tuple(self.unexplained),
-            double_allocations(replace(self.state, resource_claims=self.claims)),
+            state=self.state,
+            decisions=tuple(self.decisions),
+            order=OrderSource.RECORDING,
+            refused=tuple(refused),
+            unexplained=tuple(self.unexplained),
+            allocated=self.claims,
             chosen_volumes=self.chosen,
         )
 
@@ -241,20 +229,20 @@ class _Reader:
         self.pods[new.key] = pod
         if old.node_name:
             self._flush()
-            self.decisions.append(PodUpdate(pod, old.node_name, time))
+            self.decisions.append(PodChange(pod, old.node_name, time, LogEvent.UPDATE))
 
     def _remove(self, key: str, time: float, *, leaves: bool) -> None:
         """Remove the pod. leaves: it is gone; else it begins to leave, for another one"""
         pod = self.pods.get(key)
         if pod is None:
             return
-        preemptor = self.preemptors.get((key, pod.uid))
+        preemptor = self.signs.preemptors.get((key, pod.uid))
         if preemptor is not None and pod.node_name:
             self._make_room(preemptor, pod.node_name, time)
         if leaves:
             del self.pods[key]
             if pod.node_name:
-                self.decisions.append(Departure(pod, pod.node_name, time))
+                self.decisions.append(PodChange(pod, pod.node_name, time, LogEvent.DEPARTURE))
 
     # -- decisions --------------------------------------------------------------------------------
 
@@ -292,7 +280,9 @@ class _Reader:
 
     def _has_victims(self, uid: str, node: str) -> bool:
         on_node = (pod.key for pod in self.pods.values() if pod.node_name == node)
-        return uid in self.preemptors.values() or any(key in self.victims for key in on_node)
+        return uid in self.signs.preemptors.values() or any(
+            key in self.signs.victims for key in on_node
+        )
 
     def _make_room(self, uid: str, node: str, time: float) -> None:
         """The first sign of an eviction, or of the nomination that it is for."""
@@ -302,7 +292,7 @@ class _Reader:
         self._making_room[uid] = node
         victims = (
             key
-            for (key, victim), preemptor in self.preemptors.items()
+            for (key, victim), preemptor in self.signs.preemptors.items()
             if preemptor == uid
             and key in self.pods
             and self.pods[key].uid == victim
@@ -327,11 +317,8 @@ class _Reader:
         changed = load_objects(self.state, [action.manifest], _SOURCE)
         self.claims.update(changed.resource_claims)
         for key, claim in changed.persistent_volume_claims.items():
-            self._choose(key, claim)
-
-    def _choose(self, key: Key, claim: PersistentVolumeClaim) -> None:
-        if claim.spec.volume_name:
-            self.chosen[key] = claim.spec.volume_name
+            if claim.spec.volume_name:
+                self.chosen[key] = claim.spec.volume_name
 
     def _flush(self) -> None:
         """Add the changes before the decision that is next."""

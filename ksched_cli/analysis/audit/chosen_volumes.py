@@ -7,7 +7,6 @@ Among equally small volumes upstream takes whichever its map gives it first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from msgspec import structs
 
@@ -28,25 +27,16 @@ from ksched_cli.plugins.volumes.pod_claims import (
 _OF_BINDING = frozenset((BIND_COMPLETED, "pv.kubernetes.io/bound-by-controller", SELECTED_NODE))
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
-    """claims, volumes: to begin with; chosen: claim → the volume that it got for its pod's node"""
-
-    claims: dict[Key, PersistentVolumeClaim]
-    volumes: dict[str, PersistentVolume]
-    chosen: dict[Key, str]
-
-
-def storage_between(before: ClusterState, after: ClusterState) -> Storage:
-    """Claims that wait for a pod are unbound until the pod is placed. Others are bound by a
-    controller, and pods wait for that: they are as they are in the end."""
+def storage_between(
+    before: ClusterState, after: ClusterState
+) -> tuple[dict[Key, PersistentVolumeClaim], dict[str, PersistentVolume], dict[Key, str]]:
+    """Return the claims and volumes to begin with, and by claim the volume that it got for its
+    pod's node. Claims that wait for a pod are unbound until the pod is placed. Others are bound by
+    a controller, and pods wait for that: they are as they are in the end."""
     classes = {**after.storage_classes, **before.storage_classes}
     claims: dict[Key, PersistentVolumeClaim] = {}
     chosen: dict[Key, str] = {}
-    for key, now in {
-        **before.persistent_volume_claims,
-        **after.persistent_volume_claims,
-    }.items():
+    for key, now in {**before.persistent_volume_claims, **after.persistent_volume_claims}.items():
         earlier = before.persistent_volume_claims.get(key)
         if not now.spec.volume_name or (earlier is not None and earlier.spec.volume_name):
             claims[key] = earlier or now
@@ -68,15 +58,7 @@ def storage_between(before: ClusterState, after: ClusterState) -> Storage:
             storage_class = classes.get(volume_class(volume))
             if storage_class is None or not provisions(storage_class):
                 volumes[name] = _unclaimed(volume)
-    return Storage(claims, volumes, chosen)
-
-
-def with_storage(state: ClusterState, storage: Storage) -> ClusterState:
-    return replace(
-        state,
-        persistent_volume_claims=storage.claims,
-        persistent_volumes=storage.volumes,
-    )
+    return claims, volumes, chosen
 
 
 def take_chosen_volumes(simulation: Simulation, pod: Pod, chosen: Mapping[Key, str]) -> None:

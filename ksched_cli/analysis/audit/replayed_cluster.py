@@ -1,0 +1,357 @@
+"""Real decisions judged and made again, each on the cluster as the real scheduler saw it.
+
+The real node is taken each time, whatever ksched's choice is, so that one difference does not lead
+to others. orders.py tries whether a decision that differs was made a little earlier or later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from msgspec import structs
+
+from ksched_cli.analysis.audit.chosen_volumes import take_chosen_volumes
+from ksched_cli.analysis.audit.decisions import (
+    DecisionVerdict,
+    FailedAttempt,
+    Grade,
+    NodeChoice,
+    ObjectChange,
+    Placement,
+    PodChange,
+    PreemptionDecision,
+)
+from ksched_cli.analysis.audit.nominations import Nominations
+from ksched_cli.analysis.audit.scheduler_log import LogEvent
+from ksched_cli.cluster.node_columns import Mask, Rows
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
+from ksched_cli.cluster.state import Key
+from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.node_search import feasible_nodes_to_find
+from ksched_cli.engine.queue import Entry
+from ksched_cli.engine.records import Attempt
+from ksched_cli.engine.replay.mutable_cluster import noticed_nodes
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.device_classes import may_allocate_devices
+from ksched_cli.framework.runtime import Framework
+from ksched_cli.plugins.node_volume_limits.attached_volumes import VolumeNames
+from ksched_cli.scenario.objects import removed, replaced
+from ksched_cli.scenario.timeline import Replacement
+
+# In the message of an attempt that found no node to evict others from.
+NO_CANDIDATES = "preemption: 0/"
+# How many beginnings of a sampled search are tried.
+MAX_STARTS = 16
+
+
+@dataclass(slots=True)
+class ReplayedCluster:
+    """A cluster that follows the real one.
+
+    simulation: has not run, and does not run
+    follows_statuses: whether a log tells when statuses are written and noticed
+    chosen_volumes: claim → the volume that it got when its pod was placed
+    movable:    placements in order, since the last decision that cannot be moved
+    bound:      UIDs of the pods placed
+    departed:   UIDs of the pods that left, as a log or a recording tells
+    changed_at: when nodes came, changed or went for the last time, as a recording tells
+    """
+
+    simulation: Simulation
+    follows_statuses: bool = False
+    chosen_volumes: Mapping[Key, str] = field(default_factory=dict)
+    movable: list[Placement] = field(default_factory=list)
+    bound: set[str] = field(default_factory=set)
+    departed: set[str] = field(default_factory=set)
+    changed_at: dict[str, float] = field(default_factory=dict)
+    nominations: Nominations = field(init=False)
+    _infos: dict[str, PodInfo] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.nominations = Nominations(self.simulation.nominator)
+        self._take_volumes()
+
+    def _take_volumes(self) -> None:
+        self.simulation.handle.service(VolumeNames).chosen = self.chosen_volumes
+
+    def info(self, pod: Pod) -> PodInfo:
+        """The one of the pod."""
+        info = self._infos.get(pod.uid)
+        if info is None:
+            info = self._infos[pod.uid] = self.simulation.catalog.info(pod)
+        return info
+
+    def framework(self, pod: Pod) -> Framework:
+        """The framework of the pod's profile."""
+        return self.simulation.frameworks[pod.spec.scheduler_name]
+
+    def on_node(self, node: str) -> tuple[PodInfo, ...]:
+        """The pods on the node; none where there is no such node."""
+        row = self.simulation.snapshot.row.get(node)
+        return () if row is None else tuple(self.simulation.snapshot.pods[row])
+
+    # -- judging ----------------------------------------------------------------------------------
+
+    def judge(self, decision: NodeChoice) -> DecisionVerdict:
+        """Changes nothing but where the sampled search starts."""
+        if self.follows_statuses:
+            self.nominations.begin(self.info(decision.pod))
+        if isinstance(decision, Placement):
+            return self._judge_placement(decision)
+        verdict = self._judge_preemption(decision)
+        # kube-scheduler reads nominations node by node, not once when the attempt begins.
+        others = [pod for pod in decision.noticed_meanwhile if pod.uid != decision.pod.uid]
+        for count in range(1, len(others) + 1) if verdict.grade is None else ():
+            with self.nominations.noticed_ahead([self.info(pod) for pod in others[:count]]):
+                other = self._judge_preemption(decision)
+            if other.grade is not None:
+                return other
+        return verdict
+
+    def _judge_placement(self, placement: Placement) -> DecisionVerdict:
+        simulation, pod = self.simulation, self.info(placement.pod)
+        row = simulation.snapshot.row[placement.node]
+        framework, pipeline = self.framework(placement.pod), simulation.pipeline
+        if simulation.nominator.node_of(pod):
+            evaluation = pipeline.evaluate(framework, pod, Mode.SAMPLED)
+            if evaluation.feasible.indices().tolist() == [row]:
+                return DecisionVerdict(Grade.NOMINATED, evaluation, (placement.node,))
+        evaluation = pipeline.evaluate(framework, pod, Mode.RANKED)
+        if evaluation.error:
+            return DecisionVerdict(None, evaluation, reason=evaluation.error)
+        expected, grade = best_nodes(evaluation), None
+        if placement.node in expected:
+            grade = Grade.BEST if len(expected) == 1 else Grade.TIED
+        elif _may_be_sampled(simulation, evaluation, row):
+            grade = Grade.SAMPLED
+        elif pipeline.batching and row in pipeline.batching.next_candidates(evaluation):
+            grade = Grade.BATCHED
+        return DecisionVerdict(grade, evaluation, expected)
+
+    def _judge_preemption(self, decision: PreemptionDecision) -> DecisionVerdict:
+        """Judge a preemption. decision.victims: empty where it is not known which pods left for the
+        pod"""
+        pipeline, pod = self.simulation.pipeline, self.info(decision.pod)
+        evaluation = pipeline.evaluate(self.framework(decision.pod), pod, Mode.SAMPLED)
+        if evaluation.error:
+            return DecisionVerdict(None, evaluation, reason=evaluation.error)
+        expected = best_nodes(evaluation)
+        if expected:
+            return DecisionVerdict(None, evaluation, expected, "it fits without evictions")
+        _, status, preemption = pipeline.post_filter(evaluation)
+        if preemption is None or not preemption.node:
+            return DecisionVerdict(None, evaluation, reason=status.message or "it may not preempt")
+        expected = preemption.ties or (preemption.node,)
+        victims = preemption.candidates.get(decision.node)
+        if decision.node not in expected or victims is None:
+            reason = "evictions on other nodes are preferred"
+            return DecisionVerdict(None, evaluation, expected, reason)
+        keys = tuple(sorted(victim.key for victim in victims.pods))
+        if decision.victims and set(keys) != set(decision.victims):
+            reason = f"it would evict {', '.join(keys)}"
+            return DecisionVerdict(None, evaluation, expected, reason, preemption)
+        return DecisionVerdict(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
+
+    # -- following --------------------------------------------------------------------------------
+
+    def place(self, placement: Placement, verdict: DecisionVerdict | None) -> None:
+        """Puts the pod on its real node. verdict: on the cluster as it is now"""
+        simulation, pod = self.simulation, self.info(placement.pod)
+        self.bound.add(pod.uid)
+        row = simulation.snapshot.row[placement.node]
+        if verdict is None or row not in verdict.evaluation.feasible.indices():
+            simulation.nominator.clear(pod)
+            simulation.snapshot.add(pod, row)
+        else:
+            evaluation = verdict.evaluation
+            if simulation.pipeline.batching is not None:
+                simulation.pipeline.batching.follow(evaluation, row)
+            record = Attempt(pod.key, pod.spec.scheduler_name, placement.node)
+            outcome = simulation.cycle.binding.assume(
+                evaluation.framework, evaluation.state, pod, row, record
+            )
+            if outcome.row is None:
+                simulation.snapshot.add(pod, row)
+            if outcome.waits:
+                simulation.scheduler.waiting[pod.uid] = Entry.alone(pod)
+        take_chosen_volumes(simulation, placement.pod, self.chosen_volumes)
+        is_nominated = verdict is not None and verdict.grade is Grade.NOMINATED
+        if self.is_movable(placement.pod) and not is_nominated:
+            self.movable.append(placement)
+        else:
+            self.movable.clear()
+
+    def is_movable(self, pod: Pod) -> bool:
+        """Whether it takes only free capacity on its node, so that it can be undone."""
+        has_devices = may_allocate_devices(self.info(pod), self.simulation.handle)
+        return not (has_volume_claims(pod.spec) or has_devices)
+
+    def make_room(self, decision: PreemptionDecision) -> None:
+        """Let the victims that are there leave, and nominate the pod to the node; do nothing where
+        an event names a node that the state lacks."""
+        simulation, pod = self.simulation, self.info(decision.pod)
+        if decision.node not in simulation.snapshot.row:
+            return
+        victims = [each for each in self.on_node(decision.node) if each.key in decision.victims]
+        simulation.scheduler.make_room(pod, decision.node, victims)
+        simulation.scheduler.settle()
+        simulation.nominator.nominate(pod, decision.node)
+        self.movable.clear()
+
+    def nominate(self, decision: PreemptionDecision) -> None:
+        """The pod is nominated to the node. The victims leave later, each in a departure of its
+        own; nominations of lesser pods are cleared."""
+        pod = self.info(decision.pod)
+        self.nominations.refuse(pod, decision.node, decision.message)
+        if not self.follows_statuses:
+            self._take_back(pod, decision.node)
+        self.movable.clear()
+
+    def _take_back(self, pod: PodInfo, node: str) -> None:
+        """Nominations of less important pods to the node."""
+        for other in self.simulation.nominator.on_node(node):
+            if other.priority < pod.priority:
+                self.nominations.take_back(other)
+                if not self.follows_statuses:
+                    self.nominations.notice(other)
+
+    def end_batch(self) -> None:
+        """An attempt without a node ends what pods like the one before are given."""
+        if self.simulation.pipeline.batching is not None:
+            self.simulation.pipeline.batching.begin()
+
+    def fail(self, attempt: FailedAttempt) -> None:
+        """The pod's nomination is cleared when evictions would not help any more."""
+        self.end_batch()
+        is_cleared = NO_CANDIDATES in attempt.message
+        if is_cleared or self.follows_statuses:
+            pod, node = self.info(attempt.pod), "" if is_cleared else None
+            self.nominations.refuse(pod, node, attempt.message)
+        self.movable.clear()
+
+    def follow(self, change: PodChange) -> None:
+        """Follow a change of a pod."""
+        pod, event = self.info(change.pod), change.event
+        if event is LogEvent.DEPARTURE:
+            self._depart(change)
+        elif event is LogEvent.UPDATE or (event is LogEvent.ADDITION and pod.uid in self.bound):
+            self._renew(change)
+        elif not self.follows_statuses:
+            return
+        elif event is LogEvent.EVICTION:
+            self._take_back(pod, change.node)
+        elif event is LogEvent.WRITING:
+            self.nominations.write(pod)
+        elif event is LogEvent.NOTICE and pod.uid not in self.bound:
+            self.nominations.notice(pod)
+
+    def _depart(self, change: PodChange) -> None:
+        """The pod leaves its node, if it is there."""
+        self.departed.add(change.pod.uid)
+        for pod in self.on_node(change.node):
+            if pod.key == change.pod.key:
+                self.simulation.snapshot.remove(pod, self.simulation.snapshot.row[change.node])
+        self.movable.clear()
+
+    def _renew(self, change: PodChange) -> None:
+        """A pod that changes, or is noticed where it was placed, becomes the last of its node."""
+        snapshot = self.simulation.snapshot
+        info = self._infos[change.pod.uid] = self.simulation.catalog.info(change.pod)
+        for pod in self.on_node(change.node):
+            if pod.uid == info.uid:
+                snapshot.remove(pod, snapshot.row[change.node])
+                snapshot.add(info, snapshot.row[change.node])
+
+    def change(self, change: ObjectChange) -> None:
+        """Change nodes or objects: the simulation is rebuilt from these."""
+        before = self.simulation
+        state = replace(before.state, resource_claims=before.resource_claims)
+        for action in change.actions:
+            if isinstance(action, Replacement):
+                state = replaced(state, action.kind, [action.manifest])
+            else:
+                state = removed(state, action.kind, [(action.namespace, action.name)])
+        pods = tuple(
+            structs.replace(pod.pod, node_name=name)
+            for name in before.snapshot.names
+            for pod in self.on_node(name)
+        )
+        nodes = noticed_nodes(before.state, state)
+        self.simulation = before.renewed(replace(state, pods=pods, noticed_nodes=nodes))
+        old, new = ({node.name: node for node in each.nodes} for each in (before.state, state))
+        changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+        self.changed_at.update(dict.fromkeys(changed, change.time))
+        self._infos.clear()
+        for node in tuple(before.nominator.nodes()):
+            for pod in before.nominator.on_node(node):
+                self.simulation.nominator.nominate(self.info(pod.pod), node)
+        self.nominations.nominator = self.simulation.nominator
+        self._take_volumes()
+        self.movable.clear()
+
+
+def best_nodes(evaluation: Evaluation) -> tuple[str, ...]:
+    """The names of the nodes with the highest total, or of the one that fits, in order of names."""
+    rows, totals = evaluation.feasible.indices(), evaluation.totals
+    if totals is not None and len(rows):
+        rows = rows[totals == totals.max()]
+    names = evaluation.feasible.snapshot.names
+    return tuple(names[row] for row in sorted(rows.tolist()))
+
+
+# -- a part of the nodes ------------------------------------------------------------------------
+#
+# In a large cluster kube-scheduler only looks for enough nodes. The search starts at a node that
+# moves with every attempt, failed ones included, and runs in parallel, so that any nodes may fit
+# first. Upstream: pkg/scheduler/schedule_one.go (findNodesThatPassFilters).
+
+
+def _may_be_sampled(simulation: Simulation, evaluation: Evaluation, row: int) -> bool:
+    """Whether the row is the best of as many nodes as are enough for a search. If so, moves the
+    start of the next one."""
+    rows, totals = evaluation.feasible.indices(), evaluation.totals
+    count = feasible_nodes_to_find(
+        evaluation.framework.profile.percentage_of_nodes_to_score, len(simulation.snapshot)
+    )
+    own = np.flatnonzero(rows == row)
+    if totals is None or not len(own) or len(rows) <= count:
+        return False
+    better = totals > totals[own[0]]
+    if any(
+        _is_best_from(simulation, evaluation, row, start)
+        for start in _starts(simulation, rows, better, row, count)
+    ):
+        return True
+    is_parallel = simulation.configuration.parallelism > 1
+    return is_parallel and len(rows) - int(np.count_nonzero(better)) >= count
+
+
+def _starts(
+    simulation: Simulation, rows: Rows, better: Mask, row: int, count: int
+) -> Iterator[int]:
+    """Return the starts of a search that reaches the row: first where it starts by now, then where
+    it reaches the fewest better nodes."""
+    search, rank = simulation.pipeline.search, simulation.snapshot.rank
+    yield search.next_start
+    order = np.argsort(rank[rows])
+    own = int(np.flatnonzero(rows[order] == row)[0])
+    firsts = (own - np.arange(count)) % len(rows)
+    # How many better nodes there are up to each, once around and once more.
+    better_before = np.concatenate(([0], np.cumsum(np.tile(better[order], 2))))
+    better_after = better_before[firsts + count] - better_before[firsts]
+    for first in firsts[np.argsort(better_after, kind="stable")[:MAX_STARTS]]:
+        yield int(rank[rows[order[first]]])
+
+
+def _is_best_from(simulation: Simulation, evaluation: Evaluation, row: int, start: int) -> bool:
+    pipeline = simulation.pipeline
+    earlier, pipeline.search.next_start = pipeline.search.next_start, start
+    sampled = pipeline.evaluate(evaluation.framework, evaluation.pod, Mode.SAMPLED)
+    if simulation.snapshot.names[row] in best_nodes(sampled):
+        pipeline.search.advance(sampled.visited, len(simulation.snapshot))
+        return True
+    pipeline.search.next_start = earlier
+    return False
