@@ -76,10 +76,6 @@ def test_the_search_looks_at_the_nodes_a_plain_loop_looks_at(
     zones: list[str], percentage: int, data: st.DataObject
 ) -> None:
     names = [f"n{i:03}" for i in range(len(zones))]
-    nodes = [
-        node(name, labels={ZONE: zone} if zone else {})
-        for name, zone in zip(names, zones, strict=True)
-    ]
     tables = data.draw(
         st.lists(
             st.dictionaries(st.sampled_from(names), st.sampled_from([NO, NO, NO, BROKEN])),
@@ -87,6 +83,25 @@ def test_the_search_looks_at_the_nodes_a_plain_loop_looks_at(
             max_size=4,
         )
     )
+    check_searches(zones, percentage, tables)
+
+
+def test_a_search_asks_about_chunk_after_chunk_until_enough_nodes_fit() -> None:
+    """From starts at the beginning, in the middle and near the end."""
+    zones, names = [""] * 450, [f"n{i:03}" for i in range(450)]
+    fit_rarely = {name: NO for i, name in enumerate(names) if i % 4}
+    fits_at_the_end = dict.fromkeys(names[:-1], NO)
+    check_searches(zones, 1, [fit_rarely, {}, {}, fits_at_the_end, fit_rarely, {}])
+
+
+def check_searches(zones: list[str], percentage: int, tables: list[dict[str, Status]]) -> None:
+    """The searches find what the plain loop finds. zones: of the nodes; tables: what the plugin
+    says of nodes, per search"""
+    names = [f"n{i:03}" for i in range(len(zones))]
+    nodes = [
+        node(name, labels={ZONE: zone} if zone else {})
+        for name, zone in zip(names, zones, strict=True)
+    ]
     answers: dict[Any, Any] = {}
     plugins = [filtering("F", answers), scoring("S", {})]
     config = profile(*plugins) | {"percentageOfNodesToScore": percentage}
@@ -124,6 +139,20 @@ def test_without_score_plugins_the_first_fitting_node_is_taken() -> None:
     run = simulation(state, profile(plugin), [plugin])
     attempt = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
     assert (attempt.node, attempt.evaluated, attempt.detail.feasible) == ("b", 2, ("b",))
+
+
+def test_without_filter_plugins_the_start_moves_on_all_the_same() -> None:
+    plugin, names = scoring("S", {}), [f"n{i:03}" for i in range(130)]
+    state = cluster(*(node(name) for name in names), pod("p"))
+    config = profile(plugin) | {"percentageOfNodesToScore": 1}
+    run = simulation(state, config, [plugin])
+    for start in (0, 100, 70, 40):
+        assert run.pipeline.search.next_start == start
+        outcome = run.cycle.attempt(run.frameworks["default-scheduler"], find(run))
+        visited = {names[(start + i) % 130] for i in range(100)}
+        assert set(outcome.attempt.detail.feasible) == visited
+        assert outcome.row is not None
+        run.snapshot.remove(find(run), outcome.row)
 
 
 def test_the_profiles_own_percentage_goes_before_the_one_for_all() -> None:

@@ -1,11 +1,16 @@
 """Groups that are entities of the queue, as in Kubernetes 1.37: a group is tried, makes room and is
 held back as one."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.records import RunRecord
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import PreEnqueuePlugin
+from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.testing import cluster, node, pod, simulate
 
 GATES = "GenericWorkload=true"
@@ -67,6 +72,41 @@ def test_a_pod_that_is_held_back_holds_its_group_back() -> None:
     assert [status.message for status in record.gated.values()] == [held, reason]
 
 
+def test_a_group_is_as_old_as_its_oldest_pod() -> None:
+    ages = {name: {"creationTimestamp": f"2026-01-01T00:00:0{i}Z"} for i, name in enumerate("pxq")}
+    pods = member("q", metadata=ages["q"]), pod("x", metadata=ages["x"])
+    record = run(group(1), *pods, member("p", metadata=ages["p"]))
+    assert [attempt.pod[-1] for attempt in record.attempts] == ["p", "q", "x"]
+
+
+class SecondThoughts(PreEnqueuePlugin):
+    """Lets the pod `q` in once."""
+
+    name = "SecondThoughts"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self.calls: Counter[str] = Counter()
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        self.calls[pod.name] += 1
+        return Status.unschedulable("later") if self.calls["q"] > 1 else SUCCESS
+
+
+def test_a_group_that_was_tried_is_held_back_with_a_pod_that_is_held_back_by_now() -> None:
+    pods = member("p", cpu="9"), member("q", cpu="9")
+    # That x is bound makes the group due again.
+    objects = node("n0", cpu="2"), group(1), *pods, pod("x")
+    record = simulate(
+        cluster(*objects), plugins=[SecondThoughts], kubernetes_version="1.37", feature_gates=GATES
+    )
+    assert [attempt.pod[-1] for attempt in record.attempts] == ["p", "q", "x"]
+    held = "pod default/q of the pod group is held back: later"
+    assert {key[-1]: status.message for key, status in record.gated.items()} == {
+        "p": held,
+        "q": "later",
+    }
+
+
 def test_no_pod_is_tried_once_too_few_are_left() -> None:
     """The pods that fit hear of the group, what makes room for it included."""
     record = run(group(3), member("p"), member("q", cpu="9"), member("r"))
@@ -117,7 +157,10 @@ def test_a_group_makes_room_for_all_its_pods_at_once() -> None:
     running = [pod(f"b{i}", cpu="2", node=f"n{i}") for i in range(3)]
     pods = [member(name, priority=5) for name in ("p", "q")]
     record = run(*running, group(2, priority=5), *pods, nodes=3)
-    assert {eviction.pod for eviction in record.evicted} == {"default/b0", "default/b1"}
+    assert {(eviction.pod, eviction.preemptor) for eviction in record.evicted} == {
+        ("default/b0", "default/p"),
+        ("default/b1", "default/p"),
+    }
     assert dict(record.placements) == {"default/p": "n0", "default/q": "n1"}
     success = "pod group preemption: found a placement for podgroup, preempting 2 victims"
     assert success not in messages(record)["p"]  # it has a message of its own: it fits nowhere

@@ -84,6 +84,21 @@ def test_a_victim_without_a_grace_period_is_gone_at_once(tmp_path: Path) -> None
     assert tries(run) == [(5.0, "high", "unschedulable"), (5.0, "high", "n")]
 
 
+@pytest.mark.parametrize(("priority", "is_cleared"), [(10, True), (5, False)])
+def test_a_preemptor_clears_nominations_of_less_important_pods_to_its_node(
+    priority: int, is_cleared: bool, tmp_path: Path
+) -> None:
+    """A pod without its nomination is tried again."""
+    victims = [pod(name, nodeName="n", terminationGracePeriodSeconds=60) for name in "uv"]
+    events = [
+        {"at": 1, "pod": pod("first", priority=5)},
+        {"at": 2, "pod": pod("second", priority=priority)},
+    ]
+    run = replay(tmp_path, [node("n", "2"), *victims], events, until=20)
+    names = ["first", "second", *(["first"] if is_cleared else [])]
+    assert [name for _, name, _ in tries(run)] == names
+
+
 def test_a_pod_that_an_extender_rejected_hears_of_its_own_condition(
     tmp_path: Path, serve: Serve
 ) -> None:

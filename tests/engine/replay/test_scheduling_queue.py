@@ -127,6 +127,22 @@ def test_a_pod_that_failed_goes_behind_its_equals(tmp_path: Path) -> None:
     assert bench.names() == ["b", "a"]
 
 
+def test_a_pod_is_not_tried_for_ever_at_one_instant(tmp_path: Path) -> None:
+    """Its backoff counts after ten attempts. Time does not advance during attempts."""
+    bench = Bench(tmp_path, pod("a"))
+    for instant in (0, 20 * SECOND):
+        bench.clock.now = instant
+        bench.queue.activate(["default/a"])
+        for _ in range(10):
+            bench.queue.activate(["default/a"])
+            queued = bench.fail()
+        bench.queue.activate(["default/a"])
+        assert bench.queue.in_place(Place.UNSCHEDULABLE) == [queued]
+        bench.queue.move(EVERYTHING)
+        assert bench.queue.in_place(Place.BACKOFF) == [queued]
+        assert bench.queue.pop() is None
+
+
 def test_gated_pods_stay_until_their_gates_are_gone(tmp_path: Path) -> None:
     bench = Bench(tmp_path, pod("a", schedulingGates=[{"name": "g"}]))
     queued = bench.queue.get("default/a")

@@ -12,6 +12,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.filter_runner import FilterRunner
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.preemption import STATE_KEY, Preemption
@@ -65,8 +66,11 @@ def names(pods: tuple[PodInfo, ...]) -> list[str]:
     return [info.name for info in pods]
 
 
+@pytest.mark.parametrize("in_columns", [True, False], ids=["columns", "one by one"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["shows"])
-def test_case(case: dict[str, Any]) -> None:
+def test_case(case: dict[str, Any], in_columns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not in_columns:
+        monkeypatch.setattr(FilterRunner, "compared_requests", lambda *arguments: None)
     preemption, message = preemption_in(case)
     assert preemption.node == case.get("node", preemption.node if "candidates" in case else "")
     assert message == case.get("message", "")
@@ -81,6 +85,9 @@ def test_case(case: dict[str, Any]) -> None:
         assert list(preemption.ties) == case.get("ties", [])
     if "decided" in case:
         assert preemption.steps[-1].criterion == case["decided"]
+        assert preemption.steps[-1].left == 1
+    if "best" in case:
+        assert preemption.steps[-1].best == case["best"]
 
 
 def priorities(state: ClusterState) -> dict[str, int]:

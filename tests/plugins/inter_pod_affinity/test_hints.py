@@ -31,6 +31,12 @@ def other(app: str, **fields: Any) -> PodInfo:
     return pod_info("other", labels={"app": app}, **{"node": "n", **fields})
 
 
+def test_only_changes_that_may_matter_are_listened_to() -> None:
+    pods, nodes = (event for event, _ in plugin.registrations(False, False))
+    assert {action.name for action in pods.action} == {"ADD", "DELETE", "UPDATE_POD_LABEL"}
+    assert {action.name for action in nodes.action} == {"ADD", "UPDATE_NODE_LABEL"}
+
+
 def test_a_pod_with_affinity_is_tried_when_a_matching_pod_comes() -> None:
     assert after_pod_change(AFFINE, None, other("x"))
     assert not after_pod_change(AFFINE, None, other("y"))
@@ -60,6 +66,8 @@ def test_nominated_pods_and_anti_affinity_of_others_count_in_later_minors() -> N
     assert not after_pod_change(plain, avoids_x, None)
     assert after_pod_change_1_36(plain, avoids_x, None)
     assert after_pod_change_1_36(plain, pod_info(), plain)
+    for name in ("a", "z"):
+        assert not after_pod_change_1_36(plain, pod_info(name, node="n"), other("x"))
 
 
 def test_from_1_37_on_one_term_of_the_anti_affinity_is_enough() -> None:
@@ -79,6 +87,7 @@ def test_nodes_count_by_the_domain_they_come_into_or_leave() -> None:
     assert plugin.after_node_change(AFFINE, bare, in_a)
     assert plugin.after_node_change(AFFINE, in_a, in_b)
     assert not plugin.after_node_change(AFFINE, in_a, bare)
+    assert not plugin.after_node_change(AFFINE, in_a, decoded_node(labels={"zone": "a"}))
     assert plugin.after_node_change(AVOIDING, None, bare)
     assert plugin.after_node_change(AVOIDING, in_a, bare)
     assert not plugin.after_node_change(AVOIDING, bare, in_a)

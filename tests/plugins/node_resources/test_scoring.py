@@ -82,6 +82,7 @@ CLOSE_AMOUNTS = st.tuples(
 
 @given(CLOSE_AMOUNTS)
 @example((MAX_PLAIN // 2 - 1, MAX_PLAIN - 1))
+@example((11, 10))
 def test_the_form_for_single_rows_is_exact(amounts: tuple[int, int]) -> None:
     requested, capacity = amounts
     usage, whole_row = (0, 0, 0, requested - 1, requested), (capacity, capacity, 0)
@@ -89,6 +90,12 @@ def test_the_form_for_single_rows_is_exact(amounts: tuple[int, int]) -> None:
     assert by_row(usage, whole_row) == least(requested, capacity)
     by_row = mean_by_row(MOST, (1, 0), (1, 2))
     assert by_row(usage, whole_row) == most(requested, capacity)
+
+
+def test_the_scores_of_a_row_are_rounded_down_before_their_mean_is() -> None:
+    for strategy in (LEAST, MOST):
+        by_row = mean_by_row(strategy, (1, 2), (1, 1))
+        assert by_row((0, 0, 0, 0, 0), (3, 3, 0)) == (33 + 66) // 2
 
 
 @given(CLOSE_AMOUNTS | st.tuples(st.integers(0, 2**53), st.integers(1, MAX_PLAIN - 1)))
@@ -110,6 +117,9 @@ SHAPES = st.lists(
 
 
 @given(SHAPES, AMOUNTS, CAPACITIES)
+@example([(0, 1), (100, 10)], 199, 200)
+@example([(0, 10), (1, 0)], 0, 1)
+@example([(0, 1), (100, 10)], 2**57, 2**57)
 def test_a_ratio_follows_its_shape(
     shape: list[tuple[int, int]], requested: int, capacity: int
 ) -> None:

@@ -25,6 +25,22 @@ def other(app: str, **fields: Any) -> PodInfo:
     return pod_info("other", labels={"app": app}, **{"node": "n", **fields})
 
 
+def test_only_changes_that_may_matter_are_listened_to() -> None:
+    pods, nodes = (event for event, _ in plugin.registrations(constraints_of, False))
+    assert {action.name for action in pods.action} == {
+        "ADD",
+        "DELETE",
+        "UPDATE_POD_LABEL",
+        "UPDATE_POD_TOLERATION",
+    }
+    assert {action.name for action in nodes.action} == {
+        "ADD",
+        "DELETE",
+        "UPDATE_NODE_LABEL",
+        "UPDATE_NODE_TAINT",
+    }
+
+
 def test_pods_that_are_counted_matter_when_they_come_and_go() -> None:
     assert after_pod_change(POD, None, other("web"))
     assert after_pod_change(POD, other("web"), None)
@@ -49,6 +65,9 @@ def test_a_toleration_matters_where_taints_are_honored() -> None:
         fields = spread(constraint("zone", nodeTaintsPolicy=policy))
         before, after = pod_info(spec=fields), pod_info(spec=fields, tolerations=["k"])
         assert after_pod_change(after, before, after) is is_tried
+        for name in ("a", "z"):
+            tolerating = pod_info(name, node="n", tolerations=["k"])
+            assert not after_pod_change(after, pod_info(name, node="n"), tolerating)
 
 
 def test_nodes_matter_where_they_have_the_key() -> None:

@@ -59,10 +59,11 @@ def test_a_trial_counts_pods_that_are_being_deleted() -> None:
     assert plugin_run.verdicts(trial)[2] == "Unschedulable"
 
 
-def test_a_trial_does_not_count_pods_of_other_namespaces() -> None:
+@pytest.mark.parametrize("namespace", ["blue", "red"])
+def test_a_trial_does_not_count_pods_of_other_namespaces(namespace: str) -> None:
     manifests = [
         *NODES,
-        pod("web", "blue", labels={"app": "web"}),
+        pod("web", namespace, labels={"app": "web"}),
         pod("p", labels={"app": "web"}, spec=spread(constraint())),
     ]
     plugin_run = PluginRun(PodTopologySpread, manifests).pre_filter()
