@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -24,12 +25,21 @@ for profile, examples in (("ksched", 20), ("thorough", 60)):
     )
 settings.load_profile("ksched")
 
-# Thousands of tests that were collected stay; as in `ksched` itself, looking through them is rare.
-gc.set_threshold(50_000, *gc.get_threshold()[1:])
+# A process that a test starts would compile all of ksched again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+gc.disable()  # until all tests are collected
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="Write the golden files anew.")
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests that were collected stay: the garbage collector need not search them."""
+    gc.freeze()
+    gc.enable()
+    gc.set_threshold(50_000, *gc.get_threshold()[1:])  # as in `ksched` itself
 
 
 @pytest.hookimpl(optionalhook=True)

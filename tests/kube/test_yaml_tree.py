@@ -9,7 +9,7 @@ import yaml
 from ksched_cli.kube.yaml_errors import YamlError
 from ksched_cli.kube.yaml_tree import Builder, compose, plain
 
-SCALARS = yaml.safe_load((Path(__file__).parent / "data" / "scalars.yaml").read_text())
+SCALARS = yaml.load((Path(__file__).parent / "data" / "scalars.yaml").read_text(), yaml.CSafeLoader)
 
 
 def build(text: str) -> tuple[dict[str, Any], Builder]:

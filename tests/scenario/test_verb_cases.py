@@ -36,7 +36,7 @@ CASE_FILES = sorted(Path(__file__).parent.joinpath("cases").glob("*.yaml"))
 CASES = [
     pytest.param(case, id=f"{path.stem}-{case['name']}")
     for path in CASE_FILES
-    for case in yaml.safe_load(path.read_text("utf-8"))
+    for case in yaml.load(path.read_text("utf-8"), yaml.CSafeLoader)
 ]
 
 

@@ -13,7 +13,9 @@ from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.loading.object_errors import path_text
 from ksched_cli.errors import InputError, Position
 
-CASES = yaml.safe_load((Path(__file__).parent / "data" / "bad_states.yaml").read_text())
+CASES = yaml.load(
+    (Path(__file__).parent / "data" / "bad_states.yaml").read_text(), yaml.CSafeLoader
+)
 
 
 def failure(folder: Path, content: bytes, name: str = "state.yaml") -> InputError:

@@ -11,7 +11,7 @@ from ksched_cli.config.review import review
 from ksched_cli.kube.documents import path_text
 from tests.config.registries import REGISTRY, configured
 
-CASES = yaml.safe_load(Path(__file__).with_name("findings.yaml").read_text())
+CASES = yaml.load(Path(__file__).with_name("findings.yaml").read_text(), yaml.CSafeLoader)
 
 
 def texts(case: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from ksched_cli.kube.versions import MINORS, NEWEST, release_of
 from ksched_cli.plugins import registry_of
 from tests.config.registries import configured
 
-HINTS = yaml.safe_load(Path(__file__).with_name("hints.yaml").read_text())
+HINTS = yaml.load(Path(__file__).with_name("hints.yaml").read_text(), yaml.CSafeLoader)
 # These hints are not followed by another text: a command to run, files of another machine, a
 # template to render, and options.
 NOT_IN_THE_FILE = {

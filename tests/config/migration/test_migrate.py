@@ -10,7 +10,7 @@ from ksched_cli.config.migration.migrate import Migration, migrate
 from ksched_cli.errors import InputError
 from tests.config.registries import REGISTRY
 
-CASES = yaml.safe_load((Path(__file__).parent / "cases.yaml").read_text())
+CASES = yaml.load((Path(__file__).parent / "cases.yaml").read_text(), yaml.CSafeLoader)
 HEAD = "apiVersion: kubescheduler.config.k8s.io/{}\nkind: KubeSchedulerConfiguration\n"
 
 

@@ -22,7 +22,7 @@ from ksched_cli.testing import cluster, find, node, simulate, simulation
 from tests.narrowing import plugin_of
 from tests.plugins.default_preemption.manifests import budget, crowded, preemption_pod
 
-CASES = yaml.safe_load((Path(__file__).parent / "preemptions.yaml").read_text())
+CASES = yaml.load((Path(__file__).parent / "preemptions.yaml").read_text(), yaml.CSafeLoader)
 
 
 def config_of(args: dict[str, int] | None) -> dict[str, list[dict[str, list[Any]]]] | None:

@@ -20,7 +20,9 @@ from ksched_cli.testing import explanation, simulate, simulation
 from tests.devices import GPU, state_of
 from tests.narrowing import present
 
-CASES = yaml.safe_load(Path(__file__).with_name("dynamic_resources.yaml").read_text())["cases"]
+CASES = yaml.load(Path(__file__).with_name("dynamic_resources.yaml").read_text(), yaml.CSafeLoader)[
+    "cases"
+]
 
 
 def short(statuses: Mapping[str, Any]) -> dict[str, dict[str, str]]:

@@ -22,7 +22,9 @@ from tests.devices import allocation, device_class, thing
 CASES = [
     case
     for name in ("shared_and_tainted_devices", "pool_allocations", "request_allocations")
-    for case in yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text())["cases"]
+    for case in yaml.load(Path(__file__).with_name(f"{name}.yaml").read_text(), yaml.CSafeLoader)[
+        "cases"
+    ]
 ]
 
 
