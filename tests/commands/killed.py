@@ -9,6 +9,7 @@ middle of its write. The point "rename" kills it where it would put a whole file
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -19,6 +20,8 @@ from pathlib import Path
 
 from ksched_cli.commands import checkpoints
 from ksched_cli.commands.main import main
+from ksched_cli.sweep import execution, run_process
+from tests.sweep.sweeps import in_this_process
 
 COMPLETE = "complete"
 
@@ -65,8 +68,11 @@ if __name__ == "__main__":
     target, text = Path(name), os.environ.get("BEFORE")
     results = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    # This process writes all files; another for each run would only take long to start.
+    execution.serially = run_process.serially = lambda shared, timeout: in_this_process(shared)
     reset(target, None if text is None else text.encode())
     completed(command)  # what is imported now need not be in each fork
+    gc.freeze()  # a search for garbage would copy the memory of each fork
     for each in points.split(","):
         reset(target, None if text is None else text.encode())
         status = run(command, each)

@@ -7,6 +7,7 @@ are imported once; each process is a fork that opens its streams as Python does 
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -20,6 +21,8 @@ from typing import Any, TextIO
 
 import ksched_cli
 from ksched_cli.commands import main as entry
+from ksched_cli.sweep import execution, run_process
+from tests.sweep.sweeps import in_this_process
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
@@ -104,8 +107,16 @@ def main() -> None:
     for library in ("tabulate", "optuna.storages"):
         with suppress(ImportError):  # the extra tune need not be installed
             import_module(library)
+    gc.freeze()  # a search for garbage would copy the memory of each fork
+    serially = run_process.serially
     for line in sys.stdin:
         arguments, combinations = json.loads(line)
+        # `sweep` starts a process for its runs, with these streams; it would take long for others.
+        execution.serially = run_process.serially = (
+            serially
+            if arguments == ["sweep", "sweep.json"]
+            else lambda shared, timeout: in_this_process(shared)
+        )
         print(json.dumps([answer(arguments, kinds) for kinds in combinations]), flush=True)
 
 

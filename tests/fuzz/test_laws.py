@@ -15,8 +15,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
@@ -52,19 +54,37 @@ def release(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv("KSCHED_KUBERNETES_VERSION", NEWEST)
 
 
-def decided(case: Case, folder: Path, files: Iterable[list[Object]], *options: str) -> Any:
-    """What `schedule --trace` decides of objects in several files, without counts of the input."""
-    arguments = ["schedule", "--trace", "-o", "json", *options]
+def written(case: Case, folder: Path, files: Iterable[list[Object]]) -> list[str]:
+    """Writes objects in several files, and the configuration. Returns the options that name them."""
+    options = []
     for index, objects in enumerate(files):
         path = folder / f"{index}.json"
         path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-        arguments += ["--state", str(path)]
+        options += ["--state", str(path)]
     if case.config is not None:
         (folder / "config.yaml").write_text(case.config)
-        arguments += ["--config", str(folder / "config.yaml")]
-    result = call(*arguments)
+        options += ["--config", str(folder / "config.yaml")]
+    return options
+
+
+def decided(case: Case, folder: Path, files: Iterable[list[Object]], *options: str) -> Any:
+    """What `schedule --trace` decides of objects in several files, without counts of the input."""
+    result = call("schedule", "--trace", "-o", "json", *options, *written(case, folder, files))
     assert "error" not in result, result
     return {key: result.get(key) for key in DECIDED}
+
+
+@cache
+def case_of(family: str, seed: int) -> Case:
+    return random_case(family, seed)
+
+
+@cache
+def whole_of(family: str, seed: int) -> Any:
+    """What is decided of a case as it is, which most laws compare something with."""
+    case = case_of(family, seed)
+    with TemporaryDirectory() as folder:
+        return decided(case, Path(folder), [case.objects])
 
 
 def is_pod(item: Object) -> bool:
@@ -75,8 +95,8 @@ def is_pod(item: Object) -> bool:
 def test_the_state_may_be_split_over_files_and_objects_but_pods_shuffled(
     family: str, seed: int, tmp_path: Path
 ) -> None:
-    case = random_case(family, seed)
-    whole = decided(case, tmp_path, [case.objects])
+    case = case_of(family, seed)
+    whole = whole_of(family, seed)
     pods = [item for item in case.objects if is_pod(item)]
     others = [item for item in case.objects if not is_pod(item)]
     random.Random(seed).shuffle(others)
@@ -101,7 +121,7 @@ def with_distinct_times(objects: Iterable[Object]) -> list[Object]:
 def test_the_order_of_objects_changes_nothing_where_no_two_are_of_one_time(
     family: str, seed: int, tmp_path: Path
 ) -> None:
-    case = random_case(family, seed)
+    case = case_of(family, seed)
     objects = with_distinct_times(case.objects)
     whole = decided(case, tmp_path, [objects])
     random.Random(seed).shuffle(objects)
@@ -137,8 +157,8 @@ def test_some_plugins_have_both_forms() -> None:
 def test_one_node_after_the_other_is_answered_as_all_at_once(
     family: str, seed: int, tmp_path: Path
 ) -> None:
-    case = random_case(family, seed)
-    whole = decided(case, tmp_path, [case.objects])
+    case = case_of(family, seed)
+    whole = whole_of(family, seed)
     with ExitStack() as patches:
         for plugin in plugins_of_both_forms():
             patch = mock.patch.object(plugin, "filter_nodes", node_by_node(plugin))
@@ -150,14 +170,14 @@ def test_one_node_after_the_other_is_answered_as_all_at_once(
 def test_a_finished_pod_and_an_unrelated_object_change_nothing(
     family: str, seed: int, tmp_path: Path
 ) -> None:
-    case = random_case(family, seed)
+    case = case_of(family, seed)
     spec = {"nodeName": "n00", "containers": [{"name": "c", "image": "i"}]}
     ended = {"metadata": {"name": "ended"}, "spec": spec, "status": {"phase": "Succeeded"}}
     others: list[Object] = [
         {"apiVersion": "v1", "kind": "Pod", **ended},
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}},
     ]
-    whole = decided(case, tmp_path, [case.objects])
+    whole = whole_of(family, seed)
     assert decided(case, tmp_path, [[*others, *case.objects]]) == whole
 
 
@@ -165,8 +185,8 @@ def test_a_finished_pod_and_an_unrelated_object_change_nothing(
 def test_nodes_renamed_in_the_same_order_are_chosen_by_their_new_names(
     family: str, seed: int, tmp_path: Path
 ) -> None:
-    case = random_case(family, seed)
-    whole = json.dumps(decided(case, tmp_path, [case.objects]))
+    case = case_of(family, seed)
+    whole = json.dumps(whole_of(family, seed))
     renamed = json.loads(renamed_nodes(json.dumps(case.objects)))
     config = case.config and renamed_nodes(case.config)
     after = decided(Case(family, renamed, config), tmp_path, [renamed])
@@ -179,8 +199,8 @@ def renamed_nodes(text: str) -> str:
 
 @pytest.mark.parametrize(("family", "seed"), CASES)
 def test_answers_that_are_not_kept_are_the_same(family: str, seed: int, tmp_path: Path) -> None:
-    case = random_case(family, seed)
-    whole = decided(case, tmp_path, [case.objects])
+    case = case_of(family, seed)
+    whole = whole_of(family, seed)
     assert decided(case, tmp_path, [case.objects], "--no-cache") == whole
 
 
@@ -188,8 +208,8 @@ def test_answers_that_are_not_kept_are_the_same(family: str, seed: int, tmp_path
 def test_only_pods_of_lower_priority_are_evicted_and_no_fitting_pod_preempts(
     family: str, seed: int, tmp_path: Path
 ) -> None:
-    case = random_case(family, seed)
-    result = decided(case, tmp_path, [case.objects])
+    case = case_of(family, seed)
+    result = whole_of(family, seed)
     classes = {
         i["metadata"]["name"]: i["value"] for i in case.objects if i["kind"] == "PriorityClass"
     }
@@ -253,8 +273,8 @@ COUNTING = ("sampling", "ports_images", "everything")
 def test_a_node_that_nobody_can_use_changes_nothing_but_counts(
     family: str, seed: int, tmp_path: Path
 ) -> None:
-    case = random_case(family, seed)
-    whole = decided(case, tmp_path, [case.objects])
+    case = case_of(family, seed)
+    whole = whole_of(family, seed)
     full: Object = {
         "apiVersion": "v1",
         "kind": "Node",
@@ -269,8 +289,8 @@ def test_a_node_that_nobody_can_use_changes_nothing_but_counts(
 
 @pytest.mark.parametrize(("family", "seed"), CASES)
 def test_pods_are_first_tried_in_order_of_priority(family: str, seed: int, tmp_path: Path) -> None:
-    case = random_case(family, seed)
-    result = decided(case, tmp_path, [case.objects])
+    case = case_of(family, seed)
+    result = whole_of(family, seed)
     classes = {
         i["metadata"]["name"]: i["value"] for i in case.objects if i["kind"] == "PriorityClass"
     }
@@ -283,12 +303,10 @@ def test_pods_are_first_tried_in_order_of_priority(family: str, seed: int, tmp_p
 
 @pytest.mark.parametrize(("family", "seed"), CASES)
 def test_compare_decides_as_schedule_does(family: str, seed: int, tmp_path: Path) -> None:
-    case = random_case(family, seed)
+    case = case_of(family, seed)
     newest = ("--kubernetes-version", NEWEST)
     whole = decided(case, tmp_path, [case.objects], *newest)
-    arguments = ["--state", str(tmp_path / "0.json"), "-o", "json", *newest]
-    if case.config is not None:
-        arguments += ["--config", str(tmp_path / "config.yaml")]
+    arguments = [*written(case, tmp_path, [case.objects]), "-o", "json", *newest]
     # Another minor beside it, where it takes the configuration.
     other = ("--no-preemption",) if family == "workloads" else ("--kubernetes-version", "1.35")
     side = call("compare", *arguments, "--vs", *other)["sides"][0]["summary"]
@@ -300,18 +318,16 @@ def test_compare_decides_as_schedule_does(family: str, seed: int, tmp_path: Path
 
 @pytest.mark.parametrize(("family", "seed"), CASES)
 def test_explain_decides_as_schedule_does(family: str, seed: int, tmp_path: Path) -> None:
-    case = random_case(family, seed)
-    whole = decided(case, tmp_path, [case.objects])
-    arguments = ["--state", str(tmp_path / "0.json"), "-o", "json"]
-    if case.config is not None:
-        arguments += ["--config", str(tmp_path / "config.yaml")]
+    case = case_of(family, seed)
+    whole = whole_of(family, seed)
+    arguments = [*written(case, tmp_path, [case.objects]), "-o", "json"]
     last = {attempt["pod"]: attempt.get("node") or "" for attempt in whole["attempts"]}
     for pod in sorted(last)[:1]:
         assert call("explain", pod, *arguments)["node"] == last[pod]
 
 
 # The names in a configuration are not changed with the state's.
-CONFIGURED = frozenset(name for name in NAMES if random_case(name, 0).config is not None)
+CONFIGURED = frozenset(name for name in NAMES if case_of(name, 0).config is not None)
 
 
 @pytest.mark.parametrize(
@@ -320,8 +336,8 @@ CONFIGURED = frozenset(name for name in NAMES if random_case(name, 0).config is 
 def test_with_everything_renamed_in_the_same_order_the_outcome_is_renamed(
     family: str, seed: int, tmp_path: Path
 ) -> None:
-    case = random_case(family, seed)
-    whole = decided(case, tmp_path, [case.objects])
+    case = case_of(family, seed)
+    whole = whole_of(family, seed)
     changed, renamer = redacted([json.dumps(item).encode() for item in case.objects], Codebook())
     after = decided(Case(family, [], case.config), tmp_path, [list(map(json.loads, changed))])
 
@@ -357,8 +373,8 @@ WRITING = ("volumes", "claims", "devices", "device_pools", "extended_resources",
 def test_where_nothing_helps_everything_stays_as_it_is(
     family: str, seed: int, tmp_path: Path
 ) -> None:
-    case = random_case(family, seed)
-    first = decided(case, tmp_path, [case.objects])
+    case = case_of(family, seed)
+    first = whole_of(family, seed)
     if first["evicted"]:
         return
     again = decided(case, tmp_path, [settled(case.objects, first)])
@@ -371,11 +387,9 @@ def test_where_nothing_helps_everything_stays_as_it_is(
 def test_a_pod_that_schedule_places_at_once_is_a_pod_that_capacity_counts(
     family: str, seed: int, tmp_path: Path
 ) -> None:
-    case = random_case(family, seed)
-    whole = decided(case, tmp_path, [case.objects])
-    arguments = ["--state", str(tmp_path / "0.json"), "-o", "json", "--max", "2"]
-    if case.config is not None:
-        arguments += ["--config", str(tmp_path / "config.yaml")]
+    case = case_of(family, seed)
+    whole = whole_of(family, seed)
+    arguments = [*written(case, tmp_path, [case.objects]), "-o", "json", "--max", "2"]
     for attempt in whole["attempts"][:1]:
         count = call("capacity", attempt["pod"], *arguments)["count"]
         assert bool(count) == bool(attempt.get("node")), attempt
@@ -385,12 +399,10 @@ def test_a_pod_that_schedule_places_at_once_is_a_pod_that_capacity_counts(
     ("family", "seed"), [case for case in CASES if case.values[0] not in WRITING]
 )
 def test_an_audit_of_what_schedule_decided_agrees(family: str, seed: int, tmp_path: Path) -> None:
-    case = random_case(family, seed)
-    result = decided(case, tmp_path, [case.objects])
+    case, result = case_of(family, seed), whole_of(family, seed)
     after = tmp_path / "after.json"
     items = settled(case.objects, result)
     after.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    arguments = ["--before", str(tmp_path / "0.json"), "--after", str(after), "-o", "json"]
-    if case.config is not None:
-        arguments += ["--config", str(tmp_path / "config.yaml")]
+    _, before, *config = written(case, tmp_path, [case.objects])
+    arguments = ["--before", before, "--after", str(after), "-o", "json", *config]
     assert call("audit", *arguments)["differ"] == []
