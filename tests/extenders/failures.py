@@ -12,7 +12,7 @@ from tests.extenders.servers import Answer, Code, Raw
 
 # httpTimeout, where only that ends the call, where headers have to come before it, and where the
 # answer ends the call.
-QUICK, LONGER, PATIENT = "300ms", "1s", "60s"
+QUICK, LONGER, PATIENT = "100ms", "500ms", "60s"
 
 
 def reset(handler: BaseHTTPRequestHandler) -> None:

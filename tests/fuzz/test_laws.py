@@ -55,7 +55,7 @@ def release(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def written(case: Case, folder: Path, files: Iterable[list[Object]]) -> list[str]:
-    """Writes objects in several files, and the configuration. Returns the options that name them."""
+    """Writes objects in several files, and the configuration. The options that name them."""
     options = []
     for index, objects in enumerate(files):
         path = folder / f"{index}.json"

@@ -14,6 +14,7 @@ import urllib3
 
 from ksched_cli.live import watch
 from ksched_cli.run.run import LiveCluster, Run
+from ksched_cli.serve import extender
 from ksched_cli.serve.extender import ExtenderServer
 from ksched_cli.serve.listening import Listening
 from tests.live.conftest import serve as api_server  # noqa: F401  # a fixture
@@ -75,6 +76,13 @@ class Served:
         return answer
 
 
+def serving(run: Run, at: Listening, settle: float = 0.0) -> Served:
+    lines: list[str] = []
+    served = Served(ExtenderServer.of(run, at, lines.append, lines.append, settle), lines)
+    served.start()
+    return served
+
+
 Start = Callable[..., Served]
 
 
@@ -82,6 +90,7 @@ Start = Callable[..., Served]
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Serves plugins. objects: of the state, or a live cluster to follow"""
     monkeypatch.setattr(watch, "LEAST_BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr(extender, "_IDLE_SECONDS", 0.01)
     started: list[Served] = []
 
     def go(
@@ -103,10 +112,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
             file = tmp_path / "config.json"
             file.write_text(json.dumps(config))
             run = replaced(run, configuration=str(file))
-        at = listening or Listening("127.0.0.1", 0)
-        lines: list[str] = []
-        served = Served(ExtenderServer.of(run, at, lines.append, lines.append, settle), lines)
-        served.start()
+        served = serving(run, listening or Listening("127.0.0.1", 0), settle)
         started.append(served)
         return served
 

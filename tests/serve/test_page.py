@@ -104,13 +104,36 @@ class Bench:
         return self.ask("/api/runs", edits)
 
 
+def started_bench(state: str, **fields: Any) -> Bench:
+    run = Run(states=(state,), extenders=False, **fields)
+    inputs = Inputs(keeps_states=True)
+    bench = Bench(Workbench(run, lambda warn: Opener([run], inputs, warn=warn)), state)
+    bench.start()
+    return bench
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nodes_decide_and_servers_end_at_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("KSCHED_KUBERNETES_VERSION")
+        patch.setattr(page_server, "_IDLE_SECONDS", 0.01)
+        yield
+
+
+@pytest.fixture(scope="module")
+def first(nodes_decide_and_servers_end_at_once: None) -> Iterator[Bench]:
+    """About the first example, for tests that leave the server as it is."""
+    bench = started_bench(str(FIRST))
+    yield bench
+    bench.stop()
+
+
 Start = Callable[..., Bench]
 
 
 @pytest.fixture
-def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+def start(tmp_path: Path) -> Iterator[Start]:
     """Serves a workbench about these objects, else the first example."""
-    monkeypatch.delenv("KSCHED_KUBERNETES_VERSION")
     started: list[Bench] = []
 
     def go(*objects: Manifest, **fields: Any) -> Bench:
@@ -118,10 +141,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         if objects:
             state = str(tmp_path / "state.json")
             Path(state).write_text(json.dumps(objects))
-        run = Run(states=(state,), extenders=False, **fields)
-        inputs = Inputs(keeps_states=True)
-        bench = Bench(Workbench(run, lambda warn: Opener([run], inputs, warn=warn)), state)
-        bench.start()
+        bench = started_bench(state, **fields)
         started.append(bench)
         return bench
 
@@ -169,8 +189,8 @@ def test_only_clients_that_know_the_token_are_answered(start: Start) -> None:
         {"sec_fetch_site": "same-site"},
     ],
 )
-def test_a_page_of_another_site_cannot_ask(start: Start, headers: dict[str, str]) -> None:
-    status, message = start().error("/api/runs", {}, **headers)
+def test_a_page_of_another_site_cannot_ask(first: Bench, headers: dict[str, str]) -> None:
+    status, message = first.error("/api/runs", {}, **headers)
     assert status == 403
     assert "another site" in message or "open 127.0.0.1 or localhost" in message
 
@@ -219,19 +239,18 @@ EDITS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", EDITS)
 def test_the_answer_is_what_the_command_prints_of_the_same_run(
-    start: Start, tmp_path: Path, name: str
+    first: Bench, tmp_path: Path, name: str
 ) -> None:
     """The changes and the configuration as the workbench saves them."""
-    bench = start()
-    view = bench.edited(**EDITS[name])
-    options: list[object] = ["--state", bench.state]
+    view = first.edited(**EDITS[name])
+    options: list[object] = ["--state", first.state]
     for file, option in (("scenario.yaml", "--scenario"), ("configuration.yaml", "--config")):
         path = tmp_path / file
-        path.write_text(bench.ask(f"/exports/{view['digest']}/{file}"))
+        path.write_text(first.ask(f"/exports/{view['digest']}/{file}"))
         options += [option, path]
     if minor := EDITS[name].get("kubernetesVersion"):
         options += ["--kubernetes-version", minor]
-    answer = bench.ask(f"/answers/{view['digest']}/schedule.json")
+    answer = first.ask(f"/answers/{view['digest']}/schedule.json")
     assert answer == schedule(*options)
     assert view["summary"] == answer["summary"]
     assert [each["text"] for each in view["applied"]] == [
@@ -462,13 +481,12 @@ def test_names_of_the_state_are_escaped(start: Start) -> None:
     ],
 )
 def test_what_cannot_be_answered_is_an_error_and_the_server_lives(
-    start: Start, path: str, body: Any, status: int, message: str
+    first: Bench, path: str, body: Any, status: int, message: str
 ) -> None:
-    bench = start()
-    digest = bench.edited()["digest"]
-    answered, error = bench.error(path.replace("DIGEST", digest), body)
+    digest = first.edited()["digest"]
+    answered, error = first.error(path.replace("DIGEST", digest), body)
     assert (answered, message in error) == (status, True), error
-    assert bench.edited()["digest"] == digest
+    assert first.edited()["digest"] == digest
 
 
 def test_half_a_request_keeps_nobody_else_waiting(start: Start) -> None:
