@@ -69,7 +69,8 @@ if __name__ == "__main__":
     results = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     # This process writes all files; another for each run would only take long to start.
-    execution.serially = run_process.serially = lambda shared, timeout: in_this_process(shared)
+    for module in (execution, run_process):
+        setattr(module, "serially", lambda shared, timeout: in_this_process(shared))  # noqa: B010
     reset(target, None if text is None else text.encode())
     completed(command)  # what is imported now need not be in each fork
     gc.freeze()  # a search for garbage would copy the memory of each fork

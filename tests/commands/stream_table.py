@@ -22,6 +22,8 @@ from typing import Any, TextIO
 import ksched_cli
 from ksched_cli.commands import main as entry
 from ksched_cli.sweep import execution, run_process
+from ksched_cli.sweep.preparation import Shared
+from ksched_cli.sweep.run_process import Executor
 from tests.sweep.sweeps import in_this_process
 
 STDIN, STDOUT, STDERR = 0, 1, 2
@@ -100,6 +102,10 @@ def answer(arguments: list[str], kinds: list[str]) -> tuple[int, str, str, str]:
     return code, out, err, error
 
 
+def runs_here(shared: Shared, timeout: float) -> Executor:
+    return in_this_process(shared)
+
+
 def main() -> None:
     for module in walk_packages(ksched_cli.__path__, "ksched_cli."):
         if "__main__" not in module.name and "schemas" not in module.name:
@@ -112,11 +118,9 @@ def main() -> None:
     for line in sys.stdin:
         arguments, combinations = json.loads(line)
         # `sweep` starts a process for its runs, with these streams; it would take long for others.
-        execution.serially = run_process.serially = (
-            serially
-            if arguments == ["sweep", "sweep.json"]
-            else lambda shared, timeout: in_this_process(shared)
-        )
+        starts_process = arguments == ["sweep", "sweep.json"]
+        for module in (execution, run_process):
+            setattr(module, "serially", serially if starts_process else runs_here)  # noqa: B010
         print(json.dumps([answer(arguments, kinds) for kinds in combinations]), flush=True)
 
 

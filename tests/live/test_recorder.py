@@ -38,6 +38,7 @@ EVENTS = "/api/v1/events"
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is waited for."""
     monkeypatch.setattr(recorder_module, "HOLD_SECONDS", 0.01)
+    monkeypatch.setattr(recorder_module, "_IDLE_SECONDS", 0.05)
     monkeypatch.setattr(watch, "LEAST_BACKOFF_SECONDS", 0.01)
     monkeypatch.setattr(watch, "MOST_BACKOFF_SECONDS", 0.05)
 
@@ -252,7 +253,7 @@ def test_a_watch_that_breaks_loses_nothing(
 def test_a_gap_stands_after_what_was_noticed_before_it(
     server: ApiServer, record: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder_module, "HOLD_SECONDS", 2.0)
+    monkeypatch.setattr(recorder_module, "HOLD_SECONDS", 1.0)
     monkeypatch.setattr(watch, "LEAST_BACKOFF_SECONDS", 0.1)
     server.faults.watches = {NODES: [CUT]}
 

@@ -15,11 +15,8 @@ from ksched_cli.cluster.loading.gc_control import gc_paused, gc_rare
 
 @pytest.fixture(autouse=True)
 def restored() -> Iterator[None]:
-    enabled, threshold, frozen = gc.isenabled(), gc.get_threshold(), gc.get_freeze_count()
-    gc.unfreeze()
+    enabled, threshold = gc.isenabled(), gc.get_threshold()
     yield
-    if frozen:
-        gc.freeze()
     (gc.enable if enabled else gc.disable)()
     gc.set_threshold(*threshold)
 
