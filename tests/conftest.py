@@ -36,8 +36,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests that were collected stay: all objects are seldom searched for garbage. They
-    are not frozen, for each run of ksched would count them."""
+    """All objects are seldom searched for garbage: thousands of tests that were collected stay.
+
+    They are not frozen, because each run of ksched counts what is frozen.
+    """
     gc.enable()
     gc.set_threshold(50_000, 10, 1_000)
 

@@ -119,8 +119,8 @@ def main() -> None:
         arguments, combinations = json.loads(line)
         # `sweep` starts a process for its runs, with these streams; it would take long for others.
         starts_process = arguments == ["sweep", "sweep.json"]
-        for module in (execution, run_process):
-            setattr(module, "serially", serially if starts_process else runs_here)  # noqa: B010
+        for place in (execution, run_process):
+            setattr(place, "serially", serially if starts_process else runs_here)  # noqa: B010
         print(json.dumps([answer(arguments, kinds) for kinds in combinations]), flush=True)
 
 
