@@ -48,9 +48,11 @@ def test_totals_are_weighted_sums_whatever_decides_among_equal_ones(is_detailed:
     config = profile(plugin)
     run = simulation(cluster(node("a"), node("b"), pod("p"), pod("q")), config, [plugin])
     run.pipeline.detailed = is_detailed
+    run.frameworks[PROFILE].answer_cache.expect([find(run, "p")] * 9)
     for name in ("p", "q"):
         evaluation = run.pipeline.evaluate(run.frameworks[PROFILE], find(run, name), Mode.SAMPLED)
         assert present(evaluation.totals).tolist() == [3, 100]
+        assert (evaluation.keys is None) == is_detailed
 
 
 BROKEN = Status.error("broken")

@@ -6,6 +6,7 @@ import pytest
 
 from ksched_cli.analysis.explain import explain
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.evaluation import Mode
 from ksched_cli.framework.status import Code as StatusCode
 from ksched_cli.testing import cluster, find, node, pod
 from tests.extenders.entries import filtering, keeping, ranking, scoring
@@ -146,6 +147,20 @@ def test_nodes_that_were_sent_back_are_scored_as_if_they_were_empty(
 
     assert fit(cached=True)["a"] < fit(cached=True)["b"]
     assert fit(cached=False)["a"] == fit(cached=False)["b"] == fit(cached=True)["b"]
+
+
+def test_scores_are_explained_by_the_nodes_that_were_sent_back(
+    serve: Serve, extended: Extended
+) -> None:
+    server = serve({"/filter": everything})
+    state = cluster(node("a"), node("b"), pod("there", cpu="3", node="a"), pod("p", cpu="2"))
+    run, _ = extended(state, filtering(server, nodeCacheCapable=False))
+    framework = run.frameworks["default-scheduler"]
+    evaluation = run.pipeline.evaluate(framework, find(run, "p"), Mode.SAMPLED)
+    # The first node of the state is a, the first that was sent back is b.
+    (line,) = evaluation.details("NodeResourcesFit", "filter", 0)
+    assert line == "cpu: wants 2, 1 free of 4"
+    assert "cpu 50% used" in evaluation.details("NodeResourcesFit", "score", 0)
 
 
 # -- prioritize -----------------------------------------------------------------------------------

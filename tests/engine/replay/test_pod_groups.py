@@ -197,3 +197,14 @@ def test_groups_of_the_queue_are_interrupted_anywhere_and_go_on(tmp_path: Path) 
     placed = {each["pod"] for each in result["pods"] if each["node"]}
     assert placed > {"default/r0", "default/b3", "default/g"}
     assert any(each["nominatedNode"] for each in result["attempts"])
+
+
+@pytest.mark.parametrize("gated", ["p", "q"])
+def test_a_group_is_tried_once_none_of_its_pods_is_gated(gated: str, tmp_path: Path) -> None:
+    gates: dict[str, Plain] = {gated: {"schedulingGates": [{"name": "g"}]}}
+    events = [
+        *({"at": 0, "pod": member(name, **gates.get(name, {}))} for name in "pq"),
+        {"at": 5, "put": member(gated)},
+    ]
+    run = replayed_as_entities(tmp_path, [node("a", "9"), entity(2)], events)
+    assert set(tries(run)) == {(5.0, "p", "a"), (5.0, "q", "a")}

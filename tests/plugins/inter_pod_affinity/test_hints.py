@@ -67,7 +67,8 @@ def test_nominated_pods_and_anti_affinity_of_others_count_in_later_minors() -> N
     assert after_pod_change_1_36(plain, avoids_x, None)
     assert after_pod_change_1_36(plain, pod_info(), plain)
     for name in ("a", "z"):
-        assert not after_pod_change_1_36(plain, pod_info(name, node="n"), other("x"))
+        moved = pod_info(name, labels={"app": "x"}, node="n")
+        assert not after_pod_change_1_36(plain, other("y"), moved)
 
 
 def test_from_1_37_on_one_term_of_the_anti_affinity_is_enough() -> None:
