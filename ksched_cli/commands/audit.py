@@ -38,10 +38,7 @@ class AuditOptions(CommonOptions):
 
 Before = Annotated[
     list[str] | None,
-    option(
-        "The state before the decisions, as --state elsewhere; repeatable.",
-        "PATH",
-    ),
+    option("The state before the decisions, as --state elsewhere; repeatable.", "PATH"),
 ]
 After = Annotated[
     list[str] | None,
@@ -51,19 +48,13 @@ After = Annotated[
 
 Log = Annotated[
     list[str] | None,
-    option(
-        "kube-scheduler's log of that time, at -v=3 or -v=4; repeatable.",
-        "FILE",
-    ),
+    option("kube-scheduler's log of that time, at -v=3 or -v=4; repeatable.", "FILE"),
 ]
 
 
 Timeline = Annotated[
     str,
-    option(
-        "Audit this recording by ksched record, whose state is the default --before.",
-        "FILE",
-    ),
+    option("Audit this recording by ksched record, whose state is the default --before.", "FILE"),
 ]
 
 

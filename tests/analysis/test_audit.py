@@ -305,10 +305,15 @@ def test_what_a_pod_held_that_came_and_went_is_not_known() -> None:
             )
 
 
+@pytest.mark.parametrize("has_binding", [False, True])
 @pytest.mark.parametrize("has_left", [False, True])
-def test_the_log_tells_how_long_a_pod_was_there_that_came_and_went(has_left: bool) -> None:
+def test_the_log_tells_how_long_a_pod_was_there_that_came_and_went(
+    has_left: bool, has_binding: bool
+) -> None:
+    """A log that begins later tells when it left."""
     before = cluster(node("a", cpu=4), node("b", cpu=2), pod("p", cpu=1))
-    after = replace(before, pods=(bound(before.pods[0], "b", 9),))
+    events = (scheduled(gone("u"), "a", 1),)
+    after = replace(before, pods=(bound(before.pods[0], "b", 9),), others={"Event": events})
     departure = LogLine(LogEvent.DEPARTURE, "default/u")
     log = [
         LogLine(LogEvent.ATTEMPT, "default/u"),
@@ -317,7 +322,7 @@ def test_the_log_tells_how_long_a_pod_was_there_that_came_and_went(has_left: boo
         LogLine(LogEvent.ATTEMPT, "default/p"),
         departure,
     ]
-    answer = audited(before, after, log=log)
+    answer = audited(before, after, log=log if has_binding else log[2:])
     assert [item.pod for item in answer.differ] == ["default/p"] * has_left
     assert [item.pod for item in answer.unexplained] == ["default/u", "default/p"][: 2 - has_left]
 

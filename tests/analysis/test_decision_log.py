@@ -10,7 +10,7 @@ from ksched_cli.analysis.audit.decisions import (
     DecisionLog,
     OrderSource,
     Placement,
-    PodChange,
+    PodEvent,
     PreemptionDecision,
 )
 from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
@@ -214,7 +214,7 @@ def test_a_log_has_the_order_and_when_pods_left() -> None:
     assert [(type(decision), decision.pod.name) for decision in answer.decisions] == [
         (PreemptionDecision, "p"),
         (Placement, "q"),
-        (PodChange, "v"),
+        (PodEvent, "v"),
         (Placement, "p"),
     ]
 

@@ -2,9 +2,8 @@
 
 from ksched_cli.analysis.audit.decisions import (
     Decision,
-    FailedAttempt,
     Placement,
-    PodChange,
+    PodEvent,
     PreemptionDecision,
 )
 from ksched_cli.analysis.audit.log_order import (
@@ -42,7 +41,7 @@ def victim(pod: str, preemptor: str, node: str) -> LogLine:
 
 def ordered(log: list[LogLine], *placed: str) -> list[Decision]:
     placements = [Placement(PODS[key], "a", 0.0) for key in placed]
-    return in_order_of_log(log, placements, {P: PODS[P], Q: PODS[Q]}, PODS, {})
+    return in_order_of_log(log, placements, {P: PODS[P], Q: PODS[Q]}, PODS, {}, {})
 
 
 def test_victims_that_go_later_belong_to_the_attempt_that_chose_their_node() -> None:
@@ -68,8 +67,8 @@ def test_a_preemption_stands_before_what_left_while_it_was_decided() -> None:
     log = [attempt(P), LogLine(LogEvent.DEPARTURE, W), *preemption(P, "a", 1), victim(V, P, "a")]
     assert ordered([*log, LogLine(LogEvent.DEPARTURE, V), attempt(P)], P) == [
         PreemptionDecision(PODS[P], "a", (V,), 0.0, NO_ROOM),
-        PodChange(PODS[P], "a", 0.0, LogEvent.EVICTION),
-        PodChange(PODS[V], "a", 0.0, LogEvent.DEPARTURE),
+        PodEvent(PODS[P], "a", 0.0, LogEvent.EVICTION),
+        PodEvent(PODS[V], "a", 0.0, LogEvent.DEPARTURE),
         Placement(PODS[P], "a", 0.0),
     ]
 
@@ -90,15 +89,17 @@ def test_a_victim_whose_node_the_log_does_not_tell_belongs_to_an_attempt_on_its_
 def test_what_changes_on_a_node_stands_where_it_was_noticed() -> None:
     log = [LogLine(LogEvent.UPDATE, V), attempt(P), LogLine(LogEvent.ADDITION, P)]
     assert ordered(log, P) == [
-        PodChange(PODS[V], "a", 0.0, LogEvent.UPDATE),
+        PodEvent(PODS[V], "a", 0.0, LogEvent.UPDATE),
         Placement(PODS[P], "a", 0.0),
-        PodChange(PODS[P], "a", 0.0, LogEvent.ADDITION),
+        PodEvent(PODS[P], "a", 0.0, LogEvent.ADDITION),
     ]
 
 
 def test_an_attempt_without_a_node_to_evict_from_has_failed() -> None:
     log = [attempt(P), LogLine(LogEvent.REFUSAL, P, message="0/1 nodes are available.")]
-    assert ordered(log) == [FailedAttempt(PODS[P], "", 0.0, "0/1 nodes are available.")]
+    assert ordered(log) == [
+        PodEvent(PODS[P], "", 0.0, LogEvent.REFUSAL, "0/1 nodes are available.")
+    ]
 
 
 def test_nodes_and_pods_are_in_the_order_in_which_the_scheduler_noticed_them() -> None:

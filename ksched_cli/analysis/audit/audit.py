@@ -19,14 +19,13 @@ from ksched_cli.analysis.audit.decisions import (
     Decision,
     DecisionLog,
     DecisionVerdict,
-    FailedAttempt,
     Grade,
     LastRefusal,
     NodeChoice,
     ObjectChange,
     OrderSource,
     Placement,
-    PodChange,
+    PodEvent,
     PreemptionDecision,
     Unexplained,
 )
@@ -35,10 +34,11 @@ from ksched_cli.analysis.audit.orders import (
     MAX_DELAY,
     MAX_SHIFT,
     Judge,
+    Order,
+    OtherOrders,
     Refinement,
     are_near,
     earlier,
-    is_explained,
     later,
     refined_orders,
 )
@@ -161,17 +161,8 @@ def audit(
     called after each decision with how many are judged, and of how many, in one of the orders
     """
 
-    def follow(
-        refinement: Refinement,
-        decisions: tuple[Decision, ...],
-        limit: float,
-        *,
-        shifts: bool = False,
-        reorders: bool = False,
-    ) -> _Auditor:
-        auditor = _Auditor(
-            open_simulation(), decision_log, refinement, decisions, limit, shifts, reorders
-        )
+    def follow(order: Order, limit: float, **options: bool) -> _Auditor:
+        auditor = _Auditor(open_simulation(), decision_log, order, limit, **options)
         auditor.run(on_progress)
         return auditor
 
@@ -179,47 +170,46 @@ def audit(
     with gc_rare():
         # 1. The order observed, and while some decisions differ, those that the queue makes likely.
         orders = refined_orders(decision_log.decisions)
-        best = follow(*next(orders), inf)
-        for refinement, decisions in orders if not is_log else ():
+        best = follow(next(orders), inf)
+        for order in orders if not is_log else ():
             if not best.failures:
                 break
-            best = min(
-                best, follow(refinement, decisions, best.failures), key=lambda each: each.failures
-            )
+            best = min(best, follow(order, best.failures), key=lambda each: each.failures)
         if is_log or not best.failures:
             return best.audit()
-        # 2. In the best of these, each decision that differs a little earlier or later. Where that
-        # makes others differ, not.
-        order, least = (best.refinement, best.decisions), best.failures
-        best = follow(*order, least + 1, shifts=True, reorders=True)
+        # 2. The best of these, with each placement that differs a little earlier or later, unless
+        # that makes others differ.
+        order, least = best.order, best.failures
+        best = follow(order, least + 1, shifts=True, reorders=True)
         if best.failures > least:
-            best = follow(*order, inf, reorders=True)
+            best = follow(order, inf, reorders=True)
     return best.audit()
 
 
 class _Auditor:
     """An audit in one of the orders.
 
-    limit: ends once so many decisions do not agree; shifts: whether these are tried before and
-    after their places; reorders: whether those that still do not agree are excused where some other
-    order of the decisions near them explains each
+    limit: ends once so many decisions do not agree; place: of the decision that is followed;
+    shifts: whether placements that do not agree are tried before and after their places; reorders:
+    whether decisions that still do not agree are excused where some other order of the decisions
+    near them explains each
     """
 
     def __init__(
         self,
         simulation: Simulation,
         decision_log: DecisionLog,
-        refinement: Refinement,
-        decisions: tuple[Decision, ...],
+        order: Order,
         limit: float,
-        shifts: bool,
-        reorders: bool,
+        *,
+        shifts: bool = False,
+        reorders: bool = False,
     ) -> None:
-        self.decision_log = decision_log
-        self.refinement, self.decisions = refinement, decisions
+        self.decision_log, self.order = decision_log, order
+        self.decisions = decisions = order.decisions
         self.limit, self.shifts, self.reorders = limit, shifts, reorders
-        self.places = {id(decision): place for place, decision in enumerate(decisions)}
-        changes = [each for each in decisions if isinstance(each, PodChange)]
+        self.place = 0
+        changes = [each for each in decisions if isinstance(each, PodEvent)]
         has_notices = any(each.event is LogEvent.NOTICE for each in changes)
         self.cluster = ReplayedCluster(simulation, has_notices, decision_log.chosen_volumes)
         self.doubts = Doubts(decision_log, self.cluster, decisions)
@@ -237,44 +227,41 @@ class _Auditor:
 
     def run(self, on_progress: Callable[[int, int], None] | None) -> None:
         self.cluster.simulation.queue()
-        decisions, refused, count = self.decisions, self.decision_log.refused, 0
+        decisions, refused = self.decisions, self.decision_log.refused
         total = len(decisions) + len(refused)
-        while count < total and self.failures < self.limit:
-            if count < len(decisions):
-                coming = decisions[count + 1 : count + 1 + MAX_SHIFT]
-                count += self._follow(decisions[count], coming)
+        while self.place < total and self.failures < self.limit:
+            if self.place < len(decisions):
+                self.place += self._follow(decisions[self.place])
             else:
                 for refusal in refused:
                     self._check_refusal(refusal)
-                count = total
+                self.place = total
             if on_progress is not None:
-                on_progress(count, total)
+                on_progress(self.place, total)
         self.cluster.simulation.close()
 
-    def _follow(self, decision: Decision, coming: Sequence[Decision]) -> int:
+    def _follow(self, decision: Decision) -> int:
         """Returns how many decisions are made: this one, and maybe some of those that come next."""
-        if isinstance(decision, PodChange):
-            is_unseen = decision.pod.key in self.unseen
+        if isinstance(decision, PodEvent):
+            is_unseen = decision.pod.key in self.unseen and decision.event is not LogEvent.REFUSAL
             (self.doubts if is_unseen else self.cluster).follow(decision)
-        elif isinstance(decision, FailedAttempt):
-            self.cluster.fail(decision)
         elif isinstance(decision, ObjectChange):
             self.cluster.change(decision)
         elif isinstance(decision, PreemptionDecision) or decision.judged:
-            return self._follow_choice(decision, coming)
+            return self._follow_choice(decision)
         else:
             self.cluster.place(decision, None)
         return 1
 
-    def _follow_choice(self, decision: NodeChoice, coming: Sequence[Decision]) -> int:
+    def _follow_choice(self, decision: NodeChoice) -> int:
         """Returns how many decisions are made."""
         cluster, verdict = self.cluster, self.cluster.judge(decision)
         if isinstance(decision, Placement) and self._follow_silent_preemption(decision, verdict):
             verdict = cluster.judge(decision)
-        if verdict.grade is None and self.shifts:
-            verdicts = [before] if (before := earlier(cluster, decision)) else []
-            if isinstance(decision, Placement) and not verdicts:
-                verdicts = later(cluster, decision, coming)
+        if verdict.grade is None and self.shifts and isinstance(decision, Placement):
+            coming = self.decisions[self.place + 1 : self.place + 1 + MAX_SHIFT]
+            before = earlier(cluster, decision)
+            verdicts = [before] if before else later(cluster, decision, coming)
             if verdicts:
                 self.shifted += 1
                 self.grades.update(each.grade.value for each in verdicts if each.grade)
@@ -332,10 +319,9 @@ class _Auditor:
         """Whether another order explains it of those that may overtake each other."""
         if not self.reorders:
             return False
-        place = self.places[id(decision)]
-        window = self.decisions[max(0, place - MAX_DELAY) : place + MAX_DELAY + 1]
+        window = self.decisions[max(0, self.place - MAX_DELAY) : self.place + MAX_DELAY + 1]
         near = [each for each in window if are_near(decision, each)]
-        return is_explained(self.cluster, decision, near, judge)
+        return OtherOrders(self.cluster, decision, near, judge).explain()
 
     def _images_in_another_order(self, placement: Placement) -> str:
         """Sizes of images that may explain it together with another order, or ""."""
@@ -396,7 +382,7 @@ class _Auditor:
             agree=agree,
             summary=AuditSummary(**self.grades),
             order=self.decision_log.order,
-            refinement=self.refinement,
+            refinement=self.order.refinement,
             shifted=self.shifted,
             differ=tuple(self.differences),
             groups=tuple(self._groups()),
@@ -426,16 +412,9 @@ def _because(node: str, expected: Sequence[str], views: PodViews) -> str:
         plugin = f"{view.rejection.plugin}: " if view.rejection.plugin else ""
         return f"{node} does not fit: {plugin}{view.rejection.message}"
     best = views[expected[0]]
-    gaps = {
-        plugin: (best.scores.get(plugin, 0), view.scores.get(plugin, 0))
-        for plugin in {**best.scores, **view.scores}
-    }
-    parts = [
-        f"{plugin} {theirs} against {own}"
-        for plugin, (theirs, own) in sorted(
-            gaps.items(), key=lambda item: -abs(item[1][0] - item[1][1])
-        )
-        if theirs != own
-    ]
+    plugins = {**best.scores, **view.scores}
+    gaps = [(best.scores.get(each, 0), view.scores.get(each, 0), each) for each in plugins]
+    gaps.sort(key=lambda gap: -abs(gap[0] - gap[1]))
+    parts = [f"{plugin} {theirs} against {own}" for theirs, own, plugin in gaps if theirs != own]
     points = f"{expected[0]} has {best.total} points, {node} {view.total}"
     return f"{points}: {', '.join(parts)}" if parts else points

@@ -12,12 +12,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import structs
 
-from ksched_cli.analysis.audit.chosen_volumes import storage_between
 from ksched_cli.analysis.audit.decisions import (
     Decision,
     DecisionLog,
@@ -32,16 +32,36 @@ from ksched_cli.analysis.audit.decisions import (
 from ksched_cli.analysis.audit.log_order import in_order_of_log, in_order_of_notices
 from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.custom_objects import Plain
-from ksched_cli.cluster.objects import Node, Pod, PodDisruptionBudget
+from ksched_cli.cluster.objects import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+)
 from ksched_cli.cluster.objects.devices import ResourceClaimStatus
 from ksched_cli.cluster.objects.pod import PodStatus
+from ksched_cli.cluster.objects.storage import PersistentVolumeClaimStatus, PersistentVolumeStatus
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.framework.resource_claims import CLAIM_ANNOTATION
 from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.kube.time import unix_seconds
+from ksched_cli.plugins.volume_binding.assumed_volumes import SELECTED_NODE
+from ksched_cli.plugins.volume_binding.binder import BIND_COMPLETED, provisions
+from ksched_cli.plugins.volumes.pod_claims import WAIT_FOR_FIRST_CONSUMER, claim_class, volume_class
 from ksched_cli.scenario.workloads import renewed_warnings
 
+# The fields of a node that scheduling reads.
+_PARTS = {
+    "labels": attrgetter("metadata.labels"),
+    "taints": attrgetter("spec.taints"),
+    "unschedulable": attrgetter("spec.unschedulable"),
+    "allocatable": attrgetter("status.allocatable"),
+    "images": attrgetter("status.images"),
+    "declared features": attrgetter("status.declared_features"),
+}
+# The annotations of a claim that is bound.
+_OF_BINDING = frozenset((BIND_COMPLETED, "pv.kubernetes.io/bound-by-controller", SELECTED_NODE))
 # Kinds to keep when a state is loaded, for this module to read.
 EVENT_KINDS = ("Event", "Event.events.k8s.io")
 _MESSAGES = {
@@ -263,8 +283,8 @@ class _Reader:
         attempt."""
         waiting = {pod.key: pod for pod in self.unplaced.values()}
         pods = {pod.key: pod for pod in self.before.pods} | waiting
-        left = self.departed | {key: pod.node for key, pod in self.unseen.items()}
-        logged = in_order_of_log(log, decisions, waiting, pods, left)
+        unseen = {key: pod.node for key, pod in self.unseen.items()}
+        logged = in_order_of_log(log, decisions, waiting, pods, self.departed, unseen)
         for decision in logged:
             if has_left(decision):
                 self.departed.pop(decision.pod.key, None)
@@ -308,7 +328,7 @@ class _Reader:
             for key, claim in merged["resource_claims"].items()
             if key in first or claim.metadata.annotations.get(CLAIM_ANNOTATION) != "true"
         }
-        storage = storage_between(self.before, self.after)
+        storage = _storage_between(self.before, self.after)
         merged["persistent_volume_claims"], merged["persistent_volumes"], chosen = storage
         state = replace(self.before, **merged, pods=tuple(pods.values()))
         state = replace(state, warnings=renewed_warnings(self.before, state))
@@ -341,31 +361,14 @@ def _as_given(pod: Pod, earlier: Pod | None) -> Pod:
     return structs.replace(pod, node_name="", status=status)
 
 
-class _Condition(msgspec.Struct, rename="camel"):
-    type: str = ""
-    status: str = ""
-    last_transition_time: str | None = None
-
-
-class _Status(msgspec.Struct):
-    conditions: list[_Condition] | None = None
-
-
-class _PodTimes(msgspec.Struct):
-    status: _Status | None = None
-
-
-_pod_times = msgspec.json.Decoder(_PodTimes)
-
-
 def _bound_at(pod: Pod) -> float:
     """Return when it was bound, to the second: when PodScheduled became true, else when the kubelet
     saw the pod first, else when it was created."""
-    if len(bytes(pod.raw)):
-        status = _pod_times.decode(bytes(pod.raw)).status
-        for condition in (status.conditions or ()) if status is not None else ():
-            if condition.type == "PodScheduled" and condition.status == "True":
-                return seconds(condition.last_transition_time)
+    raw = bytes(pod.raw)
+    status = _object(_object(msgspec.json.decode(raw) if raw else None).get("status"))
+    for condition in map(_object, status.get("conditions") or ()):
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
+            return seconds(condition.get("lastTransitionTime"))
     return seconds(pod.status.start_time or pod.metadata.creation_timestamp)
 
 
@@ -405,22 +408,69 @@ def _changed_nodes(before: ClusterState, after: ClusterState) -> dict[str, str]:
     changed = {}
     for node in before.nodes:
         now = nodes_after.pop(node.name, None)
-        parts = ["it is gone"] if now is None else _changed_parts(node, now)
+        if now is None:
+            changed[node.name] = "it is gone"
+            continue
+        parts = [f"its {name}" for name, part in _PARTS.items() if part(node) != part(now)]
         if parts:
             changed[node.name] = ", ".join(parts)
     return changed | dict.fromkeys(nodes_after, "it is new")
 
 
-def _changed_parts(node: Node, now: Node) -> list[str]:
-    pairs = {
-        "labels": (node.metadata.labels, now.metadata.labels),
-        "taints": (node.spec.taints, now.spec.taints),
-        "unschedulable": (node.spec.unschedulable, now.spec.unschedulable),
-        "allocatable": (node.status.allocatable, now.status.allocatable),
-        "images": (node.status.images, now.status.images),
-        "declared features": (node.status.declared_features, now.status.declared_features),
-    }
-    return [f"its {name}" for name, (old, new) in pairs.items() if old != new]
+# -- volumes --------------------------------------------------------------------------------------
+
+
+def _storage_between(
+    before: ClusterState, after: ClusterState
+) -> tuple[dict[Key, PersistentVolumeClaim], dict[str, PersistentVolume], dict[Key, str]]:
+    """Return the claims and volumes to begin with, and by claim the volume that it got for its
+    pod's node. Claims that wait for a pod are unbound until the pod is placed. Others are bound by
+    a controller, and pods wait for that: they are as they are in the end."""
+    classes = {**after.storage_classes, **before.storage_classes}
+    claims: dict[Key, PersistentVolumeClaim] = {}
+    chosen: dict[Key, str] = {}
+    for key, now in {**before.persistent_volume_claims, **after.persistent_volume_claims}.items():
+        earlier = before.persistent_volume_claims.get(key)
+        if not now.spec.volume_name or (earlier is not None and earlier.spec.volume_name):
+            claims[key] = earlier or now
+            continue
+        storage_class = classes.get(claim_class(now))
+        if storage_class and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
+            claims[key] = earlier or _unbound(now)
+            chosen[key] = now.spec.volume_name
+        else:
+            claims[key] = now
+    volumes = dict(before.persistent_volumes)
+    for name, volume in after.persistent_volumes.items():
+        ref = volume.spec.claim_ref
+        if ref is None or (ref.namespace, ref.name) not in chosen:
+            first = volumes.get(name)
+            if first is None or first.spec.claim_ref is None:
+                volumes[name] = volume
+        elif name not in volumes:
+            storage_class = classes.get(volume_class(volume))
+            if storage_class is None or not provisions(storage_class):
+                volumes[name] = _unclaimed(volume)
+    return claims, volumes, chosen
+
+
+def _unbound(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
+    annotations = claim.metadata.annotations
+    remaining = {key: value for key, value in annotations.items() if key not in _OF_BINDING}
+    return structs.replace(
+        claim,
+        metadata=structs.replace(claim.metadata, annotations=remaining),
+        spec=structs.replace(claim.spec, volume_name=""),
+        status=PersistentVolumeClaimStatus(),
+    )
+
+
+def _unclaimed(volume: PersistentVolume) -> PersistentVolume:
+    return structs.replace(
+        volume,
+        spec=structs.replace(volume.spec, claim_ref=None),
+        status=PersistentVolumeStatus("Available"),
+    )
 
 
 # -- the scheduler's events -----------------------------------------------------------------------
@@ -477,7 +527,7 @@ def _timed_events(state: ClusterState) -> Iterator[tuple[float, Plain]]:
 
 
 def _object(value: object) -> Mapping[str, Any]:
-    """A part of an event; nothing checks its type when events are read."""
+    """A part of an object whose type nothing checks when it is read."""
     return value if isinstance(value, dict) else {}
 
 

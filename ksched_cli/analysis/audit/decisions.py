@@ -53,25 +53,16 @@ class PreemptionDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class FailedAttempt:
-    """A pod that stayed without a node; a log or a recording tells of it. node: "". message: why"""
-
-    pod: Pod
-    node: str
-    time: float
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class PodChange:
-    """A change of a pod that the scheduler made or noticed beside its attempts; a log or a
-    recording tells of it. pod: after an UPDATE with the new manifest, as a recording tells; node:
-    of the pod, or that the evictions for it are on"""
+class PodEvent:
+    """Something else that happened to a pod, as a log or a recording tells. pod: after an UPDATE
+    with the new manifest, as a recording tells; node: of the pod, or that the evictions for it are
+    on; message: of a REFUSAL"""
 
     pod: Pod
     node: str
     time: float
     event: LogEvent
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +79,12 @@ class ObjectChange:
 NodeChoice = Placement | PreemptionDecision
 """A decision that is judged: it takes a node."""
 
-Decision = NodeChoice | FailedAttempt | PodChange | ObjectChange
+Decision = NodeChoice | PodEvent | ObjectChange
 
 
 def has_left(decision: Decision) -> bool:
     """Whether a pod left its node."""
-    return isinstance(decision, PodChange) and decision.event is LogEvent.DEPARTURE
+    return isinstance(decision, PodEvent) and decision.event is LogEvent.DEPARTURE
 
 
 class Unexplained(Part, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ksched_cli.analysis.audit.decisions import (
     NodeChoice,
     OrderSource,
     Placement,
-    PodChange,
+    PodEvent,
     PreemptionDecision,
 )
 from ksched_cli.analysis.audit.orders import MAX_SHIFT_SECONDS, Trial, are_near
@@ -93,6 +94,9 @@ DEPARTED = "ksched decides the same once these pods have left: {}"
 MAX_LISTED = 3
 
 
+_Kind = TypeVar("_Kind", Placement, PreemptionDecision)
+
+
 @dataclass(slots=True)
 class Doubts:
     """decisions: in the order in which they are followed
@@ -111,13 +115,14 @@ class Doubts:
 
     def __post_init__(self) -> None:
         self.departed = dict(self.decision_log.departed)
-        # All that the log does not tell of.
-        followed = {each.pod.key for each in self.decisions if isinstance(each, PodChange)}
-        self.present = {pod.key for pod in self.decision_log.unseen} - followed
+        # All whose binding the log does not tell of.
+        events = [each for each in self.decisions if isinstance(each, PodEvent)]
+        bound = {each.pod.key for each in events if each.event is LogEvent.BINDING}
+        self.present = {pod.key for pod in self.decision_log.unseen} - bound
         self._is_log = self.decision_log.order is OrderSource.LOG
         self._races = double_allocations(self.decision_log.allocated)
 
-    def follow(self, change: PodChange) -> None:
+    def follow(self, change: PodEvent) -> None:
         """The log tells when a pod that neither state has was on its node."""
         is_gone = change.event is LogEvent.DEPARTURE
         (self.present.discard if is_gone else self.present.add)(change.pod.key)
@@ -183,15 +188,13 @@ class Doubts:
 
     def _near_preemptions(self, decision: NodeChoice, verdict: DecisionVerdict) -> str:
         """Room that was made for other pods on a node in question, at about the same time."""
-        near = self._near(decision, (decision.node, *verdict.expected))
-        preemptions = [each for each in near if isinstance(each, PreemptionDecision)]
-        return "" if self._is_log else _naming(NEAR_PREEMPTIONS, _others(preemptions, decision))
+        near = self._near(PreemptionDecision, decision, (decision.node, *verdict.expected))
+        return "" if self._is_log else _naming(NEAR_PREEMPTIONS, _others(near, decision))
 
-    def _near(self, decision: NodeChoice, nodes: Iterable[str]) -> Iterator[Decision]:
-        """The decisions just before or after on these nodes."""
-        for each in self.decisions:
-            if each.node in nodes and are_near(decision, each):
-                yield each
+    def _near(self, kind: type[_Kind], decision: NodeChoice, nodes: Iterable[str]) -> list[_Kind]:
+        """The decisions of this kind just before or after on these nodes."""
+        near = [each for each in self.decisions if isinstance(each, kind)]
+        return [each for each in near if each.node in nodes and are_near(decision, each)]
 
     def _departures(self, placement: Placement) -> str:
         """Return the doubt that pods had left that did so nobody knows when, or ""."""
@@ -253,7 +256,7 @@ class Doubts:
 
     def _bound_near(self, placement: Placement, nodes: Iterable[str]) -> list[Placement]:
         """The placements made just before on these nodes."""
-        near = [each for each in self._near(placement, nodes) if isinstance(each, Placement)]
+        near = self._near(Placement, placement, nodes)
         return [each for each in near if each.pod.uid in self.cluster.bound]
 
     def _claims_near(self, placement: Placement, verdict: DecisionVerdict) -> str:
@@ -261,8 +264,8 @@ class Doubts:
         have come before or after."""
         if self._is_log or not self._has_devices(placement):
             return ""
-        near = self._near(placement, (placement.node, *verdict.expected))
-        users = [each for each in near if isinstance(each, Placement) and self._has_devices(each)]
+        near = self._near(Placement, placement, (placement.node, *verdict.expected))
+        users = [each for each in near if self._has_devices(each)]
         return _naming(CLAIMS_NEAR, _others(users, placement))
 
     def _has_devices(self, placement: Placement) -> bool:

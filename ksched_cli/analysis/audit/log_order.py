@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from ksched_cli.analysis.audit.decisions import (
     Decision,
-    FailedAttempt,
     Placement,
-    PodChange,
+    PodEvent,
     PreemptionDecision,
 )
 from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
@@ -89,26 +88,26 @@ def in_order_of_log(
     decisions: Sequence[Decision],
     waiting: Mapping[str, Pod],
     pods: Mapping[str, Pod],
-    left: Mapping[str, str],
+    departed: Mapping[str, str],
+    unseen: Mapping[str, str],
 ) -> list[Decision]:
     """Return the placements with the failed attempts, the preemptions and the changes of pods; none
     where the log lacks the attempt of a placement that is judged.
 
     decisions: placements, and preemptions that other records tell of; waiting: the pods that have
-    no node at first, by key; pods: that the states have, by key; left: key of a pod that left its
-    node → the node, of pods that came and went as well
+    no node at first, by key; pods: that the states have, by key; departed: key of a pod → the node
+    that it left; unseen: key of a pod that came and went → the node that it was on
     """
-    unseen = {key: _named(key) for key in left if key not in pods}
-    pods = {**pods, **unseen}
     on_node = {key: pod.node_name for key, pod in pods.items()}
     on_node |= {each.pod.key: each.node for each in decisions if isinstance(each, Placement)}
-    left = dict(left)
+    left = {**departed, **unseen}
+    pods = {**pods, **{key: _named(key) for key in unseen}}
     attempts = logged_attempts(log, on_node)
     last = {attempt.pod: attempt.index for attempt in attempts}
     noticed_at = _first_additions(log)
     ranked: list[tuple[int, Decision]] = [
-        (last[key], PodChange(pod, left[key], 0.0, LogEvent.BINDING))
-        for key, pod in unseen.items()
+        (last[key], PodEvent(pods[key], node, 0.0, LogEvent.BINDING))
+        for key, node in unseen.items()
         if key in last
     ]
     for each in decisions:
@@ -122,14 +121,19 @@ def in_order_of_log(
     for attempt in attempts:
         if attempt.pod in waiting and (attempt.node or attempt.message):
             left.update(dict.fromkeys(attempt.victims, attempt.node))
-            noticed = tuple(pods[key] for key in attempt.noticed if key in pods)
-            ranked.append((attempt.index, _failed(waiting[attempt.pod], attempt, noticed)))
+            pod, message = waiting[attempt.pod], attempt.message
+            failed: Decision = PodEvent(pod, "", 0.0, LogEvent.REFUSAL, message)
+            if attempt.node:
+                victims = tuple(sorted(attempt.victims))
+                noticed = tuple(pods[key] for key in attempt.noticed if key in pods)
+                failed = PreemptionDecision(pod, attempt.node, victims, 0.0, message, noticed)
+            ranked.append((attempt.index, failed))
     for index, line in enumerate(log):
         key = line.pod
         if line.event is LogEvent.DEPARTURE and key in left and key in pods:
-            ranked.append((index, PodChange(pods[key], left[key], 0.0, line.event)))
+            ranked.append((index, PodEvent(pods[key], left[key], 0.0, line.event)))
         elif line.event in CHANGES and key in pods and key not in unseen:
-            change = PodChange(pods[key], line.node or on_node[key], 0.0, line.event)
+            change = PodEvent(pods[key], line.node or on_node[key], 0.0, line.event)
             ranked.append((index, change))
     return [decision for _, decision in sorted(ranked, key=lambda item: item[0])]
 
@@ -186,16 +190,6 @@ def _named(key: str) -> Pod:
     """Return a pod that is known by its name alone."""
     namespace, _, name = key.partition("/")
     return Pod(metadata=ObjectMeta(name=name, namespace=namespace, uid=key))
-
-
-def _failed(
-    pod: Pod, attempt: LoggedAttempt, noticed: tuple[Pod, ...]
-) -> PreemptionDecision | FailedAttempt:
-    """The attempt did not place the pod."""
-    if not attempt.node:
-        return FailedAttempt(pod, "", 0.0, attempt.message)
-    victims = tuple(sorted(attempt.victims))
-    return PreemptionDecision(pod, attempt.node, victims, 0.0, attempt.message, noticed)
 
 
 def in_order_of_notices(state: ClusterState, log: Sequence[LogLine]) -> ClusterState:

@@ -80,11 +80,13 @@ class Nominations:
     """Follows the pods' statuses in a log.
 
     nominator: of the simulation as it is now
+    follows_statuses: whether the log tells when statuses are written and noticed; else nothing
+                      comes between
     have_changed: whether a pod has lost a nomination, or got another, without being placed
     """
 
-    def __init__(self, nominator: Nominator) -> None:
-        self.have_changed = False
+    def __init__(self, nominator: Nominator, *, follows_statuses: bool = True) -> None:
+        self.have_changed, self.follows_statuses = False, follows_statuses
         self.nominator = nominator
         self._calls: dict[str, PodStatusCalls] = {}
 
@@ -104,7 +106,8 @@ class Nominations:
 
     def begin(self, pod: PodInfo) -> None:
         """An attempt begins: the pod's own nomination is the one in its status."""
-        self._nominate(pod, self._calls_of(pod).noticed.node or "")
+        if self.follows_statuses:
+            self._nominate(pod, self._calls_of(pod).noticed.node or "")
 
     def take_back(self, pod: PodInfo) -> None:
         """A more important pod is nominated to the node."""
@@ -113,6 +116,8 @@ class Nominations:
         calls.enqueue(Patch("", None))
         if not is_waiting:
             calls.write()
+        if not self.follows_statuses:
+            self.notice(pod)
 
     def write(self, pod: PodInfo) -> None:
         """Write what waits to be written."""

@@ -4,17 +4,19 @@ The order observed, of bindings or their events, is a little off: pods are bound
 the cycles of the next ones. The scheduling queue hands out pods of higher priority first, then
 those that it was given first; a scheduler that starts is given its pods by name. So the order
 observed is refined by each of these rules, within what side by side allows (refined_orders). A
-decision that still differs is made before or after its neighbours, as long as these agree (earlier,
-later). One that differs nevertheless is explained by any other order of those near it
-(is_explained).
+placement that still differs is made before or after its neighbours, as long as these agree
+(earlier, later). A decision that differs nevertheless is explained by any other order of those near
+it (OtherOrders).
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby, takewhile
+from typing import NamedTuple
 
 from ksched_cli.analysis.audit.decisions import (
     Decision,
@@ -52,13 +54,18 @@ class Refinement(Enum):
 # -- all decisions --------------------------------------------------------------------------------
 
 
-def refined_orders(
-    decisions: Sequence[Decision],
-) -> Iterator[tuple[Refinement, tuple[Decision, ...]]]:
+class Order(NamedTuple):
+    """Decisions as they may have been made."""
+
+    refinement: Refinement
+    decisions: tuple[Decision, ...]
+
+
+def refined_orders(decisions: Sequence[Decision]) -> Iterator[Order]:
     """The order observed, then those that differ from all before. Where it is known when pods left
     and objects changed, placements alone are moved, between these."""
     seen = {tuple(map(id, decisions))}
-    yield Refinement.NONE, tuple(decisions)
+    yield Order(Refinement.NONE, tuple(decisions))
     runs: list[Sequence[Decision]] = [decisions]
     if any(has_left(each) or isinstance(each, ObjectChange) for each in decisions):
         groups = groupby(decisions, lambda each: 0 if isinstance(each, Placement) else id(each))
@@ -68,7 +75,7 @@ def refined_orders(
         key = tuple(map(id, order))
         if key not in seen:
             seen.add(key)
-            yield refinement, order
+            yield Order(refinement, order)
 
 
 def refined(decisions: Sequence[Decision], by: Refinement) -> tuple[Decision, ...]:
@@ -98,19 +105,19 @@ def _rank(decision: Decision, by: Refinement) -> tuple[int, str, str, bool]:
 # -- one decision, a few places earlier or later ------------------------------------------------
 
 
-def earlier(cluster: ReplayedCluster, decision: NodeChoice) -> DecisionVerdict | None:
-    """Make the decision before some of those that came last, if it is ksched's choice there and
-    theirs remain so."""
-    _expect_trials(cluster, decision)
+def earlier(cluster: ReplayedCluster, placement: Placement) -> DecisionVerdict | None:
+    """Place the pod before some of those that came last, if it is ksched's choice there and theirs
+    remain so."""
+    _expect_trials(cluster, placement)
     last: list[Placement] = []
     with Trial(cluster) as trial:
         for other in reversed(cluster.movable[-MAX_SHIFT:]):
-            if not _may_swap(cluster, decision, other):
+            if not _may_swap(cluster, placement, other):
                 return None
             trial.take(other.pod, other.node)
             last.insert(0, other)
-            verdict = cluster.judge(decision)
-            if verdict.grade is not None and _agree_after(cluster, decision, last):
+            verdict = cluster.judge(placement)
+            if verdict.grade is not None and _agree_after(cluster, placement, last):
                 break
         else:
             return None
@@ -118,24 +125,18 @@ def earlier(cluster: ReplayedCluster, decision: NodeChoice) -> DecisionVerdict |
     del cluster.movable[-len(last) :]
     for other in last:
         snapshot.remove(cluster.info(other.pod), snapshot.row[other.node])
-    again = cluster.judge(decision)
-    if isinstance(decision, Placement):
-        cluster.place(decision, again)
-    else:
-        cluster.make_room(decision)
+    cluster.place(placement, cluster.judge(placement))
     for other in last:
         snapshot.add(cluster.info(other.pod), snapshot.row[other.node])
     cluster.movable += last
     return verdict
 
 
-def _agree_after(
-    cluster: ReplayedCluster, decision: NodeChoice, placements: Sequence[Placement]
-) -> bool:
-    """Whether these are ksched's choices one after the other once the decision is made."""
+def _agree_after(cluster: ReplayedCluster, first: Placement, last: Sequence[Placement]) -> bool:
+    """Whether these are ksched's choices one after the other once the first is made."""
     with Trial(cluster) as trial:
-        trial.make(decision)
-        for placement in placements:
+        trial.put(first.pod, first.node)
+        for placement in last:
             if cluster.judge(placement).grade is None:
                 return False
             trial.put(placement.pod, placement.node)
@@ -171,13 +172,13 @@ def later(
     return verdicts
 
 
-def _may_swap(cluster: ReplayedCluster, decision: NodeChoice, other: Placement) -> bool:
+def _may_swap(cluster: ReplayedCluster, placement: Placement, other: Placement) -> bool:
     return (
         other.judged
         and cluster.is_movable(other.pod)
         and not cluster.simulation.nominator.node_of(cluster.info(other.pod))
-        and are_near(decision, other)
-        and _were_both_there(decision, other)
+        and are_near(placement, other)
+        and _were_both_there(placement, other)
     )
 
 
@@ -204,99 +205,89 @@ def _expect_trials(cluster: ReplayedCluster, decision: NodeChoice) -> None:
 Judge = Callable[[NodeChoice], DecisionVerdict]
 
 
-def is_explained(
-    cluster: ReplayedCluster, decision: NodeChoice, near: Sequence[Decision], judge: Judge
-) -> bool:
-    """Whether the decision is ksched's if some of those near it, on its node or on others, come
-    later or earlier than they are followed. Only free capacity changes: volumes, devices and
-    nominations stay taken. Changes nothing."""
-    _expect_trials(cluster, decision)
-    both = [each for each in near if isinstance(each, Placement)]
-    both = [each for each in both if _were_both_there(decision, each)]
-    placed = [each for each in both if each.pod.uid in cluster.bound]
-    coming = [each for each in both if each.pod.uid not in cluster.bound]
-    left = [each for each in near if has_left(each) and each.pod.uid in cluster.departed]
-    here = [each for each in placed if each.node == decision.node]
-    elsewhere = [each for each in placed if each.node != decision.node]
-    next_here = [each for each in coming if each.node == decision.node]
-    next_elsewhere = [each for each in coming if each.node != decision.node]
-    # What is taken back, and what is made first.
-    trials: list[tuple[Sequence[Decision], Sequence[Decision]]] = [
-        ([], next_elsewhere),
-        (here, next_elsewhere),
-        ([], next_here),
-        (elsewhere, []),
-        (elsewhere, next_here),
-        (placed, []),
-        ([], coming),
-        ([], left),
-        ([], [*next_elsewhere, *left]),
-        (here, [*next_elsewhere, *left]),
-    ]
-    trials += [
-        (placed[len(placed) - count :], coming[:next_count])
-        for next_count in _NEAREST
-        for count in _NEAREST
-    ]
-    return any(
-        _agrees_before_next(cluster, decision, here[start:], coming, judge)
-        for start in range(len(here), -1, -1)
-    ) or any(_agrees_with(cluster, decision, back, first, judge) for back, first in trials)
+@dataclass(frozen=True, slots=True)
+class OtherOrders:
+    """The orders of the decisions near one. Only free capacity changes: volumes, devices and
+    nominations stay taken. judge: how the decision is judged in each of them"""
 
+    cluster: ReplayedCluster
+    decision: NodeChoice
+    near: Sequence[Decision]
+    judge: Judge
 
-def _agrees_before_next(
-    cluster: ReplayedCluster,
-    decision: NodeChoice,
-    back: Sequence[Decision],
-    coming: Sequence[Placement],
-    judge: Judge,
-) -> bool:
-    """Whether the decision is ksched's without what was placed on its node just before, once the
-    next pods have taken each better node."""
-    on_node: dict[str, list[Placement]] = {}
-    for each in reversed(coming):
-        on_node.setdefault(each.node, []).append(each)
-    with Trial(cluster) as trial:
-        for placed in back:
-            trial.take(placed.pod, placed.node)
-        verdict = judge(decision)
-        while verdict.grade is None and verdict.expected and on_node.get(verdict.expected[0]):
-            best = verdict.expected[0]
-            trial.put(on_node[best].pop().pod, best)
-            verdict = judge(decision)
-    return verdict.grade is not None
+    def explain(self) -> bool:
+        """Whether the decision is ksched's if some of those near it, on its node or on others, come
+        later or earlier than they are followed. Changes nothing."""
+        cluster, own = self.cluster, self.decision.node
+        _expect_trials(cluster, self.decision)
+        both = [each for each in self.near if isinstance(each, Placement)]
+        both = [each for each in both if _were_both_there(self.decision, each)]
+        placed = [each for each in both if each.pod.uid in cluster.bound]
+        coming = [each for each in both if each.pod.uid not in cluster.bound]
+        left = [each for each in self.near if has_left(each) and each.pod.uid in cluster.departed]
+        here = [each for each in placed if each.node == own]
+        elsewhere = [each for each in placed if each.node != own]
+        next_here = [each for each in coming if each.node == own]
+        next_elsewhere = [each for each in coming if each.node != own]
+        if any(self._agrees_before(here[n:], coming) for n in range(len(here), -1, -1)):
+            return True
+        # What is taken back, and what is made first.
+        trials: list[tuple[Sequence[Decision], Sequence[Decision]]] = [
+            ([], next_elsewhere),
+            (here, next_elsewhere),
+            ([], next_here),
+            (elsewhere, []),
+            (elsewhere, next_here),
+            (placed, []),
+            ([], coming),
+            ([], left),
+            ([], [*next_elsewhere, *left]),
+            (here, [*next_elsewhere, *left]),
+        ]
+        for count in _NEAREST:
+            trials += [(placed[len(placed) - last :], coming[:count]) for last in _NEAREST]
+        return any(self._agrees_with(back, first) for back, first in trials)
 
+    def _agrees_before(self, back: Sequence[Decision], coming: Sequence[Placement]) -> bool:
+        """Whether the decision is ksched's without what was placed on its node just before, once
+        the next pods have taken each better node."""
+        on_node: dict[str, list[Placement]] = {}
+        for each in reversed(coming):
+            on_node.setdefault(each.node, []).append(each)
+        with Trial(self.cluster) as trial:
+            for placed in back:
+                trial.take(placed.pod, placed.node)
+            verdict = self.judge(self.decision)
+            while verdict.grade is None and verdict.expected and on_node.get(verdict.expected[0]):
+                best = verdict.expected[0]
+                trial.put(on_node[best].pop().pod, best)
+                verdict = self.judge(self.decision)
+        return verdict.grade is not None
 
-def _agrees_with(
-    cluster: ReplayedCluster,
-    decision: NodeChoice,
-    back: Sequence[Decision],
-    first: Sequence[Decision],
-    judge: Judge,
-) -> bool:
-    """Whether the decision is ksched's with some taken back, and others made first."""
-    with Trial(cluster) as trial:
-        for placed in back:
-            trial.take(placed.pod, placed.node)
-        for each in first:
-            if each.pod.uid != decision.pod.uid:
-                trial.put(each.pod, each.node)
-        return trial.has_changed and judge(decision).grade is not None
+    def _agrees_with(self, back: Sequence[Decision], first: Sequence[Decision]) -> bool:
+        """Whether the decision is ksched's with some taken back, and others made first."""
+        with Trial(self.cluster) as trial:
+            for each in back:
+                trial.take(each.pod, each.node)
+            for each in first:
+                if each.pod.uid != self.decision.pod.uid:
+                    trial.put(each.pod, each.node)
+            return trial.has_changed and self.judge(self.decision).grade is not None
 
 
 class Trial:
-    """Pods that are on nodes, or are not, until the end of the block. Only free capacity and
-    nominations change."""
+    """Pods that are on nodes, or are not, until the end of the block. Only free capacity
+    changes."""
 
     def __init__(self, cluster: ReplayedCluster) -> None:
         self._cluster = cluster
-        self._undo: list[Callable[[], None]] = []
+        self._moved: list[tuple[bool, PodInfo, int]] = []
         self._before: dict[int, list[PodInfo]] = {}
 
     @property
     def has_changed(self) -> bool:
         """Whether anything is otherwise than before."""
-        return bool(self._undo)
+        return bool(self._moved)
 
     def put(self, pod: Pod, node: str) -> None:
         """Put the pod on the node, if that is there."""
@@ -312,31 +303,16 @@ class Trial:
         if row is None:
             return
         on_row = self._before.setdefault(row, list(snapshot.pods[row]))
-        if is_put:
-            snapshot.add(pod, row)
-            self._undo.append(lambda: snapshot.remove(pod, row))
-        elif any(other.uid == pod.uid for other in on_row):
-            snapshot.remove(pod, row)
-            self._undo.append(lambda: snapshot.add(pod, row))
-
-    def make(self, decision: NodeChoice) -> None:
-        """Place the pod, or let the victims leave and nominate it."""
-        if isinstance(decision, Placement):
-            self.put(decision.pod, decision.node)
-            return
-        for victim in self._cluster.on_node(decision.node):
-            if victim.key in decision.victims:
-                self.take(victim.pod, decision.node)
-        nominator, pod = self._cluster.simulation.nominator, self._cluster.info(decision.pod)
-        node = nominator.node_of(pod)
-        nominator.nominate(pod, decision.node)
-        self._undo.append(lambda: nominator.renew(pod, node))
+        if is_put or any(other.uid == pod.uid for other in on_row):
+            (snapshot.add if is_put else snapshot.remove)(pod, row)
+            self._moved.append((is_put, pod, row))
 
     def __enter__(self) -> Trial:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for undo in reversed(self._undo):
-            undo()
+        snapshot = self._cluster.simulation.snapshot
+        for is_put, pod, row in reversed(self._moved):
+            (snapshot.remove if is_put else snapshot.add)(pod, row)
         for row, pods in self._before.items():
-            self._cluster.simulation.snapshot.pods[row][:] = pods
+            snapshot.pods[row][:] = pods

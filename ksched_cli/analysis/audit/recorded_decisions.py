@@ -15,12 +15,11 @@ from msgspec import structs
 from ksched_cli.analysis.audit.decisions import (
     Decision,
     DecisionLog,
-    FailedAttempt,
     LastRefusal,
     ObjectChange,
     OrderSource,
     Placement,
-    PodChange,
+    PodEvent,
     PreemptionDecision,
     Unexplained,
 )
@@ -96,7 +95,7 @@ class _Signs:
         self.victims: set[str] = set()
         self.bindings: dict[int, list[RecordedDecision]] = {}
         self._state = state
-        self._users: dict[tuple[str, str, str], set[str]] = {}
+        self._users: dict[tuple[str, str, str | None], set[str]] = {}
         # Pod → the first sign since its last attempt without a node, the node that its status has,
         # and whether an attempt that found none may have nominated it.
         self._first: dict[str, tuple[int, str, bool]] = {}
@@ -145,15 +144,14 @@ class _Signs:
             self._messages[decision.pod] = decision.message
 
     def _note_claims(self, pod: Pod) -> None:
-        for use in claim_uses(pod):
-            key = ("PersistentVolumeClaim", pod.namespace, use.claim)
-            self._users.setdefault(key, set()).add(pod.key)
+        names: list[tuple[str, str | None]] = [
+            ("PersistentVolumeClaim", use.claim) for use in claim_uses(pod)
+        ]
+        names += [("ResourceClaim", each.resource_claim_name) for each in pod.spec.resource_claims]
         statuses = pod.status.resource_claim_statuses
-        claims = [each.resource_claim_name for each in pod.spec.resource_claims]
-        for name in (*claims, *(each.resource_claim_name for each in statuses)):
-            if name:
-                key = ("ResourceClaim", pod.namespace, name)
-                self._users.setdefault(key, set()).add(pod.key)
+        names += [("ResourceClaim", each.resource_claim_name) for each in statuses]
+        for kind, name in names:
+            self._users.setdefault((kind, pod.namespace, name), set()).add(pod.key)
 
 
 class _Reader:
@@ -229,7 +227,7 @@ class _Reader:
         self.pods[new.key] = pod
         if old.node_name:
             self._flush()
-            self.decisions.append(PodChange(pod, old.node_name, time, LogEvent.UPDATE))
+            self.decisions.append(PodEvent(pod, old.node_name, time, LogEvent.UPDATE))
 
     def _remove(self, key: str, time: float, *, leaves: bool) -> None:
         """Remove the pod. leaves: it is gone; else it begins to leave, for another one"""
@@ -242,7 +240,7 @@ class _Reader:
         if leaves:
             del self.pods[key]
             if pod.node_name:
-                self.decisions.append(PodChange(pod, pod.node_name, time, LogEvent.DEPARTURE))
+                self.decisions.append(PodEvent(pod, pod.node_name, time, LogEvent.DEPARTURE))
 
     # -- decisions --------------------------------------------------------------------------------
 
@@ -269,7 +267,8 @@ class _Reader:
                 self._make_room(pod.uid, decision.nominated_node, time)
         else:
             self._making_room.pop(pod.uid, None)
-            self.decisions.append(FailedAttempt(pod, "", time, decision.message))
+            refusal = PodEvent(pod, "", time, LogEvent.REFUSAL, decision.message)
+            self.decisions.append(refusal)
 
     def _place(self, placement: Placement) -> None:
         if placement.node in self.nodes:

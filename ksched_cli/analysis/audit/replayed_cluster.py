@@ -12,15 +12,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from msgspec import structs
 
-from ksched_cli.analysis.audit.chosen_volumes import take_chosen_volumes
 from ksched_cli.analysis.audit.decisions import (
     DecisionVerdict,
-    FailedAttempt,
     Grade,
     NodeChoice,
     ObjectChange,
     Placement,
-    PodChange,
+    PodEvent,
     PreemptionDecision,
 )
 from ksched_cli.analysis.audit.nominations import Nominations
@@ -38,6 +36,8 @@ from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.device_classes import may_allocate_devices
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.plugins.node_volume_limits.attached_volumes import VolumeNames
+from ksched_cli.plugins.volume_binding.plugin import VolumeBinding
+from ksched_cli.plugins.volumes.pod_claims import claim_uses
 from ksched_cli.scenario.objects import removed, replaced
 from ksched_cli.scenario.timeline import Replacement
 
@@ -71,7 +71,8 @@ class ReplayedCluster:
     _infos: dict[str, PodInfo] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.nominations = Nominations(self.simulation.nominator)
+        nominator, follows = self.simulation.nominator, self.follows_statuses
+        self.nominations = Nominations(nominator, follows_statuses=follows)
         self._take_volumes()
 
     def _take_volumes(self) -> None:
@@ -97,8 +98,7 @@ class ReplayedCluster:
 
     def judge(self, decision: NodeChoice) -> DecisionVerdict:
         """Changes nothing but where the sampled search starts."""
-        if self.follows_statuses:
-            self.nominations.begin(self.info(decision.pod))
+        self.nominations.begin(self.info(decision.pod))
         if isinstance(decision, Placement):
             return self._judge_placement(decision)
         verdict = self._judge_preemption(decision)
@@ -177,12 +177,27 @@ class ReplayedCluster:
                 simulation.snapshot.add(pod, row)
             if outcome.waits:
                 simulation.scheduler.waiting[pod.uid] = Entry.alone(pod)
-        take_chosen_volumes(simulation, placement.pod, self.chosen_volumes)
+        self._take_chosen_volumes(placement.pod)
         is_nominated = verdict is not None and verdict.grade is Grade.NOMINATED
         if self.is_movable(placement.pod) and not is_nominated:
             self.movable.append(placement)
         else:
             self.movable.clear()
+
+    def _take_chosen_volumes(self, pod: Pod) -> None:
+        """Give the pod's claims the volumes that they really got: among equally small ones upstream
+        takes whichever its map gives it first."""
+        state, chosen = self.simulation.state, self.chosen_volumes
+        keys = [(pod.namespace, use.claim) for use in claim_uses(pod)]
+        pairs = [
+            (state.persistent_volume_claims[key], state.persistent_volumes.get(chosen[key]))
+            for key in keys
+            if key in chosen
+        ]
+        for framework in self.simulation.frameworks.values() if pairs else ():
+            plugin = framework.plugin(VolumeBinding.name)
+            if isinstance(plugin, VolumeBinding):
+                plugin.binder.assumed.assume_alone(pairs)
 
     def is_movable(self, pod: Pod) -> bool:
         """Whether it takes only free capacity on its node, so that it can be undone."""
@@ -215,15 +230,13 @@ class ReplayedCluster:
         for other in self.simulation.nominator.on_node(node):
             if other.priority < pod.priority:
                 self.nominations.take_back(other)
-                if not self.follows_statuses:
-                    self.nominations.notice(other)
 
     def end_batch(self) -> None:
         """An attempt without a node ends what pods like the one before are given."""
         if self.simulation.pipeline.batching is not None:
             self.simulation.pipeline.batching.begin()
 
-    def fail(self, attempt: FailedAttempt) -> None:
+    def _fail(self, attempt: PodEvent) -> None:
         """The pod's nomination is cleared when evictions would not help any more."""
         self.end_batch()
         is_cleared = NO_CANDIDATES in attempt.message
@@ -232,10 +245,12 @@ class ReplayedCluster:
             self.nominations.refuse(pod, node, attempt.message)
         self.movable.clear()
 
-    def follow(self, change: PodChange) -> None:
-        """Follow a change of a pod."""
+    def follow(self, change: PodEvent) -> None:
+        """Follow what happened to a pod."""
         pod, event = self.info(change.pod), change.event
-        if event is LogEvent.DEPARTURE:
+        if event is LogEvent.REFUSAL:
+            self._fail(change)
+        elif event is LogEvent.DEPARTURE:
             self._depart(change)
         elif event is LogEvent.UPDATE or (event is LogEvent.ADDITION and pod.uid in self.bound):
             self._renew(change)
@@ -248,7 +263,7 @@ class ReplayedCluster:
         elif event is LogEvent.NOTICE and pod.uid not in self.bound:
             self.nominations.notice(pod)
 
-    def _depart(self, change: PodChange) -> None:
+    def _depart(self, change: PodEvent) -> None:
         """The pod leaves its node, if it is there."""
         self.departed.add(change.pod.uid)
         for pod in self.on_node(change.node):
@@ -256,7 +271,7 @@ class ReplayedCluster:
                 self.simulation.snapshot.remove(pod, self.simulation.snapshot.row[change.node])
         self.movable.clear()
 
-    def _renew(self, change: PodChange) -> None:
+    def _renew(self, change: PodEvent) -> None:
         """A pod that changes, or is noticed where it was placed, becomes the last of its node."""
         snapshot = self.simulation.snapshot
         info = self._infos[change.pod.uid] = self.simulation.catalog.info(change.pod)

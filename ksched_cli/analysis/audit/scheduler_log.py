@@ -158,16 +158,10 @@ def read_log(lines: Iterable[str]) -> list[LogLine]:
             continue
         pod = fields.get(_SUBJECTS.get(event, "pod")) or fields.get("pod", "")
         if pod or event is LogEvent.NODE:
-            answer.append(
-                LogLine(
-                    event,
-                    pod,
-                    fields.get("node", ""),
-                    fields.get("preemptor", "") if event is not LogEvent.EVICTION else "",
-                    fields.get("err", "") if event is LogEvent.REFUSAL else "",
-                    parse_int64(fields.get("numVictims")) or 0,
-                )
-            )
+            preemptor = fields.get("preemptor", "") if event is not LogEvent.EVICTION else ""
+            message = fields.get("err", "") if event is LogEvent.REFUSAL else ""
+            count = parse_int64(fields.get("numVictims")) or 0
+            answer.append(LogLine(event, pod, fields.get("node", ""), preemptor, message, count))
     return answer
 
 
