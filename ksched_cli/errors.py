@@ -13,6 +13,10 @@ _MAX_LINE = 2_800
 _MAX_OTHERS = 9  # further problems of a file that an error lists
 
 
+def ignore(line: str) -> None:
+    """Takes a warning, and drops it."""
+
+
 class KschedError(Exception):
     """A failure that ends the command with a message and no traceback."""
 

@@ -26,6 +26,7 @@ from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.allowed_plugins import read_allowed
 from ksched_cli.config.migration.migrate import migrate
 from ksched_cli.config.sources import find_configurations, read_configuration_text, review_text
+from ksched_cli.errors import ignore
 from ksched_cli.extenders.recording import Replay
 from ksched_cli.run.run import Run
 from ksched_cli.scenario.autoscaler_file import read_autoscaler
@@ -160,7 +161,7 @@ def expectations_in_folder(path: Path) -> None:
 
 
 def recording(path: Path) -> None:
-    Replay(str(path))
+    Replay(str(path), ignore)
 
 
 def rows(path: Path) -> None:

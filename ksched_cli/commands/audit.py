@@ -172,13 +172,14 @@ def _open_recording(
     """Raises KschedError."""
     from ksched_cli.analysis.audit.recorded_decisions import read_recording
     from ksched_cli.commands import runs
+    from ksched_cli.commands.output import warn
     from ksched_cli.live.recording_file import state_path
     from ksched_cli.scenario.timeline import read_timeline
 
     run = _run(options, before or [state_path(path)])
     opener = runs.opener(run)
     state = opener.base_state(run)
-    timeline = read_timeline(path, state, reads=opener.kinds(run))
+    timeline = read_timeline(path, state, reads=opener.kinds(run), warn=warn)
     if timeline.start is None:
         raise UsageError(f"{path} has no `start`, which ksched record writes; name a recording")
     names = {profile.scheduler_name for profile in opener.configuration(run).profiles}

@@ -25,6 +25,7 @@ from ksched_cli.commands.options import (
 )
 from ksched_cli.commands.output import SETTINGS, command_output
 from ksched_cli.errors import PluginDefectError, UsageError
+from ksched_cli.kube.streams import LIMIT
 from ksched_cli.report.forms import Form
 
 DEBUG_HINT = "--debug prints the traceback"
@@ -95,8 +96,7 @@ def _configure_output(options: object) -> None:
         SETTINGS.markdown = options.output is Form.MARKDOWN
         SETTINGS.pager = not options.no_pager
         SETTINGS.browser = options.open_page
-    if isinstance(options, ReplayableOptions):
-        SETTINGS.max_state_size = options.max_state_size
+        LIMIT.size = options.max_state_size
 
 
 def _with_page(options: Any) -> Any:

@@ -58,11 +58,11 @@ Kubeconfig = Annotated[
 MaxStateSize = Annotated[
     int,
     option(
-        "Refuse a file of the state that is larger, unpacked; default 16Gi.",
+        "Refuse a file that is larger, unpacked; default 16Gi.",
         "SIZE",
         parser=size_in_bytes("--max-state-size"),
         show_default=False,
-        panel=STATE,
+        panel=CONFIGURATION,
     ),
 ]
 RedactKey = Annotated[
@@ -295,6 +295,7 @@ class CommonOptions:
     feature_gates: FeatureGates = ""
     min_compatibility_version: MinCompatibilityVersion = ""
     open_page: OpenPage = False
+    max_state_size: MaxStateSize = MAX_SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +332,6 @@ class ReplayableOptions(CommonOptions):
     change: ChangeOption = None
     scenario: ScenarioOption = None
     no_workloads: NoWorkloads = False
-    max_state_size: MaxStateSize = MAX_SIZE
     autoscaler: Autoscaler = ""
     price: PriceOption = None
     until: Until = ""

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ksched_cli.errors import OutputError, ReaderGoneError, shortened_lines
-from ksched_cli.kube.streams import MAX_SIZE
 from ksched_cli.kube.versions import Release, release_of
 from ksched_cli.report.forms import Form, Report, render, safe_in_job
 from ksched_cli.report.table import (
@@ -41,8 +40,7 @@ class Settings:
     """The settings of this run of ksched.
 
     quiet: no warnings; pager: whether long tables go through one; browser: whether pages are shown
-    in one; debug: whether the calls of plugins are noted; markdown: whether tables are Markdown;
-    max_state_size: see Opener
+    in one; debug: whether the calls of plugins are noted; markdown: whether tables are Markdown
     """
 
     quiet: bool = False
@@ -50,7 +48,6 @@ class Settings:
     browser: bool = False
     debug: bool = False
     markdown: bool = False
-    max_state_size: int = MAX_SIZE
 
 
 SETTINGS = Settings()

@@ -140,7 +140,7 @@ def _look_forward(options: ReplayCommandOptions, timeline: str) -> ExitCode:
     """When the pending pods start."""
     from ksched_cli.analysis.forward_look import forward_look
     from ksched_cli.commands import progress, runs
-    from ksched_cli.commands.output import limit, show_of_state
+    from ksched_cli.commands.output import limit, show_of_state, warn
     from ksched_cli.report import forward_look as renderer
     from ksched_cli.report.forms import Report
     from ksched_cli.scenario.timelines.run_times import RunTimes
@@ -149,7 +149,7 @@ def _look_forward(options: ReplayCommandOptions, timeline: str) -> ExitCode:
     options = replace(options, tie_break="random", seed=first, until="")
     described = runs.run_of(options, timeline=timeline)
     opener = runs.opener(described)
-    history = RunTimes()
+    history = RunTimes(warn)
     history.add_dump([path for path in described.states if path != "-"])
     for path in options.history or ():
         history.add(path)

@@ -235,7 +235,6 @@ def opener(
         read_live=_read_live,
         warn=take_warning,
         trace_calls=SETTINGS.debug,
-        max_state_size=SETTINGS.max_state_size,
     )
 
 

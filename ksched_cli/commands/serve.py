@@ -215,7 +215,7 @@ def page(options: PageOptions) -> ExitCode:
         extenders=bool(run.replay_extenders),
         plugin_timeout=run.plugin_timeout or PLUGIN_SECONDS,
     )
-    inputs = Inputs(keeps_states=True, max_state_size=options.max_state_size)
+    inputs = Inputs(keeps_states=True)
     workbench = Workbench(run, lambda take: runs.opener(run, inputs=inputs, take_warning=take))
     token = listening.token or token_urlsafe()
     server = PageServer(workbench, listening, token, note, warn)

@@ -158,6 +158,7 @@ def generate(
         ksched timeline generate small.yaml=3 large.yaml --pods 10000 --to pods.jsonl
         ksched timeline generate --like week.jsonl --days 28 --seed 7
     """
+    from ksched_cli.commands.output import warn
     from ksched_cli.scenario.timelines.distributions import DAY, arrivals_of, run_time_of
     from ksched_cli.scenario.timelines.generate import Generator
     from ksched_cli.scenario.timelines.weekly import read_week
@@ -168,7 +169,7 @@ def generate(
         raise UsageError("generate requires either templates or --like FILE")
     shape, length = _shape(options), options.days * DAY
     if options.like:
-        week = read_week(options.like)
+        week = read_week(options.like, warn)
         pods = options.pods or week.pods_in(length)
         events = week.events(options.seed, pods, length, shape)
         _write(week.header(shape.start), events, options.to)

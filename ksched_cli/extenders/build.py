@@ -46,7 +46,7 @@ class Extenders:
         are theirs from now on. Raises KschedError where a file or TLS is unusable."""
         extenders = cls(warn)
         if before is None:
-            extenders._replay = Replay(replay) if replay else None
+            extenders._replay = Replay(replay, warn) if replay else None
             extenders._recording = Recording(record) if record else None
         else:
             extenders._take_files(before)

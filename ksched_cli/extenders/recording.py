@@ -9,12 +9,11 @@ The file has one exchange per line, in the order of the replies:
 from __future__ import annotations
 
 import gzip
-import zlib
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from hashlib import sha256
-from pathlib import Path
+from weakref import finalize
 
 import msgspec
 
@@ -22,6 +21,8 @@ from ksched_cli.errors import InputError, Position, UsageError
 from ksched_cli.extenders.client import ExtenderRequest, Reply, Transport, UnreachableError
 from ksched_cli.extenders.errors import redacted
 from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.kube.file_lock import locked
+from ksched_cli.kube.json_lines import unpacked_by_name, whole_lines
 
 
 class Exchange(msgspec.Struct, omit_defaults=True):
@@ -58,13 +59,18 @@ class Recording:
     """
 
     def __init__(self, path: str) -> None:
-        """Raises UsageError where the file cannot be written."""
+        """Raises UsageError where the file cannot be written, or another run writes it."""
         self._path = path
         self.failure: UsageError | None = None
+        held = ExitStack()
+        held.enter_context(locked(path, "--record-extenders"))
         try:
-            self._file = open(path, "wb")  # noqa: SIM115 - until `close`, as long as the run
+            file = open(path, "wb")  # noqa: SIM115 - entered below
         except OSError as error:
+            held.close()
             raise self._unwritable(error) from None
+        self._file = held.enter_context(file)
+        self._close = finalize(self, held.close)  # also where the process ends without `close`
 
     def _unwritable(self, error: OSError) -> UsageError:
         self.failure = UsageError(f"{self._path} cannot be written: {error.strerror}")
@@ -79,14 +85,14 @@ class Recording:
         try:
             line = msgspec.json.encode(exchange) + b"\n"
             # A member of gzip for each: what is there is whole, whenever the run ends.
-            self._file.write(gzip.compress(line) if _is_gzip(self._path) else line)
+            self._file.write(gzip.compress(line) if self._path.endswith(".gz") else line)
             self._file.flush()
         except OSError as error:
             raise self._unwritable(error) from None
 
     def close(self) -> None:
         with suppress(OSError):  # what could not be written once is tried again, and was told
-            self._file.close()
+            self._close()
 
 
 class _Recorder:
@@ -122,13 +128,14 @@ class Replay:
     failure: the error raised for a request that was not recorded; None until there was one
     """
 
-    def __init__(self, path: str) -> None:
-        """Raises InputError where the file is missing or not a recording."""
+    def __init__(self, path: str, warn: Callable[[str], None]) -> None:
+        """warn: takes a line where the end of the file is missing. Raises InputError where it is
+        missing or not a recording."""
         self._path = path
         self.failure: UsageError | None = None
         self._exchanges: dict[tuple[str, bytes], deque[Exchange]] = {}
         decoder = msgspec.json.Decoder(Exchange)
-        for number, line in enumerate(_lines(path), start=1):
+        for number, line in enumerate(_lines(path, warn), start=1):
             try:
                 exchange = decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -156,14 +163,10 @@ class Replay:
         """Nothing is open."""
 
 
-def _lines(path: str) -> list[bytes]:
+def _lines(path: str, warn: Callable[[str], None]) -> Iterator[bytes]:
+    """Raises InputError."""
     try:
-        data = Path(path).read_bytes()
-        return (gzip.decompress(data) if _is_gzip(path) else data).splitlines()
-    except (OSError, EOFError, zlib.error) as error:
-        problem = getattr(error, "strerror", None) or str(error)
-        raise InputError(path, f"cannot be read: {problem}") from None
-
-
-def _is_gzip(path: str) -> bool:
-    return path.endswith(".gz")
+        with open(path, "rb") as file:
+            yield from whole_lines(unpacked_by_name(file, path), path, warn)
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube import json_tree
-from ksched_cli.kube.streams import STDIN_NAME, read_standard_input
+from ksched_cli.kube.streams import LIMIT, STDIN_NAME, read_standard_input
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
 if TYPE_CHECKING:
@@ -37,13 +37,13 @@ class Document:
 def read_file(path: str) -> tuple[bytes, str]:
     """A file's bytes and the name to use for it in messages; "-" is standard input.
 
-    Raises InputError where it cannot be read.
+    Raises InputError where it is too large or cannot be read.
     """
     if path == "-":
         return read_standard_input(), STDIN_NAME
     try:
         with open(path, "rb") as file:
-            return file.read(), path
+            return LIMIT.read(file, path), path
     except FileNotFoundError:
         raise InputError(path, "there is no such file") from None
     except IsADirectoryError:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from io import BytesIO
+from typing import IO, cast
 
 from ksched_cli.errors import InputError
+from ksched_cli.kube.streams import LIMIT
 
 MAGIC = b"\x1f\x8b"
 
@@ -14,11 +17,13 @@ UNPACKING_ERRORS = (EOFError, OSError, zlib.error)
 
 
 def unpacked(data: bytes, name: str) -> bytes:
-    """Data without its packing; what gzip is, its first two bytes tell. Raises InputError."""
+    """Data without its packing; what gzip is, its first two bytes tell. Raises InputError, also
+    where it is too large."""
     if not data.startswith(MAGIC):
         return data
     try:
-        return gzip.decompress(data)
+        with gzip.GzipFile(fileobj=BytesIO(data)) as file:
+            return LIMIT.read(cast(IO[bytes], file), name)
     except UNPACKING_ERRORS as error:
         raise not_gzip(name, error) from None
 

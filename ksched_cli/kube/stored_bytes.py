@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterator
 from io import BufferedReader, BytesIO, RawIOBase
 from stat import S_ISREG
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
 from msgspec import Raw
 
-from ksched_cli.errors import InputError
 from ksched_cli.kube.gzipped import MAGIC, UNPACKING_ERRORS, not_gzip
-from ksched_cli.kube.quantity import BINARY_SI, Quantity
-from ksched_cli.kube.streams import MAX_SIZE
+from ksched_cli.kube.streams import LIMIT
 
 _BLOCK = 1 << 18
 LARGE = 1 << 26
@@ -79,44 +76,32 @@ else:
 """An object's JSON."""
 
 
-def read_or_store(file: IO[bytes], name: str, most: int = MAX_SIZE) -> bytes | StoredBytes:
-    """What is left of a file, without gzip's packing; large JSON as StoredBytes.
-
-    most: bytes without the packing, so that neither a small file that unpacks to a large one nor an
-    endless stream fills memory or disk
-    Raises InputError for what is larger, and for what is not gzip; OSError.
-    """
-    try:
-        return _read(file, name, most)
-    except _TooLargeError:
-        hint = "Raise --max-state-size, or remove objects that do not matter from the file."
-        raise InputError(name, f"larger than {Quantity(most, form=BINARY_SI)}", hint=hint) from None
-
-
-def _read(file: IO[bytes], name: str, most: int) -> bytes | StoredBytes:
+def read_or_store(file: IO[bytes], name: str) -> bytes | StoredBytes:
+    """What is left of a file, without gzip's packing; large JSON as StoredBytes. Raises InputError
+    for what is larger than LIMIT, and for what is not gzip; OSError."""
     head = file.read(LARGE)
     if not head.startswith(MAGIC):
-        return _store(head, file, most)
+        return _store(head, file, name)
     try:
         with gzip.GzipFile(fileobj=_Joined(head, file)) as packed:
-            return _store(packed.read(LARGE), packed, most)
+            return _store(packed.read(LARGE), cast(IO[bytes], packed), name)
     except UNPACKING_ERRORS as error:
         raise not_gzip(name, error) from None
 
 
-def _store(head: bytes, rest: IO[bytes] | gzip.GzipFile, most: int) -> bytes | StoredBytes:
-    """head: what was read of the stream already. Raises _TooLargeError."""
-    if len(head) > most:
-        raise _TooLargeError
+def _store(head: bytes, rest: IO[bytes], name: str) -> bytes | StoredBytes:
+    """head: what was read of the stream already. Raises InputError."""
+    if len(head) > LIMIT.size:
+        raise LIMIT.exceeded(name)
     if len(head) < LARGE:
         return head
     if head[:1] not in (b"{", b"["):
-        return b"".join(_pieces(head, rest, most))
+        return b"".join(LIMIT.pieces(rest, name, head))
     if isinstance(rest, BufferedReader) and S_ISREG(os.fstat(rest.fileno()).st_mode):
         own = os.fdopen(os.dup(rest.fileno()), "rb")
         size = os.fstat(own.fileno()).st_size
-        if size > most:
-            raise _TooLargeError
+        if size > LIMIT.size:
+            raise LIMIT.exceeded(name)
         return StoredBytes(own, size)
     # What small files need not wait for.
     from tempfile import TemporaryFile
@@ -124,25 +109,10 @@ def _store(head: bytes, rest: IO[bytes] | gzip.GzipFile, most: int) -> bytes | S
     try:
         file = TemporaryFile(prefix="ksched-")  # noqa: SIM115  # StoredBytes keeps it open
     except OSError:  # nothing can be written
-        return b"".join(_pieces(head, rest, most))
-    file.writelines(_pieces(head, rest, most))
+        return b"".join(LIMIT.pieces(rest, name, head))
+    file.writelines(LIMIT.pieces(rest, name, head))
     file.flush()
     return StoredBytes(file, file.tell())
-
-
-def _pieces(head: bytes, rest: IO[bytes] | gzip.GzipFile, most: int) -> Iterator[bytes]:
-    """Raises _TooLargeError."""
-    size, piece = 0, head
-    while piece:
-        size += len(piece)
-        if size > most:
-            raise _TooLargeError
-        yield piece
-        piece = rest.read(_BLOCK)
-
-
-class _TooLargeError(Exception):
-    """More bytes than are to be read."""
 
 
 class _Joined(RawIOBase):

@@ -5,18 +5,52 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, BinaryIO, TextIO
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, BinaryIO, TextIO
 
 from ksched_cli.errors import InputError
+from ksched_cli.kube.quantity import BINARY_SI, Quantity
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 STDIN_NAME = "standard input"
 MAX_SIZE = 1 << 34
-"""So many bytes of a file of a state are read, unless more are asked for."""
+_BLOCK = 1 << 18
 
 _STREAMS = (0, 1, 2)
+
+
+@dataclass(slots=True)
+class ReadingLimit:
+    """How large a file may be that this process reads: neither a small file that unpacks to a large
+    one nor an endless stream fills memory or disk. size: bytes, unpacked"""
+
+    size: int = MAX_SIZE
+
+    def exceeded(self, name: str) -> InputError:
+        """The InputError for a larger file."""
+        hint = "Raise --max-state-size, or remove from the file what does not matter."
+        return InputError(name, f"larger than {Quantity(self.size, form=BINARY_SI)}", hint=hint)
+
+    def pieces(self, file: IO[bytes], name: str, head: bytes = b"") -> Iterator[bytes]:
+        """What is left of a file. head: what was read of it already. Raises InputError if it is
+        larger; OSError."""
+        size, piece = 0, head or file.read(_BLOCK)
+        while piece:
+            size += len(piece)
+            if size > self.size:
+                raise self.exceeded(name)
+            yield piece
+            piece = file.read(_BLOCK)
+
+    def read(self, file: IO[bytes], name: str) -> bytes:
+        """All that is left of a file. Raises InputError if it is larger; OSError."""
+        return b"".join(self.pieces(file, name))
+
+
+LIMIT = ReadingLimit()
 
 
 def standard_input() -> BinaryIO:
@@ -27,9 +61,9 @@ def standard_input() -> BinaryIO:
 
 
 def read_standard_input() -> bytes:
-    """Raises InputError where it is closed or cannot be read."""
+    """Raises InputError where it is closed, too large or cannot be read."""
     try:
-        return standard_input().read()
+        return LIMIT.read(standard_input(), STDIN_NAME)
     except OSError as error:
         raise InputError(STDIN_NAME, f"cannot be read: {error.strerror}") from None
 

@@ -25,7 +25,6 @@ from ksched_cli import __version__
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.hookspecs import PROJECT
 from ksched_cli.kube.documents import read_file
-from ksched_cli.kube.streams import MAX_SIZE
 from ksched_cli.run.run import ChangeSource, Run, as_json
 
 if TYPE_CHECKING:
@@ -163,11 +162,10 @@ class Inputs:
     """The contents of the files that some Runs name.
 
     keeps_states: keep the bytes of states, so that they can be digested and sent; they are large
-    max_state_size: bytes of a file beyond which it is an error
     """
 
-    def __init__(self, *, keeps_states: bool = False, max_state_size: int = MAX_SIZE) -> None:
-        self.keeps_states, self.max_state_size = keeps_states, max_state_size
+    def __init__(self, *, keeps_states: bool = False) -> None:
+        self.keeps_states = keeps_states
         self._states: dict[tuple[str, ...], tuple[Source, ...]] = {}
         self._changes: dict[bytes, tuple[Change, ...]] = {}
         self._configurations: dict[str, ConfigurationText] = {}
@@ -212,7 +210,7 @@ class Inputs:
 
         if paths in self._states:
             return load_sources(self._states[paths], reads, tuple)
-        files = StateFiles(paths, max_size=self.max_state_size)
+        files = StateFiles(paths)
         sources: Iterable[Source] = files.sources()
         if self.keeps_states:
             sources = self._states[paths] = tuple(sources)
@@ -227,7 +225,7 @@ class Inputs:
         from ksched_cli.cluster.loading.files import StateFiles
 
         if paths not in self._states:
-            files = StateFiles(paths, max_size=self.max_state_size)
+            files = StateFiles(paths)
             self._states[paths] = tuple(files.sources())
         return self._states[paths]
 

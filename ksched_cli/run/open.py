@@ -16,10 +16,9 @@ from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.effective import Configuration
 from ksched_cli.config.load import load_configuration, load_configuration_source
 from ksched_cli.config.types import API_VERSION, KIND
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import UsageError, ignore
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.kube.formatting import json_text
-from ksched_cli.kube.streams import MAX_SIZE
 from ksched_cli.kube.versions import Release, inferred_release, release_of, unknown_minor_warning
 from ksched_cli.plugins import kinds_read
 from ksched_cli.run.plugins import discovered, in_release, usable
@@ -44,10 +43,6 @@ CHANGED_STATES = 4
 CONFIGURATIONS = 256
 
 ReadLive = Callable[[LiveCluster, frozenset[str]], "ClusterState"]
-
-
-def ignore(line: str) -> None:
-    """Takes a warning, and drops it."""
 
 
 def no_live_cluster(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
@@ -86,7 +81,6 @@ class Opener:
     read_live: reads the cluster of a Run's `live`, with the kinds that its plugins need
     warn:      takes a line about what cannot be used but is not an error
     trace_calls: note which plugins are called about each pod
-    max_state_size: bytes of a file of a state beyond which it is an error
     """
 
     def __init__(
@@ -98,12 +92,11 @@ class Opener:
         read_live: ReadLive = no_live_cluster,
         warn: Callable[[str], None] = ignore,
         trace_calls: bool = False,
-        max_state_size: int = MAX_SIZE,
     ) -> None:
         self.runs = tuple(runs)
         self._inputs = inputs
         self._reads, self._read_live, self._warn = reads, read_live, warn
-        self._trace_calls, self._max_state_size = trace_calls, max_state_size
+        self._trace_calls = trace_calls
         self._registries: dict[Hashable, Registry] = {}
         self._plugins: dict[tuple[str, ...], Registry] = {}
         self._states: dict[Hashable, ClusterState] = {}
@@ -117,7 +110,7 @@ class Opener:
             from ksched_cli.run.inputs import Inputs
 
             keeps_states = len({run.states for run in self.runs}) > 1
-            self._inputs = Inputs(keeps_states=keeps_states, max_state_size=self._max_state_size)
+            self._inputs = Inputs(keeps_states=keeps_states)
         return self._inputs
 
     # -- plugins and release ----------------------------------------------------------------------
@@ -402,7 +395,7 @@ class Opener:
 
         if run.timeline or watch.start is None:
             path, name = self.inputs.path_here(run.timeline), _name_of(run.timeline)
-            timeline = read_timeline(path, state, run.namespace, name, self.kinds(run))
+            timeline = read_timeline(path, state, run.namespace, name, self.kinds(run), self._warn)
         else:
             timeline = Timeline("", {}, state)
         if watch.start is not None:

@@ -6,9 +6,8 @@ needed, so that their number does not matter.
 
 from __future__ import annotations
 
-import gzip
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +20,7 @@ from ksched_cli.cluster.custom_objects import kind_with_group
 from ksched_cli.cluster.loading.kinds import Kind, find_kind
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import InputError, Position, UsageError
+from ksched_cli.errors import InputError, Position, UsageError, ignore
 from ksched_cli.kube.document_schemas import check_document, problems_of
 from ksched_cli.kube.documents import (
     Locator,
@@ -30,7 +29,7 @@ from ksched_cli.kube.documents import (
     path_text,
 )
 from ksched_cli.kube.formatting import DurationError, parse_duration
-from ksched_cli.kube.gzipped import UNPACKING_ERRORS
+from ksched_cli.kube.json_lines import unpacked_by_name, whole_lines
 from ksched_cli.kube.time import SECOND, parse_time
 from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.file import read_change
@@ -186,7 +185,7 @@ class EventError(Exception):
 class Timeline:
     """name: of the file, for messages; "" for a timeline without events. start: seconds since 1970,
     None where the file has none. until: microseconds after the start, None for no end. reads: kinds
-    that plugins read, besides those of kube-scheduler."""
+    that plugins read, besides those of kube-scheduler. _warn: see read_timeline."""
 
     name: str
     header: Mapping[str, Any]
@@ -195,6 +194,7 @@ class Timeline:
     start: int | None = None
     until: int | None = None
     reads: frozenset[str] = frozenset()
+    _warn: Callable[[str], None] = ignore
     _path: str = "-"
     _text: str = ""
     _share: float = 0.0
@@ -255,8 +255,8 @@ class Timeline:
 
     def _events_of_lines(self) -> Iterator[TimelineEvent]:
         last = 0
-        with open(self._path, "rb") as self._file, lines_of(self._file, self._path) as file:
-            for number, text in enumerate(_read(file, self.name), start=1):
+        with open(self._path, "rb") as self._file, unpacked_by_name(self._file, self._path) as file:
+            for number, text in enumerate(whole_lines(file, self.name, self._warn), start=1):
                 if number == 1 or not text.strip():
                     continue
                 try:
@@ -474,25 +474,13 @@ def _start(text: str) -> int:
 # -- files ----------------------------------------------------------------------------------------
 
 
-def lines_of(file: IO[bytes], path: str) -> IO[bytes] | gzip.GzipFile:
-    """The lines of a file, gzipped where its name says so."""
-    return gzip.GzipFile(fileobj=file) if path.endswith(_GZIP) else file
-
-
-def _read(file: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]:
-    """The lines of a file. Raises InputError where they end in the middle of gzip."""
-    try:
-        yield from file
-    except UNPACKING_ERRORS as error:
-        raise InputError(name, f"cannot be read: {error}; is the file complete?") from None
-
-
 def read_timeline(
     path: str,
     state: ClusterState,
     namespace: str = "",
     name: str = "",
     reads: frozenset[str] = frozenset(),
+    warn: Callable[[str], None] = ignore,
 ) -> Timeline:
     """The timeline in a file; "-" is standard input, a document.
 
@@ -500,10 +488,11 @@ def read_timeline(
     namespace: of names in changes
     name: of the file in messages; its path by default
     reads: kinds that plugins read, besides those of kube-scheduler
+    warn: takes a line when the end of the events is missing
     Raises InputError, with line and column where the text has them.
     """
     if path.removesuffix(_GZIP).endswith(_LINES):
-        return _read_lines(path, state, namespace, name or path, reads)
+        return _read_lines(path, state, namespace, name or path, reads, warn)
     document = read_own_document(path, "Timeline", _HINT, name)
     return Timeline(
         document.name,
@@ -517,11 +506,16 @@ def read_timeline(
 
 
 def _read_lines(
-    path: str, state: ClusterState, namespace: str, name: str, reads: frozenset[str]
+    path: str,
+    state: ClusterState,
+    namespace: str,
+    name: str,
+    reads: frozenset[str],
+    warn: Callable[[str], None],
 ) -> Timeline:
     try:
-        with open(path, "rb") as raw, lines_of(raw, path) as file:
-            first = next(_read(file, name), b"")
+        with open(path, "rb") as raw, unpacked_by_name(raw, path) as file:
+            first = next(whole_lines(file, name, ignore), b"")
     except FileNotFoundError:
         raise InputError(name, "there is no such file") from None
     except OSError as error:
@@ -532,4 +526,4 @@ def _read_lines(
         problem = f"the first line is not JSON: {error}"
         raise InputError(name, problem, position=Position(1, 1), hint=_HINT) from None
     check_document(header, "timeline", decode_text(first, name), name, _HINT)
-    return Timeline(name, header, state, namespace, reads=reads, _path=path)
+    return Timeline(name, header, state, namespace, reads=reads, _warn=warn, _path=path)

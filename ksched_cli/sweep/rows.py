@@ -13,6 +13,7 @@ import msgspec
 
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.json_tree import replace_half_pairs
+from ksched_cli.kube.streams import LIMIT
 from ksched_cli.sweep.outcome import ERROR, LOST, OK, TIMEOUT, Ended, Failed, Outcome
 
 Row = dict[str, Any]
@@ -86,7 +87,8 @@ class RowsFile:
         """Where the last whole row ends."""
         end = 0
         self._file.seek(0)
-        for number, line in enumerate(self._file, 1):
+        lines = iter(lambda: self._file.readline(LIMIT.size), b"")
+        for number, line in enumerate(lines, 1):
             if _is_torn(line):
                 break
             self._note(self._row_of(line, number), end)

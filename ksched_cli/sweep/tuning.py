@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import structs
 
 from ksched_cli.errors import KschedError, MissingExtraError, UsageError
+from ksched_cli.kube.streams import LIMIT
 from ksched_cli.run.inputs import digest
 from ksched_cli.run.run import Patch
 from ksched_cli.sweep.outcome import Failed, Outcome, Task, is_evicting
@@ -308,7 +309,7 @@ def _drop_partial_line(path: str) -> None:
     if not os.path.isfile(path):
         raise ValueError("expected a plain file")
     with open(path, "r+b") as file:
-        *lines, part = file.read().split(b"\n")
+        *lines, part = LIMIT.read(file, path).split(b"\n")
         number = next((n for n, line in enumerate(lines, 1) if not _is_log(line)), 0)
         if not number and part[: len(_BEGIN)] != _BEGIN[: len(part)]:
             number = len(lines) + 1

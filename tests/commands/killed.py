@@ -20,10 +20,14 @@ from pathlib import Path
 
 from ksched_cli.commands import checkpoints
 from ksched_cli.commands.main import main
+from ksched_cli.live.recording_file import parts
+from ksched_cli.live.snapshot import ClusterSnapshot
 from ksched_cli.sweep import execution, run_process
+from ksched_cli.testing import node
 from tests.sweep.sweeps import in_this_process
 
 COMPLETE = "complete"
+RECORDER = "the recorder of `record`"
 
 
 def run(arguments: list[str], point: str) -> int:
@@ -45,10 +49,24 @@ def completed(arguments: list[str]) -> int:
     """The exit code."""
     sys.argv = ["ksched", *arguments]
     try:
-        main()
+        if arguments[0] == RECORDER:
+            record(arguments[1])
+        else:
+            main()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     return 0
+
+
+def record(path: str) -> None:
+    """What `record` writes of a cluster in which a node is cordoned, without a cluster."""
+    file = next(parts(path))
+    about = ClusterSnapshot("", "", "", ())
+    file.begin([json.dumps(node("n")).encode()], lambda: about, 0.0)
+    for second in range(60):
+        file.add({"change": "cordon n" if second % 2 else "uncordon n"}, float(second))
+        file.flush()
+    file.close()
 
 
 def killed() -> None:

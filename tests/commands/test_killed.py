@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,9 +17,12 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.testing import pod
-from tests.commands.killed import COMPLETE
-from tests.commands.test_two_at_once import sweep, tune
+import ksched_cli
+from ksched_cli.extenders.recording import Replay
+from ksched_cli.testing import node, pod
+from tests.commands.killed import COMPLETE, RECORDER
+from tests.commands.runners import Ksched
+from tests.commands.test_two_at_once import extended, sweep, tune
 from tests.commands.test_written_files import replay, state_in
 
 HELPER = Path(__file__).with_name("killed.py")
@@ -147,3 +151,87 @@ def test_a_checkpoint_is_whole_or_there_is_none(tmp_path: Path) -> None:
     # A half one would be refused, with exit code 2.
     assert {each.status_again for each in killed} == {complete.status}
     assert {each.content_again for each in killed} == {None}
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+def test_a_recording_is_read_up_to_its_last_whole_line_and_goes_on_in_the_next_part(
+    suffix: str, ksched: Ksched, tmp_path: Path
+) -> None:
+    file = tmp_path / "own" / f"day{suffix}"
+    file.parent.mkdir()
+    *killed, complete = outcomes(file, None, RECORDER, file)
+    state = tmp_path / "state.json"
+    state.write_text(json.dumps(node("n")))
+    counts, again = [], tmp_path / f"again{suffix}"
+    for each in killed:
+        # What was there stays: the recorder that is started again writes the next part.
+        assert (each.content_again, each.status_again) == (each.content, 0)
+        again.write_bytes(each.content or b"")
+        for command in (("replay", again, "--state"), ("audit", "--timeline", again, "--before")):
+            code, out, err = ksched(*command, state, "-o", "json")
+            if code == 2:  # not even the first line was written
+                assert "day" not in err
+                assert "first line is not JSON" in err or "not gzip" in err
+                continue
+            warnings = [line for line in json.loads(out)["warnings"] if "cut off" in line]
+            counts.append(len(warnings))
+            assert code == 0
+    assert complete.status == 0
+    assert max(counts) == 1
+
+
+def test_a_recording_of_extenders_has_the_whole_lines(tmp_path: Path) -> None:
+    file = tmp_path / "own" / "calls.jsonl"
+    file.parent.mkdir()
+    *killed, complete = outcomes(file, "old", *extended(tmp_path, str(file)))
+    warnings: list[str] = []
+    for each in killed:
+        assert (complete.content or b"").startswith(each.content or b"")
+        assert each.content_again == complete.content
+        if each.content:
+            file.write_bytes(each.content)
+            Replay(str(file), warnings.append)
+    assert warnings
+    assert {*warnings} == {f"{file} is cut off after line 0; ksched reads it up to there"}
+
+
+# Every module that opens a file to write it, and why half of one does no harm.
+KILLED, ASIDE = "killed above", "by written_aside, which is killed above"
+SCRATCH = "a file of this process, which nobody reads after it"
+WRITERS = {
+    "commands/checkpoints.py": KILLED,
+    "commands/config.py": KILLED,
+    "commands/main.py": "a traceback for a report, under a new name; a device",
+    "commands/output.py": "a page under another name, which is renamed when it is whole",
+    "commands/redaction.py": KILLED,
+    "commands/replay.py": KILLED,
+    "commands/snapshot_origin.py": KILLED,
+    "commands/timeline.py": KILLED,
+    "commands/tune.py": ASIDE,
+    "extenders/client.py": SCRATCH,
+    "extenders/recording.py": KILLED,
+    "kube/file_lock.py": "empty, and the lock ends with its process",
+    "kube/stored_bytes.py": SCRATCH,
+    "kube/streams.py": "a device",
+    "live/recording_file.py": KILLED,
+    "live/snapshot_file.py": KILLED,
+    "run/inputs.py": SCRATCH,
+    "sweep/outcome.py": ASIDE,
+    "sweep/rows.py": KILLED,
+    "sweep/run_process.py": "a device",
+    "sweep/tuning.py": KILLED,
+}
+_WRITES = re.compile(
+    r"""written_aside\(|\bopen\([^)]*"[rwax+b]*[wax+][b+]*"|write_(?:text|bytes)\(|os\.open\("""
+    r"""|(?:Temporary|NamedTemporary)File\(|mkstemp\(|JournalFileBackend\(|os\.re(?:place|name)\("""
+)
+
+
+def test_every_module_that_writes_a_file_is_accounted_for() -> None:
+    root = Path(ksched_cli.__file__).parent
+    modules = {
+        str(path.relative_to(root))
+        for path in root.rglob("*.py")
+        if path.parent.name != "schemas" and _WRITES.search(path.read_text())
+    }
+    assert modules == {*WRITERS}

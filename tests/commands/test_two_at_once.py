@@ -3,6 +3,7 @@ with Runs of their own decide as they do one after the other."""
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -23,6 +24,7 @@ from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched
 from tests.commands.test_written_files import replay, state_in
+from tests.extenders.fixtures import config_text
 from tests.run.runs import decided, write_files
 from tests.sweep.sweeps import write_sweep
 from tests.sweep.test_tune_file import OBJECTIVES, SPACE
@@ -43,11 +45,20 @@ def snapshot(folder: Path, file: str) -> tuple[object, ...]:
     return ("snapshot", folder / "out.json", "--state", state, "--redact-key", file)
 
 
+def extended(folder: Path, file: str) -> tuple[object, ...]:
+    """No extender answers."""
+    extender = {"urlPrefix": "http://127.0.0.1:1", "filterVerb": "f", "ignorable": True}
+    config = folder / "config.json"
+    config.write_text(config_text(extender))
+    return ("schedule", "--state", state_in(folder), "--config", config, "--record-extenders", file)
+
+
 COMMANDS: dict[str, Callable[[Path, str], tuple[object, ...]]] = {
     "--rows": sweep,
     "--study": tune,
     "--checkpoint": lambda folder, file: replay(folder, "--checkpoint", file),
     "--redact-key": snapshot,
+    "--record-extenders": extended,
 }
 
 
@@ -63,6 +74,7 @@ def test_a_file_that_another_ksched_uses_is_refused_and_stays(
     assert f"{option} {path}: another ksched is using it; wait for its end" in err
     assert not path.exists()
     assert ksched(*command)[0] in (0, 1)
+    gc.collect()  # a process that goes on keeps a recording of extenders until then
     assert not list(tmp_path.glob(".*.lock"))
 
 
@@ -73,6 +85,7 @@ AT_WORK = {
     "--study": "ksched_cli.sweep.tuning.Search.take",
     "--checkpoint": "ksched_cli.engine.replay.replay.Replay.run",
     "--redact-key": "ksched_cli.commands.redaction.key_text",
+    "--record-extenders": "ksched_cli.extenders.recording.Recording.wrap",
 }
 
 

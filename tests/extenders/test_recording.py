@@ -115,14 +115,14 @@ def test_a_file_that_is_no_recording_is_named_with_the_line(
         (
             "calls.jsonl.gz",
             gzip.compress(bytes(range(256)) * 9, mtime=0)[:90],
-            "cannot be read: .*ended",
+            "not an exchange with an extender",
         ),
         (
             "calls.jsonl.gz",
             gzip.compress(b"", mtime=0)[:10] + b"\xff" * 99,
-            "cannot be read: .*invalid",
+            "not gzip: .*invalid",
         ),
-        ("calls.jsonl.gz", b"{}", "cannot be read: Not a gzipped file"),
+        ("calls.jsonl.gz", b"{}", "not gzip: not a gzipped file"),
     ],
     ids=["bytes", "cut off", "damaged", "not packed"],
 )

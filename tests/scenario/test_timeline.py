@@ -169,7 +169,7 @@ def test_lines_that_are_not_valid_are_errors_with_their_number(
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("part", [slice(0, 5), slice(0, 20), slice(0, -4), slice(1, None)])
+@pytest.mark.parametrize("part", [slice(0, 5), slice(0, 20), slice(1, None)])
 @pytest.mark.parametrize("name", ["t.jsonl.gz", "t.yaml.gz"])
 def test_gzip_that_is_not_whole_is_an_error_with_the_name_of_the_file(
     tmp_path: Path, name: str, part: slice
@@ -178,3 +178,51 @@ def test_gzip_that_is_not_whole_is_an_error_with_the_name_of_the_file(
     path.write_bytes(gzip.compress(lines({"at": 2, "change": "cordon n"}).encode())[part])
     with pytest.raises(InputError, match=re.escape(name)):
         list(read_timeline(str(path), ClusterState()).events())
+
+
+def read_whole(path: Path) -> tuple[int, list[str]]:
+    """How many events there are, and the warnings."""
+    warnings: list[str] = []
+    timeline = read_timeline(str(path), ClusterState(), warn=warnings.append)
+    return sum(1 for _ in timeline.events()), warnings
+
+
+EVENTS = [{"at": at, "change": "label nodes n ä=\u2713 b=-1.5e7"} for at in (0, 0.25, 1e7)]
+
+
+def test_a_timeline_that_is_cut_anywhere_is_read_up_to_its_last_whole_line(tmp_path: Path) -> None:
+    path, whole = tmp_path / "t.jsonl", f"{lines(*EVENTS)}\n".encode()
+    begin = whole.index(b"\n") + 1
+    for end in range(begin, len(whole) + 1):
+        path.write_bytes(whole[:end])
+        # A line is whole without its newline, too.
+        count = whole[: end + 1].count(b"\n") - 1
+        is_cut = whole[end - 1 : end] != b"\n" and whole[end : end + 1] != b"\n"
+        line = f"{path} is cut off after line {count + 1}; ksched reads it up to there"
+        assert read_whole(path) == (count, [line] if is_cut else []), end
+
+
+def test_a_packed_timeline_that_is_cut_is_read_up_to_where_it_was_flushed(tmp_path: Path) -> None:
+    path, ends = tmp_path / "t.jsonl.gz", []
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw) as file:
+        for line in f"{lines(*EVENTS)}\n".encode().splitlines(keepends=True):
+            file.write(line)
+            file.flush()
+            ends.append(raw.tell())
+    whole = path.read_bytes()
+    for end in range(ends[0], len(whole)):
+        path.write_bytes(whole[:end])
+        count, warnings = read_whole(path)
+        assert count >= sum(end >= each for each in ends) - 1
+        warning = f"{path} is cut off after line {count + 1}; ksched reads it up to there"
+        assert warnings == [warning]
+    path.write_bytes(whole)
+    assert read_whole(path) == (len(EVENTS), [])
+
+
+@pytest.mark.parametrize("last", ['{"at": 2, "change": cordon}', '{"at": 2, "put": 1e400}', "x"])
+def test_a_last_line_that_is_wrong_is_not_one_that_is_cut_off(tmp_path: Path, last: str) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(f"{lines()}\n{last}")
+    with pytest.raises(InputError, match=r"t\.jsonl:2:1"):
+        read_whole(path)

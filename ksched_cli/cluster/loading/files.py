@@ -11,7 +11,7 @@ from typing import BinaryIO
 from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.stored_bytes import StoredBytes, read_or_store
-from ksched_cli.kube.streams import MAX_SIZE, STDIN_NAME, standard_input
+from ksched_cli.kube.streams import STDIN_NAME, standard_input
 
 STDIN = "-"
 DEFAULT_FILES = tuple(
@@ -50,15 +50,12 @@ class StateFiles:
     """The files at some paths.
 
     stdin: sys.stdin's bytes unless given
-    max_size: bytes of a file, unpacked, beyond which it is an error
     passed_over: files of folders that hold no Kubernetes object, for the warning; the caller adds
     those that it finds when it reads them
     """
 
-    def __init__(
-        self, paths: Sequence[str], stdin: BinaryIO | None = None, max_size: int = MAX_SIZE
-    ) -> None:
-        self._paths, self._stdin, self._max_size = paths, stdin, max_size
+    def __init__(self, paths: Sequence[str], stdin: BinaryIO | None = None) -> None:
+        self._paths, self._stdin = paths, stdin
         self._real_paths: set[str] = set()
         self._repeated: list[str] = []
         self.passed_over: list[str] = []
@@ -71,11 +68,11 @@ class StateFiles:
         for path in self._paths:
             if path == STDIN:
                 if self._is_new(STDIN, STDIN_NAME):
-                    yield Source(STDIN_NAME, _read_stdin(self._stdin, self._max_size))
+                    yield Source(STDIN_NAME, _read_stdin(self._stdin))
             elif os.path.isdir(path):
                 yield from self._folder_sources(path)
             elif self._is_new(_real_path(path), path):
-                yield _read(path, self._max_size)
+                yield _read(path)
 
     def warnings(self) -> Iterator[str]:
         """What was read once only, or not at all; complete after the last of the sources."""
@@ -105,7 +102,7 @@ class StateFiles:
             if not _may_hold_objects(path):
                 self.passed_over.append(path)
             elif self._is_new(os.path.realpath(path), path):
-                yield _read(path, self._max_size, in_folder=True)
+                yield _read(path, in_folder=True)
 
 
 def _real_path(path: str) -> str:
@@ -151,19 +148,19 @@ def _may_hold_objects(path: str) -> bool:
     return has_state_suffix(path) or "." not in os.path.basename(path.removesuffix(_GZIP_SUFFIX))
 
 
-def _read(path: str, max_size: int, *, in_folder: bool = False) -> Source:
+def _read(path: str, *, in_folder: bool = False) -> Source:
     try:
         with open(path, "rb") as file:
-            return Source(path, read_or_store(file, path, max_size), in_folder)
+            return Source(path, read_or_store(file, path), in_folder)
     except FileNotFoundError:
         raise InputError(path, "there is no such file or folder") from None
     except OSError as error:
         raise InputError(path, f"the file cannot be read: {error.strerror}") from None
 
 
-def _read_stdin(stream: BinaryIO | None, max_size: int) -> bytes | StoredBytes:
+def _read_stdin(stream: BinaryIO | None) -> bytes | StoredBytes:
     try:
         source = standard_input() if stream is None else stream
-        return read_or_store(source, STDIN_NAME, max_size)
+        return read_or_store(source, STDIN_NAME)
     except OSError as error:
         raise InputError(STDIN_NAME, f"cannot be read: {error.strerror}") from None

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from ksched_cli.errors import InputError
+from ksched_cli.kube.streams import LIMIT
 
 # Without vowels, so that no bad words come about, as in names that Kubernetes generates.
 ALPHABET = "bcdfghjklmnpqrstvwxz"
@@ -125,7 +126,8 @@ def read_key(path: str) -> Codebook:
     if not path or not os.path.exists(file) or not (file.is_file() or file.is_dir()):
         return Codebook()
     try:
-        key = msgspec.json.decode(file.read_bytes(), type=_Key)
+        with file.open("rb") as opened:
+            key = msgspec.json.decode(LIMIT.read(opened, path), type=_Key)
     except OSError as error:
         raise InputError(path, f"the key cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -6,12 +6,13 @@ from __future__ import annotations
 import random
 import re
 from bisect import bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ksched_cli.cluster.loading.plain_objects import plain_objects
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import ignore
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.timeline import Arrival, read_timeline
 from ksched_cli.scenario.timelines.dump import run_time_of
@@ -24,8 +25,10 @@ _RUN_OF_CRON_JOB = re.compile(r"-\d{8,}$")
 
 @dataclass(slots=True)
 class RunTimes:
-    """by_owner: namespace/Kind/name → seconds, ascending. A CronJob's Jobs are one owner."""
+    """warn: see read_timeline. by_owner: namespace/Kind/name → seconds, ascending. A CronJob's Jobs
+    are one owner."""
 
+    warn: Callable[[str], None] = ignore
     by_owner: dict[str, list[float]] = field(default_factory=dict)
 
     def add_dump(self, paths: Sequence[str]) -> None:
@@ -36,7 +39,7 @@ class RunTimes:
 
     def add_timeline(self, path: str) -> None:
         """The pods of a timeline that end. Raises InputError."""
-        for event in read_timeline(path, ClusterState()).events():
+        for event in read_timeline(path, ClusterState(), warn=self.warn).events():
             action = event.action
             if isinstance(action, Arrival) and action.runs_for is not None:
                 self._add(history_owner(action.pod), action.runs_for / SECOND)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from heapq import merge
@@ -17,7 +17,7 @@ from math import ceil
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import InputError, UsageError
+from ksched_cli.errors import InputError, UsageError, ignore
 from ksched_cli.kube.documents import decode_text, load_documents, read_file
 from ksched_cli.kube.gzipped import unpacked
 from ksched_cli.kube.plain_json import plain_json
@@ -200,10 +200,10 @@ def _manifest(pod: Pod) -> Plain:
     return {"metadata": own, "spec": manifest["spec"]}
 
 
-def read_week(path: str) -> WeekLike:
-    """Read the week of a timeline or of a dump. Raises InputError."""
+def read_week(path: str, warn: Callable[[str], None] = ignore) -> WeekLike:
+    """Read the week of a timeline or of a dump. warn: see read_timeline. Raises InputError."""
     if path.endswith(LINE_SUFFIXES):
-        return WeekLike(read_timeline(path, ClusterState()))
+        return WeekLike(read_timeline(path, ClusterState(), warn=warn))
     raw, name = read_file(path)
     documents = list(load_documents(decode_text(unpacked(raw, name), name), name))
     first = documents[0] if documents else None
