@@ -9,11 +9,12 @@ The file has one exchange per line, in the order of the replies:
 from __future__ import annotations
 
 import gzip
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from hashlib import sha256
-from weakref import finalize
+from weakref import WeakValueDictionary, finalize
 
 import msgspec
 
@@ -52,6 +53,36 @@ class Exchange(msgspec.Struct, omit_defaults=True):
         return Reply(self.status, body)
 
 
+class _SharedFile:
+    """A file that this process alone writes; it is closed with its last user, or the process."""
+
+    def __init__(self, path: str) -> None:
+        """Raises UsageError where another process has it; OSError."""
+        held = ExitStack()
+        held.enter_context(locked(path, "--record-extenders"))
+        try:
+            file = open(path, "wb")  # noqa: SIM115 - entered below
+        except OSError:
+            held.close()
+            raise
+        self._file = held.enter_context(file)
+        finalize(self, _close, held)
+
+    def append(self, data: bytes) -> None:
+        """Raises OSError."""
+        self._file.write(data)
+        self._file.flush()
+
+
+def _close(held: ExitStack) -> None:
+    with suppress(OSError):  # what could not be written once is tried again, and was told
+        held.close()
+
+
+# By real path: a question that opens several simulations records all of them in one file.
+_OPEN: WeakValueDictionary[str, _SharedFile] = WeakValueDictionary()
+
+
 class Recording:
     """Writes each exchange to a file when its reply arrives: an interrupted run has its part.
 
@@ -59,18 +90,15 @@ class Recording:
     """
 
     def __init__(self, path: str) -> None:
-        """Raises UsageError where the file cannot be written, or another run writes it."""
+        """Raises UsageError where the file cannot be written, or another process writes it."""
         self._path = path
         self.failure: UsageError | None = None
-        held = ExitStack()
-        held.enter_context(locked(path, "--record-extenders"))
         try:
-            file = open(path, "wb")  # noqa: SIM115 - entered below
+            name = os.path.realpath(path)
+            self._file: _SharedFile | None = _OPEN.get(name) or _SharedFile(path)
+            _OPEN[name] = self._file
         except OSError as error:
-            held.close()
             raise self._unwritable(error) from None
-        self._file = held.enter_context(file)
-        self._close = finalize(self, held.close)  # also where the process ends without `close`
 
     def _unwritable(self, error: OSError) -> UsageError:
         self.failure = UsageError(f"{self._path} cannot be written: {error.strerror}")
@@ -82,17 +110,16 @@ class Recording:
 
     def _write(self, exchange: Exchange) -> None:
         """Raises UsageError."""
+        assert self._file is not None
+        line = msgspec.json.encode(exchange) + b"\n"
         try:
-            line = msgspec.json.encode(exchange) + b"\n"
             # A member of gzip for each: what is there is whole, whenever the run ends.
-            self._file.write(gzip.compress(line) if self._path.endswith(".gz") else line)
-            self._file.flush()
+            self._file.append(gzip.compress(line) if self._path.endswith(".gz") else line)
         except OSError as error:
             raise self._unwritable(error) from None
 
     def close(self) -> None:
-        with suppress(OSError):  # what could not be written once is tried again, and was told
-            self._close()
+        self._file = None
 
 
 class _Recorder:

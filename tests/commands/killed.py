@@ -91,6 +91,7 @@ if __name__ == "__main__":
         setattr(module, "serially", lambda shared, timeout: in_this_process(shared))  # noqa: B010
     reset(target, None if text is None else text.encode())
     completed(command)  # what is imported now need not be in each fork
+    gc.collect()  # nor may a fork have its files
     gc.freeze()  # a search for garbage would copy the memory of each fork
     for each in points.split(","):
         reset(target, None if text is None else text.encode())
