@@ -84,7 +84,7 @@ def test_a_victim_without_a_grace_period_is_gone_at_once(tmp_path: Path) -> None
     assert tries(run) == [(5.0, "high", "unschedulable"), (5.0, "high", "n")]
 
 
-@pytest.mark.parametrize(("priority", "is_cleared"), [(10, True), (5, False)])
+@pytest.mark.parametrize(("priority", "is_cleared"), [(10, True), (5, False), (3, False)])
 def test_a_preemptor_clears_nominations_of_less_important_pods_to_its_node(
     priority: int, is_cleared: bool, tmp_path: Path
 ) -> None:
