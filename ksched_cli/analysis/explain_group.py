@@ -352,8 +352,8 @@ class _View:
 
     def _domain(self, tried: TriedPlacement) -> Domain:
         outcomes = self.result.outcomes if self.result is not None else ()
-        own = {pod.uid for pod in tried.pods}
-        rows = {each.row for pod, each in outcomes if pod.uid in own and each.row is not None}
+        placed = ((pod.key, each.row) for pod, each in outcomes if each.row is not None)
+        rows = {row for key, row in placed if key in self._group.pods}
         pod, message = _first_rejected(tried)
         return Domain(
             tried.placement.name,
@@ -369,7 +369,7 @@ class _View:
 
 def _first_rejected(tried: TriedPlacement) -> tuple[str, str]:
     """Return the first pod without a node in a trial, and why; empty if there is none."""
-    for pod, trial in zip(tried.pods, tried.trials, strict=False):
+    for pod, trial in tried.trials:
         if trial.row is None:
             return pod.key, trial.outcome.attempt.why_not
     return "", ""
@@ -377,4 +377,4 @@ def _first_rejected(tried: TriedPlacement) -> tuple[str, str]:
 
 def _fitting(tried: TriedPlacement) -> int:
     """The number of members that found a node there."""
-    return sum(trial.row is not None for trial in tried.trials)
+    return sum(trial.row is not None for _, trial in tried.trials)

@@ -181,10 +181,9 @@ def _groups(simulation: Simulation) -> list[GroupName]:
             continue
         key = group_key(pod)
         if key is not None and engine_groups is not None:
-            pods.setdefault((*key, ""), []).append(pod.key)
-            around = objects[key].parent_key if key in objects else None
-            for each in engine_groups.ancestors(objects[around]) if around in objects else ():
-                pods[(*each.key, "")].append(pod.key)
+            around = engine_groups.ancestors(objects[key]) if key in objects else ()
+            for each in dict.fromkeys((key, *(group.key for group in around))):
+                pods.setdefault((*each, ""), []).append(pod.key)
         for plugin in framework.plugins:
             if isinstance(plugin, GroupsPods):
                 group = simulation.caller.group_of(plugin, simulation.catalog.info(pod))

@@ -62,15 +62,13 @@ class TriedPlacement(Struct, frozen=True, eq=False):
     """The result of trying a group on the nodes of a placement.
 
     group:   its key
-    pods:    of the group, in the order in which they are tried
-    trials:  of the first of them; the others were not tried
+    trials:  of its pods that were tried, in their order
     message: why the group does not fit there; "" where it does
     """
 
     placement: Placement
     group: GroupKey | None
-    pods: Sequence[PodInfo]
-    trials: Sequence[Trial]
+    trials: Sequence[tuple[PodInfo, Trial]]
     message: str
 
 
@@ -299,7 +297,8 @@ class PermittedGroupCycle(PodGroupCycle):
             verdict = _verdict(trials)
             message = "" if verdict.waits else verdict.message
             key = group_key(pods[0].pod)
-            self._tried.append(TriedPlacement(placement, key, pods, trials, message))
+            tried = [*zip(pods, trials, strict=False)]
+            self._tried.append(TriedPlacement(placement, key, tried, message))
         return trials
 
     def _try(self, framework: Framework, pod: PodInfo) -> Trial:

@@ -260,12 +260,15 @@ class PodGroupEntityCycle(PodGroupCycle):
             trial = replace(trial, placed=False)
         trials[group.key] = trial
         if not this.is_dry_run:
-            pods = [pod for leaf in self._groups.leaves(group) for pod in this.pods[leaf.key]]
-            leaves = (trials.get(leaf.key) for leaf in self._groups.leaves(group))
-            tried = [each for leaf in leaves if leaf is not None for each in leaf.trials]
+            tried = [
+                pair
+                for leaf in self._groups.leaves(group)
+                if (own := trials.get(leaf.key)) is not None
+                for pair in zip(this.pods[leaf.key], own.trials, strict=False)
+            ]
             is_empty = group is this.root and not trial.placed
             message = trial.status.message or (UNSCHEDULABLE if is_empty else "")
-            self._tried.append(TriedPlacement(placement, group.key, pods, tried, message))
+            self._tried.append(TriedPlacement(placement, group.key, tried, message))
         return trial
 
     def _try_children(

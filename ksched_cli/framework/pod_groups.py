@@ -487,10 +487,8 @@ def _read(
     kind: str, plain: Mapping[str, Any], admission: PriorityAdmission | None, release: Release
 ) -> PodGroup:
     namespace, name = key_of(plain)
-    is_composite, has_policy = (
-        kind == COMPOSITE_POD_GROUP,
-        release.enabled("PodGroupPreemptionPolicy"),
-    )
+    is_composite = kind == COMPOSITE_POD_GROUP
+    has_policy = release.enabled("PodGroupPreemptionPolicy")
     what = f"{kind.partition('.')[0]} {namespace}/{name}"
     try:
         spec = msgspec.convert(plain.get("spec") or {}, PodGroupSpec)
@@ -510,7 +508,6 @@ def _read(
     mode, former = spec.disruption_mode, spec.pod_group_template_ref
     reference = spec.workload_ref or (former.workload if former is not None else None)
     least = None if gang is None else gang.min_group_count if is_composite else gang.min_count
-    created = (plain.get("metadata") or {}).get("creationTimestamp")
     composes = release.enabled(COMPOSITE_GATE)
     return PodGroup(
         namespace,
@@ -524,5 +521,15 @@ def _read(
         reference.workload_name if reference is not None else "",
         is_composite,
         (spec.parent_composite_pod_group_name or "") if composes else "",
-        unix_seconds(created) if created else 0.0,
+        _created(plain, what),
     )
+
+
+def _created(plain: Mapping[str, Any], what: str) -> float:
+    """The time of its creation in seconds since 1970, 0 where it has none. Raises UsageError."""
+    created = (plain.get("metadata") or {}).get("creationTimestamp")
+    try:
+        return unix_seconds(str(created)) if created else 0.0
+    except ValueError:
+        problem = f'"{created}" is not a time such as 2026-01-31T12:00:00Z'
+        raise UsageError(f"{what}: metadata.creationTimestamp: {problem}") from None

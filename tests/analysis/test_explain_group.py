@@ -287,6 +287,24 @@ def test_the_part_of_a_tree_that_does_not_fit_blocks_it(name: str) -> None:
     assert "default/q of default/red blocks it in rack=b" in renderer.table(answer, TERMINAL)
 
 
+def test_the_member_that_blocks_is_named_beside_a_part_that_was_not_tried() -> None:
+    """`leader` has one pod of three: no pod of it is tried, and `p` of the other part fits."""
+    job = group("1.37", 0, "job")
+    job |= {"apiVersion": "scheduling.k8s.io/v1alpha3", "kind": "CompositePodGroup"}
+    job["spec"] = {
+        "schedulingPolicy": {"gang": {"minGroupCount": 1}},
+        "schedulingConstraints": {"topology": [{"key": "rack"}]},
+    }
+    parent: Any = {"parentCompositePodGroupName": "job"}
+    groups = group("1.37", 3, "leader", **parent), group("1.37", 2, **parent)
+    leader = pod("leader", cpu="1", spec={"schedulingGroup": {"podGroupName": "leader"}})
+    nodes = node("a", cpu="2", labels={"rack": "a"}), node("b", cpu="2", labels={"rack": "b"})
+    members = member("p", cpu="1"), member("q", cpu="8")
+    answer = explained("1.37", *nodes, job, *groups, leader, *members, name="job", gates=TREE)
+    blocked = [(each.domain, each.blocked_by, each.fitting) for each in answer.domains]
+    assert blocked == [("a", "default/q", 1), ("b", "default/q", 1)]
+
+
 def test_a_tree_that_fits_has_a_node_for_each_member() -> None:
     answer = tree(member("p", cpu="1"), member("q", cpu="1"), name="compositepodgroup/job")
     assert (answer.composite, answer.min_count, answer.placed) == (True, 2, 3)

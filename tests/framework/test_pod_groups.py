@@ -64,6 +64,14 @@ def test_a_group_of_another_shape_is_named() -> None:
         groups_of(pod_group({"gang": {"minCount": "many"}}))
 
 
+@pytest.mark.parametrize("created", ["yesterday", "0001-01-01T00:00:00+05:00", 5])
+def test_a_group_of_no_time_is_named(created: object) -> None:
+    group = pod_group({"basic": {}})
+    group["metadata"]["creationTimestamp"] = created
+    with pytest.raises(UsageError, match="is not a time such as"):
+        groups_of(group)
+
+
 def test_groups_of_another_version_and_parts_of_composite_groups_are_named() -> None:
     part: Any = pod_group({"basic": {}})
     part["spec"]["parentCompositePodGroupName"] = "all"
