@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,9 +16,6 @@ from ksched_cli.commands.forms import COMMON_FORMS
 from ksched_cli.commands.options import POD_HELP, Alone, StateOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
-
-if TYPE_CHECKING:
-    pass
 
 MAXIMUM, MAX_COPIES = 10_000, 1_000_000_000
 MAX_LIKE = 3

@@ -25,7 +25,7 @@ from ksched_cli.commands.options import (
 )
 from ksched_cli.commands.output import SETTINGS, command_output
 from ksched_cli.errors import PluginDefectError, UsageError
-from ksched_cli.kube.streams import LIMIT
+from ksched_cli.kube.streams import LIMIT, MAX_SIZE
 from ksched_cli.report.forms import Form
 
 DEBUG_HINT = "--debug prints the traceback"
@@ -92,11 +92,11 @@ def _with_traceback(defect: PluginDefectError, debug: bool) -> PluginDefectError
 def _configure_output(options: object) -> None:
     SETTINGS.debug = getattr(options, "debug", False)
     SETTINGS.quiet = getattr(options, "quiet", False)
+    LIMIT.size = getattr(options, "max_state_size", MAX_SIZE)
     if isinstance(options, CommonOptions):
         SETTINGS.markdown = options.output is Form.MARKDOWN
         SETTINGS.pager = not options.no_pager
         SETTINGS.browser = options.open_page
-        LIMIT.size = options.max_state_size
 
 
 def _with_page(options: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, whole_number
@@ -18,10 +18,7 @@ from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.named_objects import GroupName
-    from ksched_cli.answers import StateAnswer
     from ksched_cli.engine.simulation import Simulation
-
-T = TypeVar("T", bound="StateAnswer")
 
 
 @dataclass(frozen=True, slots=True)

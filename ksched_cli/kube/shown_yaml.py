@@ -22,7 +22,7 @@ class _Dumper(yaml.CSafeDumper):
 
 def _string(dumper: yaml.CSafeDumper, text: str) -> ScalarNode:
     style = "'" if _MISREAD.fullmatch(text) else None
-    if job_commands.is_job() and job_commands.disarmed(text) != text:
+    if job_commands.disarmed(text) != text and job_commands.is_job():
         style = '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
 

@@ -1,5 +1,5 @@
 """Pods that leave because their node changed: evicted for a NoExecute taint, or daemon pods that
-are may not run there any more.
+may not run there any more.
 
 Upstream: pkg/controller/tainteviction/taint_eviction.go (processPodOnNode),
 plugin/pkg/admission/defaulttolerationseconds (what pods tolerate that say nothing of it),

@@ -391,7 +391,7 @@ def with_workloads(state: ClusterState) -> ClusterState:
         else (f"{len(effects)} missing pods of workloads are")
     )
     line = (
-        f"{pods} added as pending:  {', '.join((*listed, *more))} (--no-workloads leaves them out)"
+        f"{pods} added as pending: {', '.join((*listed, *more))} (--no-workloads leaves them out)"
     )
     return replace(after, warnings=(*renewed_warnings(state, after), line))
 

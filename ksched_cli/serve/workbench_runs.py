@@ -102,7 +102,7 @@ class RunView(Struct, frozen=True, rename="camel"):
     title: str
     summary: RunSummary
     kubernetes_version: str
-    minor: str
+    release: str
     configuration: str
     weights: tuple[ProfileWeights, ...]
     applied: tuple[AppliedChange, ...]
@@ -240,7 +240,7 @@ class Workbench:
             page_of(answer).title,
             answer.summary,
             answer.kubernetes_version,
-            configuration.release.minor,
+            configuration.release.number,
             self.configuration(run),
             weights_of(configuration),
             tuple(AppliedChange(record.text, record.did) for record in records),
@@ -278,7 +278,7 @@ class Workbench:
     def findings(self, text: str, minor: str) -> list[ReviewFinding]:
         """Return what `ksched validate` reports. Raises KschedError."""
         base = self.base
-        version = minor or base.kubernetes_version or self.opener.release(base).minor
+        version = minor or base.kubernetes_version or self.opener.release(base).number
         options = ReviewOptions(
             version, base.feature_gates, base.min_compatibility_version, isolated=True
         )

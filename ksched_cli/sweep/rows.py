@@ -87,8 +87,10 @@ class RowsFile:
         """Where the last whole row ends."""
         end = 0
         self._file.seek(0)
-        lines = iter(lambda: self._file.readline(LIMIT.size), b"")
+        lines = iter(lambda: self._file.readline(LIMIT.size - end + 1), b"")
         for number, line in enumerate(lines, 1):
+            if end + len(line) > LIMIT.size:
+                raise LIMIT.exceeded(self.path)
             if _is_torn(line):
                 break
             self._note(self._row_of(line, number), end)

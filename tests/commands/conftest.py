@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.commands.main import main
+from ksched_cli.kube.streams import LIMIT, MAX_SIZE
 from tests.commands.runners import Ksched, WriteConfig, WriteState
 from tests.sweep.sweeps import in_this_process
 
@@ -17,6 +18,7 @@ def ksched(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     """Exit code, standard output and standard error of a command line."""
     monkeypatch.delenv("KSCHED_CONFIG", raising=False)
     monkeypatch.delenv("KSCHED_STATE", raising=False)
+    monkeypatch.setattr(LIMIT, "size", MAX_SIZE)
 
     def run(*args: Path | int | str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["ksched", *map(str, args)])

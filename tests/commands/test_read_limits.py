@@ -9,6 +9,7 @@ import pytest
 
 from tests.commands.runners import Ksched
 from tests.commands.test_written_files import state_in
+from tests.sweep.sweeps import write_sweep
 
 MOST = "20Ki"
 STATE = ("--state", "STATE")
@@ -76,3 +77,14 @@ def test_a_file_that_is_too_large_is_refused(
     assert (code, out) == (2, ""), err
     assert f"{path}: larger than {MOST}" in err
     assert "Raise --max-state-size" in err
+
+
+def test_rows_that_are_too_large_stay(ksched: Ksched, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    command = ("sweep", write_sweep(tmp_path, seeds=20), "--rows", rows)
+    assert ksched(*command)[0] in (0, 1)
+    content = rows.read_bytes()
+    code, out, err = ksched(*command, "--max-state-size", str(len(content) - 1))
+    assert (code, out) == (2, "")
+    assert f"{rows}: larger than" in err
+    assert rows.read_bytes() == content

@@ -197,15 +197,19 @@ def test_runs_in_threads_decide_as_one_after_the_other(tmp_path: Path) -> None:
             assert list(threads.map(decided, runs)) == expected
 
 
-@pytest.mark.parametrize("command", [("fix", "p"), ("capacity", "--pending", "--like", "n")])
+@pytest.mark.parametrize(
+    ("command", "least"), [(("fix", "p"), 2), (("capacity", "--pending", "--like", "n"), 1)]
+)
 def test_a_question_of_several_simulations_records_all_in_one_file(
-    command: tuple[str, ...], ksched: Ksched, tmp_path: Path
+    command: tuple[str, ...], least: int, ksched: Ksched, tmp_path: Path
 ) -> None:
     path = tmp_path / "calls.jsonl"
     _, *options = extended(tmp_path, str(path))
-    waiting = pod("p", cpu=9, metadata={"creationTimestamp": "2026-01-01T00:00:00Z"})
-    (tmp_path / "state.json").write_text(json.dumps([node("n", cpu=1), waiting]))
+    waiting = pod("p", cpu=1, metadata={"creationTimestamp": "2026-01-01T00:00:00Z"})
+    objects = [node("n", cpu=1), pod("r", cpu=1, node="n"), waiting]
+    (tmp_path / "state.json").write_text(json.dumps(objects))
     code, _, err = ksched(*command, *options)
     assert code in (0, 1), err
     lines = path.read_text().splitlines()
+    assert len(lines) >= least
     assert all(json.loads(line)["url"] for line in lines)

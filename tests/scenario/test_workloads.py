@@ -174,6 +174,6 @@ def test_each_daemon_pod_is_for_its_node_and_none_is_made_twice() -> None:
 def test_pods_made_for_workloads_are_warned_of() -> None:
     state = with_workloads(cluster(node("n1"), workload("Deployment")))
     assert state.warnings == (
-        "1 missing pod of a workload is added as pending:  1 for Deployment default/web "
+        "1 missing pod of a workload is added as pending: 1 for Deployment default/web "
         "(--no-workloads leaves them out)",
     )

@@ -43,7 +43,6 @@ UNMET: Mapping[str, str] = {
     "DynamicResources": "pods are placed on nodes without the devices that they claim",
     "NodeDeclaredFeatures": "pods are placed on nodes without the features that they need",
     "SchedulingGates": "pods with scheduling gates are tried, and the API server refuses each "
-    "binding "
     "binding",
 }
 # Where a plugin protects, if not at filter.

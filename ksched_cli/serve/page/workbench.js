@@ -339,7 +339,7 @@ function slider(profile, plugin) {
 
 function showMinor() {
   $("minor").value = bench.run.edits.kubernetesVersion || "";
-  $("minor").options[0].textContent = $("minor").value ? "as at the start" : bench.run.minor;
+  $("minor").options[0].textContent = $("minor").value ? "as at the start" : bench.run.release;
 }
 
 function showConfiguration() {
@@ -350,7 +350,7 @@ function showConfiguration() {
 
 const findings = act(async () => {
   const text = $("configuration").value;
-  const draft = { configuration: text, kubernetesVersion: bench.run.minor };
+  const draft = { configuration: text, kubernetesVersion: bench.run.release };
   if (JSON.stringify(draft) === bench.draft) return;
   bench.draft = JSON.stringify(draft);
   const { findings } = await ask("/api/findings", draft);
