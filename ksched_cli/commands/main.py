@@ -49,7 +49,7 @@ COMMANDS = tuple(name for names in PANELS.values() for name in names if name not
 ENVIRONMENT = {
     "KSCHED_STATE": "the state to read without --state",
     "KSCHED_CONFIG": "the configuration to use without --config",
-    "KSCHED_KUBERNETES_VERSION": "the minor to use without --kubernetes-version",
+    "KSCHED_KUBERNETES_VERSION": "the Kubernetes version to use without --kubernetes-version",
     "KUBECONFIG": "the kubeconfig of --live, snapshot, record and serve",
     "COLUMNS": "the width of tables; default that of the terminal, else 100",
     "NO_COLOR": "no colours if not empty",
