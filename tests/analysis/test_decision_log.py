@@ -217,8 +217,8 @@ def test_a_log_has_the_order_and_when_pods_left() -> None:
         (PodEvent, "v"),
         (Placement, "p"),
     ]
-    events = [each.event for each in answer.decisions if isinstance(each, PodEvent)]
-    assert events == [LogEvent.DEPARTURE]
+    others = [each.event for each in answer.decisions if isinstance(each, PodEvent)]
+    assert others == [LogEvent.DEPARTURE]
 
 
 def test_a_pod_that_left_at_a_time_in_the_log_is_not_departed_nobody_knows_when() -> None:

@@ -114,7 +114,7 @@ def parsed(content: bytes | None) -> list[Any]:
     return [json.loads(line) for line in whole.splitlines()]
 
 
-def kept(content: bytes | None) -> bytes:
+def whole_lines(content: bytes | None) -> bytes:
     """The whole lines, which the next run leaves as they are."""
     whole, newline, _ = (content or b"").rpartition(b"\n")
     return whole + newline
@@ -135,7 +135,7 @@ def test_rows_that_were_written_stay_and_the_others_are_made(tmp_path: Path) -> 
         assert rows(each.content).items() <= whole.items()
         assert (each.status_again, rows(each.content_again)) == (0, whole)
         assert len(parsed(each.content_again)) == len(whole)
-        assert (each.content_again or b"").startswith(kept(each.content))
+        assert (each.content_again or b"").startswith(whole_lines(each.content))
     assert {len(rows(each.content)) for each in killed} >= {0, 1}
 
 
@@ -147,7 +147,7 @@ def test_a_study_that_was_being_written_is_resumed(tmp_path: Path) -> None:
     for each in killed:
         assert os.waitstatus_to_exitcode(each.status_again) in (0, 1), each.point
         assert len(parsed(each.content_again)) >= len(lines)
-        assert (each.content_again or b"").startswith(kept(each.content))
+        assert (each.content_again or b"").startswith(whole_lines(each.content))
 
 
 def test_a_checkpoint_is_whole_or_there_is_none(tmp_path: Path) -> None:
