@@ -257,7 +257,7 @@ def _release(state: ClusterState, minor: str, gates: str, compatibility: str) ->
     if minor:
         return release_of(minor, gates, compatibility=compatibility)
     kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
-    return inferred_release(kubelets, gates, compatibility)
+    return inferred_release(kubelets, gates, compatibility, server=state.server_version)
 
 
 def simulate(

@@ -48,6 +48,7 @@ class ClusterState:
     others:       kinds that ksched does not know and a plugin reads → the objects as plain data
     skipped:      kind that no plugin reads → how many there were
     whole_kinds:  kinds of which the state is known to have every object of the cluster
+    server_version: of the cluster's API server, as "v1.36.2"; "" where a file does not tell
     taken:        when it was read of a cluster, in RFC 3339; "" where a file does not tell
     warnings:     one line each, about what the state lacks
     changes:      what was done to it since it was loaded (scenario/)
@@ -84,6 +85,7 @@ class ClusterState:
     others: Mapping[str, tuple[Plain, ...]] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
     whole_kinds: frozenset[str] = frozenset()
+    server_version: str = ""
     taken: str = ""
     warnings: tuple[str, ...] = ()
     changes: tuple[ChangeRecord, ...] = ()

@@ -160,7 +160,7 @@ Namespace = Annotated[
 KubernetesVersion = Annotated[
     str,
     option(
-        "Whose rules apply, as 1.36 or 1.34.4; default the nodes' newest kubelet.",
+        "Whose rules apply, as 1.36 or 1.36.1; default the cluster's own release.",
         "|".join(MINORS),
         envvar="KSCHED_KUBERNETES_VERSION",
         show_envvar=False,

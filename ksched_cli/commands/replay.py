@@ -309,9 +309,13 @@ def _note_speed(run: Replay, pace: Pace) -> None:
 
 
 def _save(run: Replay, path: str) -> None:
+    from ksched_cli.live.snapshot import ClusterSnapshot
     from ksched_cli.live.snapshot_file import snapshot_text, written_aside
     from ksched_cli.scenario.state_file import manifests
 
+    state = run.state()
+    # Whoever reads the file decides by the same release.
+    about = ClusterSnapshot("", state.server_version, "", ())
     with written_aside(path) as file:
-        for part in snapshot_text(manifests(run.state()), lambda: None):
+        for part in snapshot_text(manifests(state), lambda: about if about.server_version else None):
             file.write(part)

@@ -5,49 +5,50 @@ Upstream: dynamic-resource-allocation/resourceslice/tracker/tracker.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from ksched_cli.cluster.objects import (
-    Device,
+    DeviceTaint,
     DeviceTaintRule,
+    DeviceTaintSelector,
     ResourceSlice,
-    ResourceSliceSpec,
 )
+from ksched_cli.kube.versions import Rules
 
 GATE = "DRADeviceTaintRules"
 
 
 def with_taint_rules(
-    slices: Iterable[ResourceSlice], rules: Sequence[DeviceTaintRule]
+    slices: Iterable[ResourceSlice], taint_rules: Iterable[DeviceTaintRule], rules: Rules
 ) -> Iterable[ResourceSlice]:
-    """The slices, with the taints that rules add to their devices."""
-    for resource_slice in slices:
-        spec = resource_slice.spec
-        if any(map(partial(_may_match, spec), rules)):
-            devices = tuple(_tainted(device, spec, rules) for device in spec.devices)
-            resource_slice = replace(resource_slice, spec=replace(spec, devices=devices))
-        yield resource_slice
+    """The slices, with the taints that DeviceTaintRules add to their devices."""
+    without_selector = None if rules.needs_device_selector else DeviceTaintSelector()
+    taints = [
+        (selector, rule.spec.taint)
+        for rule in taint_rules
+        if (selector := rule.spec.device_selector or without_selector) is not None
+    ]
+    return (_with_taints(resource_slice, taints) for resource_slice in slices)
 
 
-def _tainted(device: Device, spec: ResourceSliceSpec, rules: Sequence[DeviceTaintRule]) -> Device:
-    added = tuple(
-        rule.spec.taint
-        for rule in rules
-        if (selector := rule.spec.device_selector) is not None
-        and _may_match(spec, rule)
-        and selector.device in (None, device.name)
+def _with_taints(
+    resource_slice: ResourceSlice, taints: Iterable[tuple[DeviceTaintSelector, DeviceTaint]]
+) -> ResourceSlice:
+    spec = resource_slice.spec
+    of_slice = [
+        (selector.device, taint)
+        for selector, taint in taints
+        if selector.driver in (None, spec.driver) and selector.pool in (None, spec.pool.name)
+    ]
+    if not of_slice:
+        return resource_slice
+    devices = tuple(
+        replace(
+            device,
+            taints=(*device.taints, *(t for name, t in of_slice if name in (None, device.name))),
+        )
+        for device in spec.devices
     )
-    return replace(device, taints=(*device.taints, *added)) if added else device
-
-
-def _may_match(spec: ResourceSliceSpec, rule: DeviceTaintRule) -> bool:
-    """Whether a rule is about a slice's driver and pool."""
-    selector = rule.spec.device_selector
-    return (
-        selector is not None
-        and selector.driver in (None, spec.driver)
-        and selector.pool in (None, spec.pool.name)
-    )
+    return replace(resource_slice, spec=replace(spec, devices=devices))

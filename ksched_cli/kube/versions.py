@@ -37,7 +37,7 @@ _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What changed between minors without a feature gate. The defaults are those of the newest.
+    """What changed between releases without a feature gate. The defaults are those of the newest.
 
     absent_fields:  "GO TYPE.KEY" of configuration fields that come later
     absent_plugins: in-tree plugins that come later
@@ -105,10 +105,16 @@ class Rules:
     places_counters: slices with counters count on the nodes that they are for; else on every node
     counts_bare_shares: a device of which a claim has a share without capacity is in use too, and
         does not pay its counters again
+    counts_shared_devices: devices of which claims have shares take from the counters of their pool
+    counts_all_devices: requests for all devices work with devices that take from counters; else
+        kube-scheduler panics
+    takes_all_back: the allocator takes back all that a device took that it rejects or gives back;
+        else counters, constraints and shares without capacity stay
     keeps_full_devices: in mode All a device with too little capacity left fails the request; else
         it is left out
     aborts_at_bad_capacity: requests for capacity that are negative or cannot be rounded are errors
     counts_devices_per_request: the error about a claim with too many devices names the request
+    needs_device_selector: a DeviceTaintRule without a selector is about no device; else about all
     skips_compatibility_groups: slices whose devices name compatibility groups are passed over
     remembers_distinct_values: distinctAttribute compares with every device; else with the last of
         each request
@@ -166,9 +172,13 @@ class Rules:
     tells_pools_apart: bool = True
     places_counters: bool = True
     counts_bare_shares: bool = True
+    counts_shared_devices: bool = True
+    counts_all_devices: bool = True
+    takes_all_back: bool = True
     keeps_full_devices: bool = True
     aborts_at_bad_capacity: bool = True
     counts_devices_per_request: bool = True
+    needs_device_selector: bool = True
     skips_compatibility_groups: bool = True
     remembers_distinct_values: bool = True
     nominates_gated_pods: bool = True
@@ -176,8 +186,9 @@ class Rules:
     sums_whole_pods: bool = True
 
 
+_RULES_1_37 = replace(Rules(), counts_devices_per_request=False, needs_device_selector=False)
 _RULES_1_36 = replace(
-    Rules(),
+    _RULES_1_37,
     absent_fields=frozenset({"v1.Plugins.podGroupPostFilter"}),
     absent_plugins=frozenset({"DeferredPodScheduling"}),
     absent_points=frozenset({"podGroupPostFilter"}),
@@ -198,9 +209,12 @@ _RULES_1_36 = replace(
     tells_pools_apart=False,
     places_counters=False,
     counts_bare_shares=False,
+    counts_shared_devices=False,
+    counts_all_devices=False,
+    takes_all_back=False,
+    scores_allocated_claims=False,
     keeps_full_devices=False,
     aborts_at_bad_capacity=False,
-    counts_devices_per_request=False,
     skips_compatibility_groups=False,
     remembers_distinct_values=False,
     nominates_gated_pods=False,
@@ -218,7 +232,6 @@ _RULES_1_35 = replace(
     reserves_gangs=True,
     tells_why_pods_wait=False,
     names_score_plugins=False,
-    scores_allocated_claims=False,
     picks_allocator=False,
     shows_sharing=False,
     refuses_capacity_requests=False,
@@ -248,35 +261,26 @@ _RULES_1_34 = replace(
     scores_devices=False,
     clears_nomination=False,
 )
-# Oldest first: the last is the newest that ksched knows, and the default everywhere.
-_RULES = {"1.34": _RULES_1_34, "1.35": _RULES_1_35, "1.36": _RULES_1_36, "1.37": Rules()}
+# The first release of each minor, oldest first: the last is the newest that ksched knows, and the
+# default everywhere.
+_RULES = {"1.34": _RULES_1_34, "1.35": _RULES_1_35, "1.36": _RULES_1_36, "1.37": _RULES_1_37}
 MINORS = tuple(_RULES)
 NEWEST = MINORS[-1]
-
-
-@dataclass(frozen=True, slots=True)
-class _Patches:
-    """The patch releases of a minor that ksched tells apart. Others are decided as the nearest.
-
-    first, last: the oldest and the newest
-    changes: the first patch that differs from those before → the rules that do
-    """
-
-    first: int
-    last: int
-    changes: Mapping[int, Mapping[str, Any]]
-
-    def rules(self, patch: int, oldest: Rules) -> Rules:
-        """oldest: of the first patch"""
-        for since, changes in self.changes.items():
-            if since <= patch:
-                oldest = replace(oldest, **changes)
-        return oldest
-
-
-# Minors that are not here are decided by the release in gates-MINOR.json.
-_PATCHES = {
-    "1.34": _Patches(0, 4, {2: {"names_taint": False, "ends_at_terminating_victims": False}}),
+# The newest patch release of each minor; later ones are decided as that.
+_LAST_PATCH = {"1.34": 4, "1.35": 4, "1.36": 4, "1.37": 2}
+# The first patch release that differs from those before → the rules that do.
+_PATCHES: dict[str, dict[int, dict[str, Any]]] = {
+    "1.34": {2: {"names_taint": False, "ends_at_terminating_victims": False}},
+    "1.36": {
+        2: {
+            "counts_shared_devices": True,
+            "counts_all_devices": True,
+            "scores_allocated_claims": True,
+        },
+        3: {"takes_all_back": True},
+        4: {"flushes_gated_pods": True, "tells_pools_apart": True},
+    },
+    "1.37": {1: {"counts_devices_per_request": True, "needs_device_selector": True}},
 }
 
 
@@ -303,7 +307,7 @@ class Release:
     version:  of the release that decides, as "v1.36.3"
     gates:    every feature gate that this minor knows → whether it is on
     inferred: where the minor comes from, "" where the user named it
-    unknown_kubelet: the version that it was inferred from, where its minor is not known
+    unknown:  what it was inferred from, where the minor of that is not known
     """
 
     minor: str
@@ -311,7 +315,7 @@ class Release:
     gates: Mapping[str, bool]
     rules: Rules
     inferred: str = ""
-    unknown_kubelet: str = ""
+    unknown: str = ""
 
     @property
     def number(self) -> str:
@@ -331,7 +335,7 @@ def release_of(
     named: str = NEWEST,
     feature_gates: str = "",
     inferred: str = "",
-    unknown_kubelet: str = "",
+    unknown: str = "",
     *,
     compatibility: str = "",
 ) -> Release:
@@ -356,16 +360,18 @@ def release_of(
     if settings:
         enabled = _switched(_gates(minor, patch, is_own), settings, rules)
         _check_followed(minor, patch, enabled)
-    return Release(minor, version, enabled, rules, inferred, unknown_kubelet)
+    return Release(minor, version, enabled, rules, inferred, unknown)
 
 
 def _patch(minor: str, number: str | None) -> tuple[str, int, Rules]:
     """The version, the number and the rules of the nearest patch release."""
     version: str = _data(minor)["version"]
-    own = int(version.rpartition(".")[2])
-    patches = _PATCHES.get(minor, _Patches(own, own, {}))
-    patch = own if number is None else min(max(int(number), patches.first), patches.last)
-    return f"v{minor}.{patch}", patch, patches.rules(patch, _RULES[minor])
+    patch = min(int(number or version.rpartition(".")[2]), _LAST_PATCH[minor])
+    changes: dict[str, Any] = {}
+    for since, rules in _PATCHES.get(minor, {}).items():
+        if since <= patch:
+            changes |= rules
+    return f"v{minor}.{patch}", patch, replace(_RULES[minor], **changes)
 
 
 def _compatible_minor(text: str, minor: str) -> str:
@@ -404,20 +410,25 @@ def minor_of(version: str) -> str:
 
 
 def inferred_release(
-    kubelets: Iterable[str], feature_gates: str = "", compatibility: str = ""
+    kubelets: Iterable[str], feature_gates: str = "", compatibility: str = "", *, server: str = ""
 ) -> Release:
-    """The release nearest to the newest of the nodes' kubelets, else the newest minor that ksched
-    knows.
+    """The release nearest to that of the cluster's API server, else to the newest of the nodes'
+    kubelets, else the newest minor that ksched knows.
+
+    server: "" where it is not known
     Raises UsageError for feature gates and compatibility, see release_of."""
-    newest = max((each for each in kubelets if minor_of(each)), key=_numbers, default="")
+    newest, subject = server, "the cluster's API server"
+    if not minor_of(server):
+        newest = max((each for each in kubelets if minor_of(each)), key=_numbers, default="")
+        subject = "the newest kubelet of the nodes"
     minor, unknown = minor_of(newest), ""
     if not newest:
         named, inferred = NEWEST, "the newest that ksched knows"
     elif minor in MINORS:
-        named, inferred = _number(newest), f"the newest kubelet of the nodes is {newest}"
+        named, inferred = _number(newest), f"{subject} is {newest}"
     else:
         named = MINORS[0] if _numbers(minor) < _numbers(MINORS[0]) else NEWEST
-        inferred, unknown = f"nearest to {newest}, the newest kubelet of the nodes", newest
+        inferred, unknown = f"nearest to {newest}, {subject}", f"{subject} is {newest}"
     return release_of(named, feature_gates, inferred, unknown, compatibility=compatibility)
 
 
@@ -429,13 +440,12 @@ def _number(version: str) -> str:
 
 
 def unknown_minor_warning(release: Release) -> str:
-    """A line where ksched does not know the minor of the kubelet that the release was inferred
-    from, or ""."""
-    if not release.unknown_kubelet:
+    """A line where ksched does not know the minor that the release was inferred from, or ""."""
+    if not release.unknown:
         return ""
     return (
-        f"the newest kubelet of the nodes is {release.unknown_kubelet}, but ksched knows "
-        f"only Kubernetes {MINORS[0]} to {NEWEST}: the rules of {release.minor} apply"
+        f"{release.unknown}, but ksched knows only Kubernetes {MINORS[0]} to {NEWEST}: the rules"
+        f" of {release.minor} apply"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 import msgspec
 
@@ -16,9 +17,10 @@ from ksched_cli.live.snapshot import ClusterReader
 def live_state(reader: ClusterReader, reads: Iterable[str], name: str) -> ClusterState:
     """reads: kinds to keep for plugins, besides those that ksched knows. name: of the cluster, for
     errors. Raises KschedError."""
-    return state_of(
+    state = state_of(
         reader.lists(), reads, name, lambda: (*reader.snapshot.absences, *reader.snapshot.warnings)
     )
+    return replace(state, server_version=reader.snapshot.server_version)
 
 
 def state_of(

@@ -130,8 +130,8 @@ class Opener:
         return tuple(map(self._inputs.code_here, run.plugins))
 
     def release(self, run: Run) -> Release:
-        """The release that the Run names, else that of its state's newest kubelet. Warns where
-        ksched does not know that. Raises KschedError."""
+        """The release that the Run names, else that of its state's API server or newest kubelet.
+        Warns where ksched does not know that. Raises KschedError."""
         if run.kubernetes_version:
             return release_of(
                 run.kubernetes_version,
@@ -139,9 +139,13 @@ class Opener:
                 compatibility=run.min_compatibility_version,
             )
         kubelets: set[str] = set()
+        server = ""
         if run.states or run.live:
-            kubelets = {node.status.node_info.kubelet_version for node in self.state(run).nodes}
-        release = inferred_release(kubelets, run.feature_gates, run.min_compatibility_version)
+            state = self.state(run)
+            kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
+            server = state.server_version
+        gates = run.feature_gates, run.min_compatibility_version
+        release = inferred_release(kubelets, *gates, server=server)
         if warning := unknown_minor_warning(release):
             self._warn(warning)
         return release

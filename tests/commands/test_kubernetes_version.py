@@ -55,7 +55,7 @@ def test_without_it_the_newest_kubelet_decides_and_the_result_says_so(
 ) -> None:
     monkeypatch.delenv(ENVIRONMENT)
     result, err = schedule(ksched, "--state", state)
-    assert result["kubernetesVersion"] == "v1.35.4"
+    assert result["kubernetesVersion"] == "v1.35.2"
     assert result["kubernetesVersionFrom"] == "the newest kubelet of the nodes is v1.35.2-eks"
     assert err.splitlines()[0] == "Kubernetes 1.35 (the newest kubelet of the nodes is v1.35.2-eks)"
 
@@ -120,6 +120,25 @@ def test_a_state_is_decided_as_the_patch_release_of_its_kubelets(
     for result in (named, inferred):
         assert result["kubernetesVersion"] == kubelet
         assert reason in result["messages"]["default/p"]
+
+
+def test_a_snapshot_is_decided_as_the_release_of_its_api_server(
+    ksched: Ksched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(ENVIRONMENT)
+    items = [with_kubelet("a", "v1.35.1"), pod("p")]
+    about = {"serverVersion": "v1.36.2-gke.1", "lists": []}
+    path, saved = tmp_path / "snapshot.json", tmp_path / "saved.json"
+    path.write_text(json.dumps({"kind": "List", "items": items, "snapshot": about}))
+    timeline = tmp_path / "timeline.json"
+    timeline.write_text(json.dumps({"apiVersion": "ksched/v1", "kind": "Timeline", "events": []}))
+    ksched("replay", timeline, "--state", path, "--save-state", saved)
+    for state in (path, saved):
+        result = schedule(ksched, "--state", str(state))[0]
+        assert (result["kubernetesVersion"], result["kubernetesVersionFrom"]) == (
+            "v1.36.2",
+            "the cluster's API server is v1.36.2-gke.1",
+        )
 
 
 def test_without_kubelets_the_newest_minor_decides(

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 from _pytest.mark import ParameterSet
 from cases import GATES_FILE, differs, expected_file
+from releases import PATCHES
 
 from ksched_cli.analysis.schedule import schedule_result
 from ksched_cli.answers import document_of
@@ -28,7 +29,7 @@ from tests.extenders.servers import QuietServer
 HERE = Path(__file__).parent
 SCHEMA = HERE.parent.parent / "schemas" / "schedule_result.json"
 # Some cases have been decided by another patch release, too.
-RELEASES = (*MINORS, "1.34.4")
+RELEASES = (*MINORS, *PATCHES)
 REGISTRIES = {release: registry_of(release_of(release)) for release in RELEASES}
 EXTENDER_PORT = "18700"
 

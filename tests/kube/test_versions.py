@@ -65,8 +65,15 @@ PATCHES = {
     "v1.34.3": "v1.34.3",
     "1.34.4": "v1.34.4",
     "1.34.99": "v1.34.4",
-    "1.35.0": "v1.35.4",
-    "1.36.2": "v1.36.3",
+    "1.35": "v1.35.4",
+    "1.35.0": "v1.35.0",
+    "1.35.9": "v1.35.4",
+    "1.36": "v1.36.3",
+    "1.36.1": "v1.36.1",
+    "1.36.4": "v1.36.4",
+    "1.37": "v1.37.2",
+    "1.37.0": "v1.37.0",
+    "1.37.3": "v1.37.2",
 }
 
 
@@ -102,6 +109,18 @@ def test_rules_and_gates_name_the_first_patch_that_has_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("gate", "before", "after"),
+    [
+        ("SchedulerAsyncAPICalls", "1.35.0", "1.35.1"),
+        ("MaxUnavailableStatefulSet", "1.35.3", "1.35.4"),
+    ],
+)
+def test_gates_that_a_patch_release_switches_off(gate: str, before: str, after: str) -> None:
+    assert release_of(before).enabled(gate)
+    assert not release_of(after).enabled(gate)
+
+
+@pytest.mark.parametrize(
     ("version", "minor"),
     [("v1.36.2-gke.1", "1.36"), ("1.35", "1.35"), ("v1.3", "1.3"), ("", ""), ("latest", "")],
 )
@@ -110,22 +129,36 @@ def test_the_minor_of_a_kubelets_version(version: str, minor: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kubelets", "minor", "unknown"),
+    ("kubelets", "version", "unknown"),
     [
-        (["v1.34.10", "v1.34.9", "v1.9.0"], "1.34", ""),
-        (["", "latest", "v1.35.0-gke.1"], "1.35", ""),
-        ([f"v{MINORS[0]}.3", "v1.20.1"], MINORS[0], ""),
-        (["v1.9.1", "v1.31.4"], MINORS[0], "v1.31.4"),
-        (["v1.99.0", "v1.35.0"], NEWEST, "v1.99.0"),
-        (["v2.0.0"], NEWEST, "v2.0.0"),
-        (["", "latest"], NEWEST, ""),
+        (["v1.34.10", "v1.34.9", "v1.9.0"], "v1.34.4", ""),
+        (["", "latest", "v1.35.0-gke.1"], "v1.35.0", ""),
+        ([f"v{MINORS[0]}.3", "v1.20.1"], f"v{MINORS[0]}.3", ""),
+        (["v1.9.1", "v1.31.4"], "v1.34.1", "v1.31.4"),
+        (["v1.99.0", "v1.35.0"], "v1.37.2", "v1.99.0"),
+        (["v2.0.0"], "v1.37.2", "v2.0.0"),
+        (["", "latest"], "v1.37.2", ""),
     ],
 )
-def test_the_minor_nearest_to_the_newest_kubelet_counts(
-    kubelets: list[str], minor: str, unknown: str
+def test_the_release_nearest_to_the_newest_kubelet_counts(
+    kubelets: list[str], version: str, unknown: str
 ) -> None:
     release = inferred_release(kubelets)
-    assert (release.minor, release.unknown_kubelet) == (minor, unknown)
+    known = f"the newest kubelet of the nodes is {unknown}" if unknown else ""
+    assert (release.version, release.unknown) == (version, known)
+
+
+@pytest.mark.parametrize(
+    ("server", "version", "inferred"),
+    [
+        ("v1.36.2-gke.1", "v1.36.2", "the cluster's API server is v1.36.2-gke.1"),
+        ("v1.99.0", "v1.37.2", "nearest to v1.99.0, the cluster's API server"),
+        ("unknown", "v1.35.1", "the newest kubelet of the nodes is v1.35.1"),
+    ],
+)
+def test_the_api_server_counts_before_kubelets(server: str, version: str, inferred: str) -> None:
+    release = inferred_release(["v1.35.1"], server=server)
+    assert (release.version, release.inferred) == (version, inferred)
 
 
 def test_the_newest_kubelet_is_named() -> None:

@@ -33,7 +33,7 @@ from cases import (
 )
 from generate import DEFAULT_FAMILIES, FAMILIES, SINCE, WITH_EXTENDERS, Case
 from generate import case as random_case
-from releases import RELEASES
+from releases import PATCHES, RELEASES
 from shrink import Shrinker
 
 from oracle import Oracle, UnavailableError, build, extender_server
@@ -232,7 +232,9 @@ def main() -> int:
         print(f"no oracle: {why}", file=sys.stderr)
         return 2
     families = options.family or [
-        family for family in DEFAULT_FAMILIES if SINCE.get(family, MINOR) <= MINOR
+        family
+        for family in PATCHES.get(MINOR, DEFAULT_FAMILIES)
+        if SINCE.get(family, MINOR) <= MINOR
     ]
     counts = {family: Counter[str]() for family in families}
     with extender_server(options.conformance if WITH_EXTENDERS & set(families) else None):

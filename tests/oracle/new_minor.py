@@ -25,7 +25,7 @@ from pathlib import Path
 
 import releases
 from cases import OLDEST, differs, expected_file, families
-from releases import HERE, MODULES, OUT
+from releases import HERE, MODULES, OUT, staging_version
 
 from oracle import Oracle, UnavailableError, binary, build
 
@@ -60,11 +60,6 @@ def _minor_numbers(version: str) -> list[int]:
 def module_folder(module: str, version: str) -> Path:
     """A module's sources in Go's cache, downloaded where they are not there."""
     return Path(json.loads(go("mod", "download", "-json", f"{module}@{version}"))["Dir"])
-
-
-def staging_version(version: str) -> str:
-    """ "v1.38.0" → "v0.38.0", of the modules released the same day."""
-    return version.replace("v1.", "v0.", 1)
 
 
 def write_module_file(minor: str, version: str, previous: str) -> Path:
@@ -214,7 +209,8 @@ def show_gates(minor: str, version: str, previous: str) -> None:
     file = write_module_file(minor, version, previous)
     MODULES[minor] = file.name
     gates = OUT / f"gates-{minor}.json"
-    gates.write_text(releases.text(releases.release(file.name)))
+    entry = releases.with_patches(minor, releases.release(file.name))
+    gates.write_text(releases.text(entry))
     if previous == minor:
         print("some changed" if gates.read_bytes() != earlier else "none changed")
     else:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,19 @@ MODULES = {
         if file.stem.count(".") == 1
     },
 }
-# Further patch releases of a minor, and the first patch from which on the minor's scheduler is as
-# theirs: what differs between two patches came with that one.
-PATCHES = {"1.34.4": ("go-1.34.4.mod", 2)}
-RELEASES = {**MODULES, **{patch: module for patch, (module, _) in PATCHES.items()}}
+# Further patch releases that have an oracle, and the families that they may decide otherwise than
+# the release of MODULES: fuzz.py tries no others by default.
+PATCHES = {
+    "1.34.4": ("taints", "preempt", "nominated", "everything", "replay"),
+    "1.36.1": ("claims", "devices", "device_pools", "extended_resources", "replay"),
+    "1.36.4": ("devices", "device_pools", "gated", "replay", "replay_groups"),
+}
+RELEASES = {**MODULES, **{patch: f"go-{patch}.mod" for patch in PATCHES}}
+# Patch releases that changed gates, oldest first. The oldest ones differ from no release before.
+GATE_CHANGES = {
+    "1.34": ("1.34.1", "1.34.2"),
+    "1.35": ("1.35.0", "1.35.1", "1.35.4"),
+}
 # Beside pkg/scheduler itself: what it decides with.
 FOLDERS = ("pkg/scheduler", "cmd/kube-scheduler")
 
@@ -54,6 +64,20 @@ def mentioned_gates(source: Path) -> set[str]:
     return {name for text in texts for name in re.findall(r"features\.([A-Z]\w+)", text)}
 
 
+def module_at(version: str, folder: Path) -> str:
+    """A copy, in the folder, of the minor's module file at another patch release. Go adds the sums
+    of Kubernetes's own modules."""
+    file = HERE / MODULES[version.rpartition(".")[0]]
+    before = version_of(file)
+    text = file.read_text().replace(before, f"v{version}")
+    copy = folder / f"go-{version}.mod"
+    copy.write_text(text.replace(staging_version(before), staging_version(f"v{version}")))
+    sums = file.with_suffix(".sum").read_text().splitlines(keepends=True)
+    others = (line for line in sums if f" {staging_version(before)}" not in line)
+    copy.with_suffix(".sum").write_text("".join(line for line in others if before not in line))
+    return str(copy)
+
+
 def release(module: str) -> dict[str, Any]:
     gates = json.loads(go(module, "run", "./gates"))
     version, folder = go(
@@ -66,20 +90,35 @@ def release(module: str) -> dict[str, Any]:
     return {"version": version, "gates": gates}
 
 
+def gates_of(version: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        gates: dict[str, Any] = release(module_at(version, Path(folder)))["gates"]
+    return gates
+
+
 def with_patches(minor: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """The gates of a minor, with what its patch releases have changed. A gate that is new has
-    `since`, one that is another `patches`."""
-    gates = dict(entry["gates"])
-    for patch, (module, first) in PATCHES.items():
-        if patch.rpartition(".")[0] != minor:
-            continue
-        for name, gate in release(module)["gates"].items():
-            before = gates.get(name)
-            if before is None:
-                gates[name] = {**gate, "since": first}
-            elif changes := {key: gate[key] for key in gate if gate[key] != before.get(key)}:
-                gates[name] = {**before, "patches": {str(first): changes}}
+    """The gates of a minor's first release, with what its patch releases have changed. A gate that
+    is new has `since`, one that is another `patches`."""
+    first, *later = GATE_CHANGES.get(minor, (version_of(HERE / MODULES[minor]),))
+    if not later:
+        return entry
+    before = gates_of(first)
+    gates = dict(before)
+    for version in later:
+        after, patch = gates_of(version), int(version.rpartition(".")[2])
+        for name, gate in after.items():
+            if name not in before:
+                gates[name] = {**gate, "since": patch}
+            elif changes := {key: gate[key] for key in gate if gate[key] != before[name].get(key)}:
+                patches = gates[name].get("patches", {})
+                gates[name] = {**gates[name], "patches": {**patches, str(patch): changes}}
+        before = after
     return {**entry, "gates": dict(sorted(gates.items()))}
+
+
+def staging_version(version: str) -> str:
+    """ "v1.38.0" → "v0.38.0", of the modules released the same day."""
+    return version.replace("v1.", "v0.", 1)
 
 
 def version_of(module: Path) -> str:

@@ -68,9 +68,10 @@ class _ListedKind(msgspec.Struct):
     namespace: str = ""
 
 
-class _Snapshot(msgspec.Struct):
+class _Snapshot(msgspec.Struct, rename="camel"):
     """What `ksched snapshot` says of a cluster beside its objects (live/snapshot.py)."""
 
+    server_version: str = ""
     taken: str = ""
     lists: tuple[_ListedKind, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -122,7 +123,7 @@ class Collector:
         self._repeated: list[str] = []
         self._of_snapshots: list[str] = []
         self._whole_kinds: set[str] = set()
-        self._taken = ""
+        self._taken = self._server_version = ""
         self._fields = FieldChecker()
         # Locations of the pods that need a priority class, for errors: classes may come after pods.
         self._class_users: dict[str, ObjectLocation] = {}
@@ -157,7 +158,7 @@ class Collector:
         fields["pods"] = tuple(fields["pods"].values())
         fields["others"] = Others(self._custom_objects)
         fields |= {"skipped": self._skipped, "whole_kinds": frozenset(self._whole_kinds)}
-        fields["taken"] = self._taken
+        fields |= {"taken": self._taken, "server_version": self._server_version}
         state = ClusterState(**fields)
         warnings += (
             *self._of_snapshots,
@@ -209,6 +210,7 @@ class Collector:
     def _add_snapshot(self, about: _Snapshot) -> None:
         self._of_snapshots += about.warnings
         self._taken = max(self._taken, about.taken)
+        self._server_version = about.server_version or self._server_version
         self._whole_kinds |= {entry.kind for entry in about.lists if not entry.namespace}
 
     def _read_header(self, data: msgspec.Raw) -> _Header:

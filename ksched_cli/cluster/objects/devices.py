@@ -97,7 +97,7 @@ class DeviceTaintSelector(Record, frozen=True):
 
 
 class DeviceTaintRuleSpec(Record, frozen=True):
-    """device_selector: None matches no device."""
+    """device_selector: None matches no device, or up to 1.37.0 every device."""
 
     device_selector: DeviceTaintSelector | None = None
     taint: DeviceTaint = DeviceTaint()

@@ -39,6 +39,7 @@ from ksched_cli.framework.cluster_events import (
 from ksched_cli.framework.device_taint_rules import GATE, with_taint_rules
 from ksched_cli.framework.pod_groups import composite_key, key_of
 from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP, POD_GROUP_GATE
+from ksched_cli.kube.versions import Release, Rules
 from ksched_cli.scenario.change import Change, apply_changes
 from ksched_cli.scenario.objects import (
     custom_objects_of,
@@ -367,8 +368,8 @@ class EventApplier:
         bound = dict(self.cluster.bound)
         if changes_objects(before, after):
             self._renew(replace(after, pods=before.pods))
-        follows_rules = self.cluster.configuration.release.enabled(GATE)
-        for event, old, new in object_events(before, after, follows_taint_rules=follows_rules):
+        release = self.cluster.configuration.release
+        for event, old, new in object_events(before, after, release):
             if event.resource in (POD_GROUP, COMPOSITE_POD_GROUP):
                 group = new if isinstance(new, Mapping) else old
                 assert isinstance(group, Mapping), "it came, or is gone"
@@ -444,18 +445,18 @@ class PodChanges(NamedTuple):
 
 
 def object_events(
-    before: ClusterState, after: ClusterState, *, follows_taint_rules: bool = False
+    before: ClusterState, after: ClusterState, release: Release | None = None
 ) -> Iterator[ObjectEvent]:
     """Yields events of nodes, then of the other kinds that are watched, but not of pods.
-    follows_taint_rules: slices change where DeviceTaintRules do"""
+    release: slices may change in it where DeviceTaintRules do"""
     if before.nodes is not after.nodes:
         old = {node.name: node for node in before.nodes}
         new = {node.name: node for node in after.nodes}
         yield from _node_events(old, new)
     for attribute, resource in _RESOURCES.items():
         yield from _events_of(getattr(before, attribute), getattr(after, attribute), resource)
-    if follows_taint_rules:
-        yield from _tainted_slices(before, after)
+    if release is not None and release.enabled(GATE):
+        yield from _tainted_slices(before, after, release.rules)
     if before.others is not after.others:
         for kind in dict.fromkeys((*before.others, *after.others)):
             yield from _events_of(
@@ -463,7 +464,9 @@ def object_events(
             )
 
 
-def _tainted_slices(before: ClusterState, after: ClusterState) -> Iterator[ObjectEvent]:
+def _tainted_slices(
+    before: ClusterState, after: ClusterState, rules: Rules
+) -> Iterator[ObjectEvent]:
     """Slices that are the same, but for the taints that rules add."""
     if before.device_taint_rules is after.device_taint_rules:
         return
@@ -473,7 +476,7 @@ def _tainted_slices(before: ClusterState, after: ClusterState) -> Iterator[Objec
         if before.resource_slices.get(key) is resource_slice
     ]
     old, new = (
-        with_taint_rules(slices, tuple(state.device_taint_rules.values()))
+        with_taint_rules(slices, state.device_taint_rules.values(), rules)
         for state in (before, after)
     )
     for previous, current in zip(old, new, strict=True):

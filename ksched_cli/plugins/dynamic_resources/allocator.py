@@ -482,25 +482,37 @@ class DeviceAllocator:
         """Allocate the device to the claim; False where that fails. Raises AllocationError.
 
         must: a constraint that is not satisfied is an error. Upstream: allocateDevice, in whose
-        order taints and counters come before constraints, and capacity after them.
+        order counters and taints come before constraints. Capacity comes last in mode All, before
+        all that in mode ExactCount.
         """
         request, number = request_data.request, request_data.number
         signature = self._signature(device)
         if self._is_in_use(claim, request, device) or signature.consumes_counters:
             return False
         # The cheap refusals come first: nothing has been taken yet.
-        if signature.tainted and signature.tainted[number]:
+        is_tainted = bool(signature.tainted) and signature.tainted[number]
+        takes_back = self._rules.takes_all_back
+        if is_tainted and takes_back:
+            return False
+        if not must and not self._has_capacity(request, number, device):
             return False
         consumption = signature.consumption and self._partial_use.take_counters(device)
         if consumption is None:
             return False
-        # From here on, a failure gives back what was taken before it.
-        if not self._add_to_constraints(claim, request, device, must):
-            self._partial_use.give_back_counters(device, consumption)
+        if must and consumption and not self._rules.counts_all_devices:
+            problem = f"kube-scheduler panics here: {self._device_name(device)} consumes counters"
+            raise self._error(claim, request.name, problem)
+        # From here on, a failure gives back what was taken before it, if the release does so.
+        if is_tainted:
             return False
-        if not self._has_capacity(request, number, device):
-            self._remove_from_constraints(claim, request)
-            self._partial_use.give_back_counters(device, consumption)
+        if not self._add_to_constraints(claim, request, device, must):
+            if takes_back:
+                self._partial_use.give_back_counters(device, consumption)
+            return False
+        if must and not self._has_capacity(request, number, device):
+            if takes_back:
+                self._remove_from_constraints(claim, request)
+                self._partial_use.give_back_counters(device, consumption)
             return False
         share, before = None, None
         if signature.sharing is None:
@@ -515,9 +527,10 @@ class DeviceAllocator:
         data, device, consumption, share, before = self._result[claim].pop()
         self._remove_from_constraints(claim, data.request)
         device.claim_users.discard(claim)
-        self._partial_use.give_back_counters(device, consumption)
         if share is not None:
-            self._partial_use.give_back_share(device, before)
+            self._partial_use.give_back_share(device, share, before)
+        if share is None or self._rules.takes_all_back:
+            self._partial_use.give_back_counters(device, consumption)
 
     def _add_to_constraints(
         self, claim: int, request: RequestAlternative, device: CandidateDevice, must: bool

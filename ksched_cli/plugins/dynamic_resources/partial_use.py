@@ -101,9 +101,17 @@ class PartialUse:
         self._allocating[pool_device.id] = amounts
         return share, before
 
-    def give_back_share(self, device: CandidateDevice, before: Consumed | None) -> None:
-        """before: from `take_share`"""
+    def give_back_share(
+        self, device: CandidateDevice, share: Share, before: Consumed | None
+    ) -> None:
+        """share, before: from `take_share`"""
         device_id = self._pool_device(device).id
+        if not self._rules.takes_all_back:
+            # Of a share without capacity the device stays in use. With the others goes the mark of
+            # earlier ones that consume nothing.
+            if not share:
+                return
+            before = before if before and any(before.values()) else None
         if before is None:
             del self._allocating[device_id]
         else:

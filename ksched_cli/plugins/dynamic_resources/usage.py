@@ -30,7 +30,8 @@ class DevicesInUse:
     of_row: per row of the snapshot, an id, equal for nodes whose pools have equal masks
     """
 
-    def __init__(self, pools: DevicePools, store: ClaimStore) -> None:
+    def __init__(self, pools: DevicePools, store: ClaimStore, counts_shares: bool = True) -> None:
+        """counts_shares: see Rules.counts_shared_devices"""
         self.masks = [0] * len(pools.pools)
         self._pools = pools
         self._store = store
@@ -44,6 +45,7 @@ class DevicesInUse:
                 self.masks[number] |= 1 << index
         self.shared = store.shared
         self._left: dict[PoolCounters, Counters] = {}
+        self._is_allocated = store.is_allocated if counts_shares else store.in_use
         self._consumers = _pools_by_consumer(pools)
         self._usage_ids: dict[tuple[Hashable, ...], int] = {}
         self.of_row: NDArray[np.int64] = np.array(
@@ -75,7 +77,7 @@ class DevicesInUse:
         if counters is None:
             return None
         if counters not in self._left:
-            self._left[counters] = counters.available(self._store.is_allocated)
+            self._left[counters] = counters.available(self._is_allocated)
         return self._left[counters]
 
     def refresh(self) -> None:
@@ -117,12 +119,13 @@ class Devices:
         self.rules = allocator_rules(handle.release)
         self.features = features_of(handle.release)
         slices: Iterable[ResourceSlice] = handle.cluster.resource_slices.values()
-        taint_rules = tuple(handle.cluster.device_taint_rules.values())
+        taint_rules = handle.cluster.device_taint_rules.values()
         if taint_rules and handle.release.enabled(GATE):
-            slices = with_taint_rules(slices, taint_rules)
+            slices = with_taint_rules(slices, taint_rules, self.rules)
         self.pools = DevicePools(handle.snapshot, slices, self.rules, self.features)
         self.selectors = DeviceSelectors(self.pools.kinds, self.classes, self.rules.reads_lists)
-        self.in_use = DevicesInUse(self.pools, handle.service(ClaimStore))
+        store = handle.service(ClaimStore)
+        self.in_use = DevicesInUse(self.pools, store, self.rules.counts_shared_devices)
         self._views: dict[Demand, DemandView] = {}
 
     def view(self, demand: Demand) -> DemandView:

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.api import SUCCESS, Code, CycleState, NodeInfo, PermitPlugin, PodInfo, Status
+from ksched_cli.api import (
+    SUCCESS,
+    Code,
+    CycleState,
+    NodeInfo,
+    PermitPlugin,
+    PodInfo,
+    PreEnqueuePlugin,
+    Status,
+)
 from ksched_cli.engine.replay import unschedulable_pods
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.simulation import Simulation
@@ -55,6 +64,30 @@ def test_pods_without_popping_from_backoff_wait_for_whole_seconds(tmp_path: Path
     gates = "SchedulerPopFromBackoffQ=false"
     run = replay(tmp_path, [node("n")], events, gates=gates)
     assert tries(run)[-1] == (2.0, "b", "n")
+
+
+class Morning(PreEnqueuePlugin):
+    """Holds pods back when it is asked for the first time, and waits for no event."""
+
+    name = "Morning"
+
+    def __init__(self, args: object, handle: object) -> None:
+        self._asked = False
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        is_first, self._asked = not self._asked, True
+        return Status.unresolvable("not yet") if is_first else SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("release", "attempts"), [("1.36.3", []), ("1.36.4", [(330.0, "a", "n")])]
+)
+def test_a_pod_that_a_plugin_holds_back_is_asked_about_anew_since_1_36_4(
+    release: str, attempts: list[tuple[float, str, str]], tmp_path: Path
+) -> None:
+    objects = [node("n"), pod("a")]
+    run = replay(tmp_path, objects, [], until=700, plugins=[Morning], minor=release)
+    assert tries(run) == attempts
 
 
 class Holding(PermitPlugin):

@@ -41,6 +41,8 @@ def claim(name: str, given: dict[str, Any]) -> dict[str, Any]:
     manifest = thing("ResourceClaim", name, {"devices": spec}, namespace="default")
     if "allocated" in given:
         status = {"allocation": allocation([], "n")}
+        if given.get("anywhere"):
+            del status["allocation"]["nodeSelector"]
         status["allocation"]["devices"]["results"] = [
             {"request": "r", "driver": "d", "pool": "p", **result} for result in given["allocated"]
         ]
@@ -76,8 +78,10 @@ def manifests_of(case: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def simulation_of(case: dict[str, Any], feature_gates: str = "") -> Simulation:
-    registry = registry_of(release_of("1.36", feature_gates))
+def simulation_of(
+    case: dict[str, Any], feature_gates: str = "", release: str = "1.36"
+) -> Simulation:
+    registry = registry_of(release_of(release, feature_gates))
     configuration = load_configuration(None, "", registry)
     return Simulation(cluster(*manifests_of(case)), configuration, registry, Options())
 
@@ -92,12 +96,17 @@ def devices_of(run: RunRecord) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("case", CASES, ids=[case["shows"] for case in CASES])
 def test_allocation(case: dict[str, Any]) -> None:
-    run = simulation_of(case).run()
-    assert devices_of(run) == case.get("devices", {})
-    if "placed" in case:
-        assert {a.pod.partition("/")[2]: a.node for a in run.attempts if a.node} == case["placed"]
-    if "error" in case:
-        assert case["error"] in run.attempts[-1].why_not
+    check_allocation(simulation_of(case).run(), case)
+
+
+def check_allocation(run: RunRecord, expected: dict[str, Any]) -> None:
+    """expected: devices, placed, error; see shared_and_tainted_devices.yaml"""
+    assert devices_of(run) == expected.get("devices", {})
+    if "placed" in expected:
+        placed = {a.pod.partition("/")[2]: a.node for a in run.attempts if a.node}
+        assert placed == expected["placed"]
+    if "error" in expected:
+        assert expected["error"] in run.attempts[-1].why_not
 
 
 TAINTED = {"devices": [{"name": "a", "taints": [{"key": "k", "effect": "NoSchedule"}]}]}
