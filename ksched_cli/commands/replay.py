@@ -315,7 +315,8 @@ def _save(run: Replay, path: str) -> None:
 
     state = run.state()
     # Whoever reads the file decides by the same release.
-    about = ClusterSnapshot("", state.server_version, "", ())
+    version = state.server_version
+    about = ClusterSnapshot("", version, "", ()) if version else None
     with written_aside(path) as file:
-        for part in snapshot_text(manifests(state), lambda: about if about.server_version else None):
+        for part in snapshot_text(manifests(state), lambda: about):
             file.write(part)

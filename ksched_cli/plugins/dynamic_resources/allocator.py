@@ -489,29 +489,20 @@ class DeviceAllocator:
         signature = self._signature(device)
         if self._is_in_use(claim, request, device) or signature.consumes_counters:
             return False
-        # The cheap refusals come first: nothing has been taken yet.
-        is_tainted = bool(signature.tainted) and signature.tainted[number]
-        takes_back = self._rules.takes_all_back
-        if is_tainted and takes_back:
-            return False
         if not must and not self._has_capacity(request, number, device):
             return False
-        consumption = signature.consumption and self._partial_use.take_counters(device)
+        consumption = self._take_counters(claim, request_data, device, must)
         if consumption is None:
             return False
-        if must and consumption and not self._rules.counts_all_devices:
-            problem = f"kube-scheduler panics here: {self._device_name(device)} consumes counters"
-            raise self._error(claim, request.name, problem)
         # From here on, a failure gives back what was taken before it, if the release does so.
-        if is_tainted:
-            return False
-        if not self._add_to_constraints(claim, request, device, must):
-            if takes_back:
-                self._partial_use.give_back_counters(device, consumption)
-            return False
-        if must and not self._has_capacity(request, number, device):
+        takes_back = self._rules.takes_all_back
+        is_taken = self._add_to_constraints(claim, request, device, must)
+        if is_taken and must and not self._has_capacity(request, number, device):
+            is_taken = False
             if takes_back:
                 self._remove_from_constraints(claim, request)
+        if not is_taken:
+            if takes_back:
                 self._partial_use.give_back_counters(device, consumption)
             return False
         share, before = None, None
@@ -521,6 +512,22 @@ class DeviceAllocator:
             share, before = self._partial_use.take_share(request, device)
         self._result[claim].append(_Allocated(request_data, device, consumption, share, before))
         return True
+
+    def _take_counters(
+        self, claim: int, request_data: RequestData, device: CandidateDevice, must: bool
+    ) -> Consumption | None:
+        """Take what the device consumes; None: too little is left, or a taint bars the device.
+
+        Raises AllocationError where upstream panics."""
+        signature = self._signature(device)
+        is_tainted = bool(signature.tainted) and signature.tainted[request_data.number]
+        if is_tainted and self._rules.takes_all_back:
+            return None
+        consumption = signature.consumption and self._partial_use.take_counters(device)
+        if must and consumption and not self._rules.counts_all_devices:
+            problem = f"kube-scheduler panics here: {self._device_name(device)} consumes counters"
+            raise self._error(claim, request_data.request.name, problem)
+        return None if is_tainted else consumption
 
     def _deallocate_device(self, claim: int) -> None:
         """Give back the claim's last device."""

@@ -79,9 +79,7 @@ class Morning(PreEnqueuePlugin):
         return Status.unresolvable("not yet") if is_first else SUCCESS
 
 
-@pytest.mark.parametrize(
-    ("release", "attempts"), [("1.36.3", []), ("1.36.4", [(330.0, "a", "n")])]
-)
+@pytest.mark.parametrize(("release", "attempts"), [("1.36.3", []), ("1.36.4", [(330.0, "a", "n")])])
 def test_a_pod_that_a_plugin_holds_back_is_asked_about_anew_since_1_36_4(
     release: str, attempts: list[tuple[float, str, str]], tmp_path: Path
 ) -> None:
