@@ -144,8 +144,8 @@ def test_the_release_nearest_to_the_newest_kubelet_counts(
     kubelets: list[str], version: str, unknown: str
 ) -> None:
     release = inferred_release(kubelets)
-    known = f"the newest kubelet of the nodes is {unknown}" if unknown else ""
-    assert (release.version, release.unknown) == (version, known)
+    subject = f"the newest kubelet of the nodes is {unknown}" if unknown else ""
+    assert (release.version, release.unknown) == (version, subject)
 
 
 @pytest.mark.parametrize(

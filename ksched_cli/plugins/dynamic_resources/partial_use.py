@@ -107,8 +107,8 @@ class PartialUse:
         """share, before: from `take_share`"""
         device_id = self._pool_device(device).id
         if not self._rules.takes_all_back:
-            # Of a share without capacity the device stays in use. With the others goes the mark of
-            # earlier ones that consume nothing.
+            # The device of a share without capacity stays in use. Another share takes the mark of
+            # earlier ones that consume nothing with it.
             if not share:
                 return
             before = before if before and any(before.values()) else None
