@@ -150,7 +150,7 @@ def set_release(release: Release) -> None:
     """Whose rules the result follows; says so on standard error where nobody chose it."""
     _release.set(release)
     if release.inferred:
-        note(f"Kubernetes {release.minor} ({release.inferred})")
+        note(f"Kubernetes {release.number} ({release.inferred})")
 
 
 def note(line: str) -> None:

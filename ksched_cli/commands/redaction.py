@@ -29,7 +29,7 @@ from ksched_cli.commands.snapshot_origin import (
 )
 from ksched_cli.framework.registry import Registry
 from ksched_cli.live.snapshot import ClusterSnapshot
-from ksched_cli.live.snapshot_file import written_aside
+from ksched_cli.live.snapshot_file import snapshot_text, written_aside
 from ksched_cli.plugins import kinds_read
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.open import Opener
@@ -46,10 +46,11 @@ def write_redacted(
     with origin.objects(kinds_read(registry, options.feature_gates)) as read:
         objects = list(read.items)
     warn_of_absences(read.about())
-    original = _opener(options, objects)
+    version = read.about().server_version
+    original = _opener(options, objects, version)
     original.base_state(original.runs[0])  # what is not valid is an error before it is renamed
     renamed, renamer = redacted(objects, codebook)
-    differing = _differing_pods(original, _opener(options, renamed), renamer)
+    differing = _differing_pods(original, _opener(options, renamed, version), renamer)
     if key_path:
         with written_aside(key_path, private=True) as file:
             file.write(key_text(codebook, object_names(objects, renamer)))
@@ -67,7 +68,7 @@ def write_redacted(
 
 
 def _redacted_about(about: ClusterSnapshot, renamer: Renamer) -> ClusterSnapshot:
-    """Without the server and namespaces."""
+    """Without the server, namespaces, and the vendor's suffix of the version."""
     warnings = list(about.warnings)
     for namespace in {entry.namespace for entry in about.lists if entry.namespace}:
         code = renamer.namespace(namespace)
@@ -78,7 +79,13 @@ def _redacted_about(about: ClusterSnapshot, renamer: Renamer) -> ClusterSnapshot
         replace(entry, namespace=entry.namespace and renamer.namespace(entry.namespace))
         for entry in about.lists
     )
-    return replace(about, server="", lists=tuple(lists), warnings=tuple(warnings))
+    return replace(
+        about,
+        server="",
+        server_version=renamer.kubelet_version(about.server_version),
+        lists=tuple(lists),
+        warnings=tuple(warnings),
+    )
 
 
 def _differing_pods(original: Opener, redacted: Opener, renamer: Renamer) -> list[str]:
@@ -97,12 +104,16 @@ def _differing_pods(original: Opener, redacted: Opener, renamer: Renamer) -> lis
     return redaction_differences(record, redacted_record, pod_key, renamer.name)
 
 
-def _opener(options: CommonOptions, objects: Sequence[bytes]) -> Opener:
-    """Opens the objects as a state, without the pods that workloads lack, and no other plugins."""
+def _opener(options: CommonOptions, objects: Sequence[bytes], version: str) -> Opener:
+    """Opens the objects as a state, without the pods that workloads lack, and no other plugins.
+
+    version: of the API server"""
     run = Run(states=("the snapshot",), workloads=False, feature_gates=options.feature_gates,
               kubernetes_version=options.kubernetes_version)  # fmt: skip
     inputs = Inputs()
-    inputs.give(run.states, Source("the snapshot", b"[" + b",".join(objects) + b"]"))
+    about = ClusterSnapshot("", version, "", ())
+    text = b"".join(snapshot_text(objects, lambda: about))
+    inputs.give(run.states, Source("the snapshot", text))
     return Opener([run], inputs)
 
 

@@ -84,15 +84,16 @@ class Origin:
 
     def _of_files(self) -> Objects:
         counts: Counter[tuple[str, str]] = Counter()
+        versions = [""]
 
         def items() -> Iterator[bytes]:
-            for obj in plain_objects(self.state):
+            for obj in plain_objects(self.state, server_versions=versions):
                 counts[obj["kind"], obj["apiVersion"]] += 1
                 yield msgspec.json.encode(obj if self.full else trimmed(obj))
 
         def about() -> ClusterSnapshot:
             lists = (ListedKind(*kind, "", count, "") for kind, count in counts.items())
-            return ClusterSnapshot("", "", "", tuple(lists))
+            return ClusterSnapshot("", versions[-1], "", tuple(lists))
 
         return Objects(items(), about, ", ".join(self.state))
 

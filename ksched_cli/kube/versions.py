@@ -25,8 +25,8 @@ from ksched_cli.errors import UsageError
 from ksched_cli.kube.field_errors import aggregate
 from ksched_cli.kube.gates import FOLLOWED, FOLLOWED_FROM_BETA, FOLLOWED_IN, INVISIBLE
 
-_VERSION = re.compile(r"v?\d+(\.\d+)*")
-_MINOR = re.compile(r"v?(\d+\.\d+)(?:\D|$)")
+_VERSION = re.compile(r"v?\d{1,4}(\.\d{1,4})*")
+_MINOR = re.compile(r"v?(\d{1,4}\.\d{1,4})(?:\D|$)")
 _NAMED = re.compile(r"v?(\d+\.\d+)(?:\.(\d{1,4}))?")
 _COMPATIBLE = re.compile(r"(?:kube=)?v?(\d+)\.(\d+)(?:\.0)?")
 # --min-compatibility-version goes back so many minors, and not beyond 1.31.

@@ -57,7 +57,9 @@ def test_without_it_the_newest_kubelet_decides_and_the_result_says_so(
     result, err = schedule(ksched, "--state", state)
     assert result["kubernetesVersion"] == "v1.35.2"
     assert result["kubernetesVersionFrom"] == "the newest kubelet of the nodes is v1.35.2-eks"
-    assert err.splitlines()[0] == "Kubernetes 1.35 (the newest kubelet of the nodes is v1.35.2-eks)"
+    assert (
+        err.splitlines()[0] == "Kubernetes 1.35.2 (the newest kubelet of the nodes is v1.35.2-eks)"
+    )
 
 
 @pytest.mark.parametrize(("kubelet", "minor"), [("v1.31.4", MINORS[0]), ("v1.99.0", MINORS[-1])])
@@ -128,16 +130,20 @@ def test_a_snapshot_is_decided_as_the_release_of_its_api_server(
     monkeypatch.delenv(ENVIRONMENT)
     items = [with_kubelet("a", "v1.35.1"), pod("p")]
     about = {"serverVersion": "v1.36.2-gke.1", "lists": []}
-    path, saved = tmp_path / "snapshot.json", tmp_path / "saved.json"
+    path, saved, copy, redacted = (
+        tmp_path / name for name in ("a.json", "b.json", "c.json", "d.json")
+    )
     path.write_text(json.dumps({"kind": "List", "items": items, "snapshot": about}))
     timeline = tmp_path / "timeline.json"
     timeline.write_text(json.dumps({"apiVersion": "ksched/v1", "kind": "Timeline", "events": []}))
     ksched("replay", timeline, "--state", path, "--save-state", saved)
-    for state in (path, saved):
+    ksched("snapshot", copy, "--state", path)
+    ksched("snapshot", redacted, "--state", path, "--redact")
+    for state, suffix in ((path, "-gke.1"), (saved, "-gke.1"), (copy, "-gke.1"), (redacted, "")):
         result = schedule(ksched, "--state", str(state))[0]
         assert (result["kubernetesVersion"], result["kubernetesVersionFrom"]) == (
             "v1.36.2",
-            "the cluster's API server is v1.36.2-gke.1",
+            f"the cluster's API server is v1.36.2{suffix}",
         )
 
 

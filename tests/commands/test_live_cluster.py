@@ -35,6 +35,25 @@ def test_every_command_about_a_state_answers_of_a_live_cluster(
 
 
 @pytest.mark.parametrize(
+    ("version", "line"),
+    [
+        ("v1.36.9", "Kubernetes 1.36.4 (the cluster's API server is v1.36.9)"),
+        ("v1.36.1+k3s1", "Kubernetes 1.36.1 (the cluster's API server is v1.36.1+k3s1)"),
+        ("v1.35.3-gke.100", "Kubernetes 1.35.3 (the cluster's API server is v1.35.3-gke.100)"),
+        ("what", "Kubernetes 1.37.2 (the newest that ksched knows)"),
+    ],
+)
+def test_a_live_cluster_is_decided_as_the_newest_known_release_up_to_its_own(
+    version: str, line: str, ksched: Ksched, cluster: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KSCHED_KUBERNETES_VERSION")
+    cluster.version = version
+    code, _, err = ksched("schedule", "--live")
+    assert code == 0
+    assert [each for each in err.splitlines() if "Kubernetes" in each] == [line]
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--live", "--state", "a"], "--live cannot be combined with --state"),

@@ -132,6 +132,7 @@ def test_the_minor_of_a_kubelets_version(version: str, minor: str) -> None:
     ("kubelets", "version", "unknown"),
     [
         (["v1.34.10", "v1.34.9", "v1.9.0"], "v1.34.4", ""),
+        (["v1.36." + "9" * 5000, "v1." + "9" * 5000], "v1.36.4", ""),
         (["", "latest", "v1.35.0-gke.1"], "v1.35.0", ""),
         ([f"v{MINORS[0]}.3", "v1.20.1"], f"v{MINORS[0]}.3", ""),
         (["v1.9.1", "v1.31.4"], "v1.34.1", "v1.31.4"),

@@ -104,6 +104,7 @@ class ApiServer:
         """page: the most objects that a page has, whatever limit is asked for"""
         self.objects = list(objects)
         self.served = dict(SERVED if served is None else served)
+        self.version = "v1.34.1"
         self.faults = Faults()
         self.requests: list[str] = []
         self.page = page
@@ -171,7 +172,7 @@ class ApiServer:
         if self.faults.token and token != f"Bearer {self.faults.token}":
             return failure(401, "Unauthorized")
         if url.path == "/version":
-            return 200, {"gitVersion": "v1.34.1"}
+            return 200, {"gitVersion": self.version}
         if url.path == "/apis":
             return 200, {"kind": "APIGroupList", "groups": self._groups()}
         return self._listed_or_resources(

@@ -5,7 +5,8 @@
             [--jobs J] [--oracle-only]
 
 Every difference is shown, made small and saved as a case of tests/conformance. A case that
-kube-scheduler decides differently from run to run is counted as unsteady and left out. Exit
+kube-scheduler decides differently from run to run is counted as unsteady and left out; one in
+which it panics counts as panics, where ksched says so, and is not saved. Exit
 status 0 when nothing differs, 1 otherwise, 2 when the oracle cannot be built.
 """
 
@@ -56,7 +57,9 @@ def oracle() -> Oracle:
 class Verdict:
     family: str
     seed: int
-    kind: str  # agrees, differs, unsteady, or refused where the oracle takes no such state
+    kind: (
+        str  # agrees, panics (both), differs, unsteady, or refused: the oracle takes no such state
+    )
     difference: str = ""
 
 
@@ -85,6 +88,11 @@ def ask_ksched(case: Case) -> dict[str, Any]:
 def compare(case: Case, oracle_only: bool = False) -> tuple[str, str]:
     """The kind of a verdict, and the difference if there is one."""
     upstream = ask_oracle(case)
+    if panics(upstream):
+        if oracle_only or "panics here" in json.dumps(ask_ksched(case)):
+            return "panics", ""
+        always = all(panics(ask_oracle(case)) for _ in range(AGAIN))
+        return ("differs" if always else "unsteady"), upstream["error"].partition("\n")[0]
     if "result" not in upstream:
         return "refused", upstream["error"]
     expected = upstream["result"]
@@ -97,6 +105,11 @@ def compare(case: Case, oracle_only: bool = False) -> tuple[str, str]:
     # Errors of gates come in the order of a map, which is nearly always the same for two of them.
     again = 10 * AGAIN if case.is_gates else AGAIN
     return ("differs" if steady(case, expected, again) else "unsteady"), difference
+
+
+def panics(answer: dict[str, Any]) -> bool:
+    """Whether kube-scheduler panics; ksched says so in the pod's error."""
+    return str(answer.get("error", "")).startswith("panic: ")
 
 
 def difference_of(case: Case, expected: dict[str, Any], got: dict[str, Any]) -> str | None:
@@ -204,7 +217,7 @@ def report(options: argparse.Namespace, verdict: Verdict, seen: Counter[str]) ->
     small = shrunk(case_of(verdict.family, verdict.seed), verdict.difference, options.shrink)
     _, difference = compare(small)
     print(f"    small: {len(small.objects)} objects: {difference}")
-    if not options.no_save:
+    if not options.no_save and not difference.startswith("panic: "):
         print(f"    saved: {save(small, f'fuzz-{verdict.seed}', options.conformance)}", flush=True)
 
 

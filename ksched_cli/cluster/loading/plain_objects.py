@@ -15,16 +15,30 @@ Plain = dict[str, Any]
 _LIST = "List"
 
 
-def plain_objects(paths: Sequence[str], stdin: BinaryIO | None = None) -> Iterator[Plain]:
+def plain_objects(
+    paths: Sequence[str], stdin: BinaryIO | None = None, server_versions: list[str] | None = None
+) -> Iterator[Plain]:
     """Each with its apiVersion and kind, those of lists too; what is not an object is left out, as
-    `load_state` warns of it. Raises InputError."""
+    `load_state` warns of it. Raises InputError.
+
+    server_versions: gets the versions of the API servers that the files name
+    """
     for source in StateFiles(paths, stdin).sources():
         try:
             for document in documents(source):
-                yield from _objects(plain_json(document.data, source.name), "", "")
+                value = plain_json(document.data, source.name)
+                if server_versions is not None:
+                    server_versions += _server_version(value)
+                yield from _objects(value, "", "")
         except InputError:
             if not source.in_folder:
                 raise
+
+
+def _server_version(value: Any) -> list[str]:
+    snapshot = value.get("snapshot") if isinstance(value, dict) else None
+    version = snapshot.get("serverVersion") if isinstance(snapshot, dict) else None
+    return [version] if isinstance(version, str) else []
 
 
 def _objects(value: Any, version: str, kind: str) -> Iterator[Plain]:

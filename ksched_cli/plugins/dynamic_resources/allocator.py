@@ -524,7 +524,7 @@ class DeviceAllocator:
         if is_tainted and self._rules.takes_all_back:
             return None
         consumption = signature.consumption and self._partial_use.take_counters(device)
-        if must and consumption and not self._rules.counts_all_devices:
+        if must and consumption != () and not self._rules.counts_all_devices:
             problem = f"kube-scheduler panics here: {self._device_name(device)} consumes counters"
             raise self._error(claim, request_data.request.name, problem)
         return None if is_tainted else consumption
