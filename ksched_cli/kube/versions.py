@@ -79,6 +79,8 @@ class Rules:
     flushes_gated_pods: pods that a plugin holds back are asked about anew when they have been in
         the queue for long
     hears_of_deleted_claims: DynamicResources
+    hears_of_unscheduled_pods: PodTopologySpread and InterPodAffinity are registered for events of
+        pods without a node as well; else for those with one and the rejected pod
     avoids_any_term: to the hints of InterPodAffinity, a pod matches anti-affinity that matches one
         of its terms; else all of them
     balances_change: NodeResourcesBalancedAllocation compares the node with and without the pod
@@ -155,6 +157,7 @@ class Rules:
     adds_taint_events: bool = False
     flushes_gated_pods: bool = True
     hears_of_deleted_claims: bool = True
+    hears_of_unscheduled_pods: bool = False
     avoids_any_term: bool = True
     balances_change: bool = True
     counts_image_volumes: bool = True
@@ -195,6 +198,7 @@ _RULES_1_36 = replace(
     adds_taint_events=True,
     flushes_gated_pods=False,
     hears_of_deleted_claims=False,
+    hears_of_unscheduled_pods=True,
     avoids_any_term=False,
     pre_filters_node_name=False,
     tells_candidate=False,

@@ -20,7 +20,7 @@ from ksched_cli.cluster.topology.domain_counts import DomainCounter, Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import PodIndex, TermCounter, TermKind
 from ksched_cli.cluster.topology.pod_selection import PodSelection
-from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
+from ksched_cli.framework.cluster_events import NODE, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -41,7 +41,8 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
-from ksched_cli.plugins.helper.hints import had_node
+from ksched_cli.kube.versions import Rules
+from ksched_cli.plugins.helper.hints import had_node, pod_registrations
 from ksched_cli.plugins.helper.signatures import Fragments
 from ksched_cli.plugins.inter_pod_affinity import explain as explained
 from ksched_cli.plugins.inter_pod_affinity.args import InterPodAffinityArgs
@@ -124,7 +125,7 @@ class InterPodAffinity(
         return {} if self._ignores_preferred else {"labels": tuple(sorted(pod.labels.items()))}
 
     def events_to_register(self) -> Iterable[Registration]:
-        return registrations(self._rules.follows_nominated_pods, self._rules.avoids_any_term)
+        return registrations(self._rules)
 
     # -- filter -----------------------------------------------------------------------------------
 
@@ -433,11 +434,15 @@ def _pre_score_state(state: CycleState) -> PreScoreState:
 Matches = Callable[[tuple[AffinityTerm, ...], PodInfo], bool]
 
 
-def registrations(follows_nominated: bool, avoids_any: bool) -> Iterable[Registration]:
-    """follows_nominated, avoids_any: see Rules.follows_nominated_pods, avoids_any_term"""
-    pod_event = ClusterEvent(POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE)
-    avoids = _any_matches if avoids_any else _all_match
-    yield pod_event, partial(after_pod_change, follows_nominated=follows_nominated, avoids=avoids)
+def registrations(rules: Rules) -> Iterable[Registration]:
+    """The events that may let a pod be where its affinities want it."""
+    after_change = partial(
+        after_pod_change,
+        follows_nominated=rules.follows_nominated_pods,
+        avoids=_any_matches if rules.avoids_any_term else _all_match,
+    )
+    pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
+    yield from pod_registrations(pod_actions, after_change, rules)
     yield ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL), after_node_change
 
 

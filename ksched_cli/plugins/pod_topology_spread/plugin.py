@@ -27,7 +27,7 @@ from ksched_cli.cluster.topology.domain_counts import Codes, Domains, Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import PodIndex
 from ksched_cli.cluster.topology.pod_selection import combined
-from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
+from ksched_cli.framework.cluster_events import NODE, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -50,7 +50,8 @@ from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.int64 import MAX_INT64, divide
 from ksched_cli.kube.selectors import Selector, SelectorError, label_selector, selector_of_map
-from ksched_cli.plugins.helper.hints import had_node
+from ksched_cli.kube.versions import Rules
+from ksched_cli.plugins.helper.hints import had_node, pod_registrations
 from ksched_cli.plugins.helper.signatures import Fragments
 from ksched_cli.plugins.pod_topology_spread import args as args_types
 from ksched_cli.plugins.pod_topology_spread import explain as explained
@@ -146,7 +147,7 @@ class PodTopologySpread(
         self._cluster = handle.cluster
         self._index = handle.snapshot.index(PodIndex)
         self._compares = handle.release.enabled(COMPARISON_GATE)
-        self._follows_nominated = handle.release.rules.follows_nominated_pods
+        self._rules = handle.release.rules
 
     def scope_for(self, pod: PodInfo) -> Scope:
         """Pods without constraints do not depend on other pods."""
@@ -162,7 +163,7 @@ class PodTopologySpread(
         return None if pod.spec.topology_spread_constraints else {}
 
     def events_to_register(self) -> Iterable[Registration]:
-        return registrations(lambda pod: self._constraints(pod, HARD), self._follows_nominated)
+        return registrations(lambda pod: self._constraints(pod, HARD), self._rules)
 
     # -- constraints ------------------------------------------------------------------------------
 
@@ -422,13 +423,13 @@ ConstraintsOf = Callable[[PodInfo], Sequence[Constraint]]
 Labels = Mapping[str, str]
 
 
-def registrations(constraints_of: ConstraintsOf, follows_nominated: bool) -> Iterable[Registration]:
-    """follows_nominated: see Rules.follows_nominated_pods"""
+def registrations(constraints_of: ConstraintsOf, rules: Rules) -> Iterable[Registration]:
+    """The events that may let a pod be where its constraints want it."""
     pod_actions = (
         Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
     )
-    after_change = partial(after_pod_change, constraints_of, follows_nominated)
-    yield ClusterEvent(POD, pod_actions), after_change
+    after_change = partial(after_pod_change, constraints_of, rules.follows_nominated_pods)
+    yield from pod_registrations(pod_actions, after_change, rules)
     node_actions = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
     yield ClusterEvent(NODE, node_actions), partial(after_node_change, constraints_of)
 

@@ -235,3 +235,18 @@ def test_gaps_of_a_recorder_are_a_warning(tmp_path: Path) -> None:
     assert list(run.applier.warnings) == [
         "the timeline has gaps, in which the recorder had no connection"
     ]
+
+
+@pytest.mark.parametrize(("minor", "times"), [("1.36", {0, 5}), ("1.37", {0})])
+def test_a_pod_that_comes_nominated_wakes_those_that_follow_it_up_to_1_36(
+    tmp_path: Path, minor: str, times: set[float]
+) -> None:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
+    follows = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    nominated = pod("big", "9")
+    nominated["metadata"]["labels"] = {"app": "x"}
+    nominated["status"] = {"nominatedNodeName": "a"}
+    events = [{"at": 0, "pod": pod("small", affinity=follows)}, {"at": 5, "pod": nominated}]
+    gates = "GenericWorkload=true" + (",GangScheduling=true" if minor == "1.36" else "")
+    run = replay(tmp_path, [node("a")], events, gates=gates, minor=minor, until=20)
+    assert {at for at, name, _ in tries(run) if name == "small"} == times

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.cluster_events import POD, QueueingHint
+from ksched_cli.framework.cluster_events import QueueingHint
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins.inter_pod_affinity import plugin
 from tests.plugins.event_objects import decoded_node, pod_info
@@ -16,9 +16,7 @@ AVOIDING = pod_info(affinity=affinity(anti_affine=[TERM]))
 
 def hint_of(minor: str) -> QueueingHint:
     """What the plugin of a minor says of events of pods."""
-    rules = release_of(minor).rules
-    registered = plugin.registrations(rules.follows_nominated_pods, rules.avoids_any_term)
-    (hint,) = (hint for event, hint in registered if event.resource == POD)
+    hint = next(hint for event, hint in plugin.registrations(release_of(minor).rules))
     assert hint is not None
     return hint
 
@@ -32,7 +30,7 @@ def other(app: str, **fields: Any) -> PodInfo:
 
 
 def test_only_changes_that_may_matter_are_listened_to() -> None:
-    pods, nodes = (event for event, _ in plugin.registrations(False, False))
+    pods, nodes = (event for event, _ in plugin.registrations(release_of("1.36").rules))
     assert {action.name for action in pods.action} == {"ADD", "DELETE", "UPDATE_POD_LABEL"}
     assert {action.name for action in nodes.action} == {"ADD", "UPDATE_NODE_LABEL"}
 

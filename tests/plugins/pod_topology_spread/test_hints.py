@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins.pod_topology_spread import plugin
 from ksched_cli.plugins.pod_topology_spread.constraints import Constraint, filter_constraints
 from ksched_cli.plugins.pod_topology_spread.plugin import after_node_change
@@ -26,7 +27,9 @@ def other(app: str, **fields: Any) -> PodInfo:
 
 
 def test_only_changes_that_may_matter_are_listened_to() -> None:
-    pods, nodes = (event for event, _ in plugin.registrations(constraints_of, False))
+    pods, nodes = (
+        event for event, _ in plugin.registrations(constraints_of, release_of("1.36").rules)
+    )
     assert {action.name for action in pods.action} == {
         "ADD",
         "DELETE",
