@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar, Literal, Self
 
@@ -124,8 +123,12 @@ def drift(
     on_progress: Callable[[int, int], None] | None = None,
     chosen: Container[str] | None = None,
 ) -> DriftResult:
-    """on_progress: called after each pod with how many are done, and of how many. chosen: the pods
-    to ask about; None: all"""
+    """Return where the running pods would go. The simulation answers no other question afterwards:
+    its pods have moved.
+
+    on_progress: called after each pod with how many are done, and of how many
+    chosen: the pods to ask about; None: all
+    """
     simulation.queue()
     groups: dict[tuple[str, int, int], list[PodInfo]] = {}
     ignored = []
@@ -169,7 +172,7 @@ def _expected(simulation: Simulation, pods: Sequence[PodInfo]) -> Iterator[PodIn
 def _in_turn(
     simulation: Simulation, groups: Sequence[Sequence[PodInfo]], answers: Mapping[str, PodDrift]
 ) -> dict[str, str | None]:
-    """The nodes in the end of the pods that would go elsewhere. Afterwards all is as before."""
+    """Move the pods that would go elsewhere. Return their nodes in the end."""
 
     def urgency(pod: PodInfo) -> tuple[bool, int]:
         answer = answers[pod.key]
@@ -181,19 +184,12 @@ def _in_turn(
         if (elsewhere := [pod for pod in group if answers[pod.key].verdict in ELSEWHERE])
     ]
     nodes: dict[str, str | None] = {}
-    with ExitStack() as moves:
-        for pods in sorted(moving, key=lambda pods: urgency(pods[0])):
-            rankings = _Rankings(simulation, pods)
-            for pod in _expected(simulation, pods):
-                if simulation.has_devices(pod):
-                    continue
-                answer = rankings.drift_of(pod)
-                nodes[pod.key] = answer.node
-                if answer.verdict in ELSEWHERE:
-                    nodes[pod.key] = answer.best_node
-                    if answer.best_node:
-                        moves.enter_context(simulation.moved_pod(pod, answer.best_node))
-                        rankings.forget()
+    for pods in sorted(moving, key=lambda pods: urgency(pods[0])):
+        if simulation.has_devices(pods[0]):
+            continue
+        rankings = _Rankings(simulation, pods)
+        for pod in _expected(simulation, pods):
+            nodes[pod.key] = rankings.move(pod)
     return nodes
 
 
@@ -237,24 +233,12 @@ class _Rankings:
         )
         self._by_node: dict[str, _Ranking] = {}
 
-    def forget(self) -> None:
-        """Drops them, as a pod has moved."""
-        self._by_node.clear()
-
     def drift_of(self, pod: PodInfo) -> PodDrift:
         node = pod.pod.node_name
         ranking = self._by_node.get(node)
         if ranking is None:
-            with self._simulation.without_pod(pod) as (unplaced, _):
-                evaluation, plugin = self._evaluate(unplaced, node)
-            ranking = _ranking_of(evaluation, self._simulation.snapshot.row[node], plugin)
-            if self._are_shared and not evaluation.error:
-                self._by_node[node] = ranking
-        best_rows, best_node = ranking.best_rows, None
-        if len(best_rows):
-            many = len(best_rows) > 1
-            row = self._simulation.options.tie_break(best_rows) if many else best_rows.item(0)
-            best_node = self._simulation.snapshot.names[row]
+            with self._simulation.without_pod(pod) as unplaced:
+                ranking = self._ranking(unplaced, node, names_plugin=True)
         return PodDrift(
             pod.key,
             f"{pod.namespace}/{owner_of(pod)}",
@@ -263,43 +247,76 @@ class _Rankings:
             ranking.rank,
             ranking.rank is not None,
             ranking.score,
-            best_node,
+            self._best_node(ranking),
             ranking.best_score,
             ranking.rejected_by,
         )
 
-    def _evaluate(self, pod: PodInfo, node: str) -> tuple[Evaluation, str]:
-        """Evaluate the pod. Return also the plugin that rejects the node, or ""."""
-        simulation = self._simulation
-        pipeline, row = simulation.pipeline, simulation.snapshot.row[node]
+    def move(self, pod: PodInfo) -> str | None:
+        """Move the pod if it would go elsewhere. Return its node, or None where it fits on none."""
+        node, snapshot = pod.pod.node_name, self._simulation.snapshot
+        ranking = self._by_node.get(node)
+        if ranking is not None:
+            # The pod that it is of has stayed, or fits nowhere.
+            best_node = self._best_node(ranking)
+            return best_node if ranking.verdict in ELSEWHERE else node
+        origin = snapshot.row[node]
+        before = list(snapshot.pods[origin])
+        snapshot.remove(pod, origin)
+        unplaced = pod.unplaced()
+        ranking = self._ranking(unplaced, node)
+        best_node = self._best_node(ranking)
+        if best_node is None or ranking.verdict not in ELSEWHERE:
+            snapshot.add(pod, origin)
+            snapshot.pods[origin][:] = before
+        else:
+            snapshot.add(unplaced, snapshot.row[best_node])
+            self._by_node.clear()
+        return best_node if ranking.verdict in ELSEWHERE else node
+
+    def _best_node(self, ranking: _Ranking) -> str | None:
+        rows, simulation = ranking.best_rows, self._simulation
+        if not len(rows):
+            return None
+        row = simulation.options.tie_break(rows) if len(rows) > 1 else rows.item(0)
+        return simulation.snapshot.names[row]
+
+    def _ranking(self, pod: PodInfo, node: str, *, names_plugin: bool = False) -> _Ranking:
+        """Evaluate the pod, which has been taken off the node. names_plugin: name the plugin that
+        rejects the node"""
+        pipeline, row = self._simulation.pipeline, self._simulation.snapshot.row[node]
         evaluation = pipeline.evaluate(self._framework, pod, Mode.RANKED)
-        if not evaluation.error and _is_feasible(evaluation, row):
-            return evaluation, ""
+        if evaluation.error:
+            evaluation = pipeline.evaluate(self._framework, pod, Mode.EXHAUSTIVE)
+        ranking = _ranking_of(evaluation, row)
+        if names_plugin and ranking.verdict is Verdict.NOT_ALLOWED:
+            ranking = replace(ranking, rejected_by=self._rejecting_plugin(evaluation, row))
+        if self._are_shared and not evaluation.error:
+            self._by_node[node] = ranking
+        return ranking
+
+    def _rejecting_plugin(self, evaluation: Evaluation, row: int) -> str | None:
         status = evaluation.statuses.at(row)
         # Where a plugin fails, a pod is nominated, or PreFilter left the node out, only the
         # exhaustive search names the plugin.
-        if evaluation.error or simulation.nominator or not status.plugin:
-            evaluation = pipeline.evaluate(self._framework, pod, Mode.EXHAUSTIVE)
+        if self._simulation.nominator or not status.plugin:
+            if evaluation.mode is not Mode.EXHAUSTIVE:
+                pipeline = self._simulation.pipeline
+                evaluation = pipeline.evaluate(self._framework, evaluation.pod, Mode.EXHAUSTIVE)
             rejections = evaluation.rejections[row] if evaluation.rejections else []
             status = rejections[0].status if rejections else evaluation.statuses.at(row)
-        return evaluation, status.plugin
+        return status.plugin or None
 
 
-def _is_feasible(evaluation: Evaluation, row: int) -> bool:
-    rows = evaluation.feasible.rows
-    return rows is None or bool(np.any(rows == row))
-
-
-def _ranking_of(evaluation: Evaluation, row: int, plugin: str) -> _Ranking:
-    """plugin: that rejects the row, where it is rejected"""
+def _ranking_of(evaluation: Evaluation, row: int) -> _Ranking:
     rows, totals = evaluation.feasible.indices(), evaluation.totals
     if totals is None or not len(rows):
-        return _Ranking(Verdict.NOT_ALLOWED, rows[:0], rejected_by=plugin or None)
-    best_score = int(totals.max())
+        return _Ranking(Verdict.NOT_ALLOWED, rows[:0])
+    best_score = totals.item(totals.argmax())
     best_rows = rows[(totals == best_score).nonzero()[0]]
     own = (rows == row).nonzero()[0]
     if not len(own):
-        return _Ranking(Verdict.NOT_ALLOWED, best_rows, best_score, rejected_by=plugin or None)
+        return _Ranking(Verdict.NOT_ALLOWED, best_rows, best_score)
     score = totals.item(own.item(0))
     rank = 1 + int(np.count_nonzero(totals > score))
     verdict = Verdict.WORSE

@@ -152,7 +152,7 @@ def explain(
         )
     if pod.pod.node_name:
         simulation.queue()
-        with simulation.without_pod(pod) as (unplaced, _):
+        with simulation.without_pod(pod) as unplaced:
             return _of_running_pod(view, unplaced, pod.pod.node_name)
     turn = take_turn(simulation, pod, view.look, alone=alone, on_choice=view.add_details)
     attempt = turn.attempts[-1]

@@ -176,7 +176,7 @@ def preempt(
         )
     if pod.pod.node_name:
         simulation.queue()
-        with simulation.without_pod(pod) as (unplaced, _):
+        with simulation.without_pod(pod) as unplaced:
             answer = _of_running_pod(simulation, unplaced, everything)
             return replace(answer, running_on=pod.pod.node_name)
     turn = take_turn(

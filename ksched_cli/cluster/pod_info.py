@@ -95,6 +95,11 @@ class PodInfo:
     def labels(self) -> Mapping[str, str]:
         return self.pod.metadata.labels
 
+    def unplaced(self) -> PodInfo:
+        """Return the pod as if it were still to be placed."""
+        pod = replace(self.pod, node_name="")
+        return PodInfo(pod, self.template, self.signature, self.shape, self.resources)
+
     def __repr__(self) -> str:
         return f"PodInfo({self.key})"
 

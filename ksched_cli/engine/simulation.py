@@ -35,39 +35,22 @@ class Simulation(Engine):
         self.scheduler = PassScheduler(self)
 
     @contextmanager
-    def without_pod(self, pod: PodInfo) -> Iterator[tuple[PodInfo, str]]:
-        """Return the pod as if it were still to be placed, and the node that it is taken off
-        meanwhile, or "". The claim that kube-scheduler made for its extended resources is removed
-        with it."""
-        node = pod.pod.node_name
-        unplaced = self.catalog.info(structs.replace(pod.pod, node_name="")) if node else pod
-        row = self.snapshot.row.get(node) if node else None
+    def without_pod(self, pod: PodInfo) -> Iterator[PodInfo]:
+        """Return the pod as if it were still to be placed. Meanwhile it is taken off its node, and
+        so is the claim that kube-scheduler made for its extended resources."""
+        unplaced = pod.unplaced()
+        row = self.snapshot.row.get(pod.pod.node_name)
         if row is None or pod.pod.finished:
-            yield unplaced, ""
+            yield unplaced
             return
         before = list(self.snapshot.pods[row])
         self.snapshot.remove(pod, row)
         try:
             with self._without_extended_claim(unplaced):
-                yield unplaced, node
+                yield unplaced
         finally:
             self.snapshot.add(pod, row)
             self.snapshot.pods[row][:] = before
-
-    @contextmanager
-    def moved_pod(self, pod: PodInfo, node: str) -> Iterator[None]:
-        """The pod of one node on another one. Where several are moved, the last ends first."""
-        moved = self.catalog.info(structs.replace(pod.pod, node_name=node))
-        origin, target = self.snapshot.row[pod.pod.node_name], self.snapshot.row[node]
-        before = list(self.snapshot.pods[origin])
-        self.snapshot.remove(pod, origin)
-        self.snapshot.add(moved, target)
-        try:
-            yield
-        finally:
-            self.snapshot.remove(moved, target)
-            self.snapshot.add(pod, origin)
-            self.snapshot.pods[origin][:] = before
 
     def has_devices(self, pod: PodInfo) -> bool:
         """Whether the pod has claims of devices, of its own or made for its extended resources."""
