@@ -16,7 +16,7 @@ _UNPRINTED = re.compile(r"[\x7f-\x9f\ud800-\udfff]")
 def shown_json(data: Any) -> str:
     """Indented, with letters as they are and every control character escaped."""
     try:
-        text = msgspec.json.format(json.dumps(data, ensure_ascii=False), indent=2)
+        text = msgspec.json.format(msgspec.json.encode(data), indent=2).decode()
     except UnicodeEncodeError:  # half of a surrogate pair
         text = json.dumps(data, indent=2, ensure_ascii=False)
     if text.isascii() and "\x7f" not in text:

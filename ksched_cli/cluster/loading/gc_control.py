@@ -30,7 +30,16 @@ def gc_paused() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            # Otherwise the next collection would traverse all that was made meanwhile.
+            if not _are_frozen():
+                gc.freeze()
+                gc.unfreeze()  # to the oldest generation
             gc.enable()
+
+
+def _are_frozen() -> bool:
+    """Whether somebody has frozen objects, who wants them to stay so: nothing thaws some only."""
+    return gc.get_freeze_count() > _FROZEN_AT_START
 
 
 @dataclass(slots=True)
@@ -56,8 +65,7 @@ class _RareCollections:
             self.blocks = self.blocks or sys.getallocatedblocks()
             self.before = youngest, *older = gc.get_threshold()
             gc.set_threshold(max(youngest, _RARE_THRESHOLD) if youngest else 0, *older)
-            # Who has frozen objects before wants them to stay so, and nothing thaws some only.
-            self.thaws = gc.get_freeze_count() <= _FROZEN_AT_START
+            self.thaws = not _are_frozen()
             if self.thaws:
                 gc.freeze()
 

@@ -33,7 +33,9 @@ _TOKEN_VOLUME = re.compile(rb'"kube-api-access-[a-z0-9]{5}"')
 _NODE_NAME_KEY = b'"nodeName"'
 _NODE_NAME = re.compile(rb'"nodeName"\s*:\s*"([^"\\]+)"')
 _EMPTY = msgspec.Raw(b"{}")
-_SECONDS = len("2026-01-01T00:00:00")
+_DATE = len("2026-01-01")
+# The form that it has in the API, but for which days there are.
+_PLAIN_TIME = re.compile(r"\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII)
 # RFC 3339 as Go takes it, but for hours of one digit and the year 0.
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
@@ -152,19 +154,25 @@ class PodDecoder:
         return spec, decoded
 
 
-@lru_cache(maxsize=1024)
 def _utc(text: str, path: str) -> str:
     """A timestamp in UTC with whole seconds, a form that sorts as text. Raises PartError."""
-    if not text:
+    if not text or (_PLAIN_TIME.fullmatch(text) is not None and _is_day(text[:_DATE])):
         return text
     try:
         if _TIME.fullmatch(text) is None:
             raise ValueError(text)
         moment = parse_time(text)
-        if text[_SECONDS:] == "Z":
-            return text
         # strftime does not pad the years before 1000.
         return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
     except ValueError:
         problem = f'"{text}" is not a time such as 2026-01-31T12:00:00Z'
         raise PartError(path, ValueError(problem)) from None
+
+
+@lru_cache(maxsize=1024)
+def _is_day(date: str) -> bool:
+    try:
+        parse_time(date)
+    except ValueError:
+        return False
+    return True

@@ -36,6 +36,14 @@ def test_collection_resumes_after_an_error() -> None:
     assert gc.isenabled()
 
 
+def test_what_was_made_meanwhile_counts_as_old() -> None:
+    gc.enable()
+    with gc_paused():
+        made = [[number] for number in range(10_000)]
+    youngest = {id(each) for each in gc.get_objects(generation=0)}
+    assert not youngest.intersection(map(id, made))
+
+
 @pytest.mark.parametrize(("youngest", "during"), [(700, 100_000), (200_000, 200_000), (0, 0)])
 def test_the_threshold_is_raised_but_never_lowered_or_switched_on(
     youngest: int, during: int
