@@ -39,9 +39,9 @@ def test_collection_resumes_after_an_error() -> None:
 def test_what_was_made_meanwhile_counts_as_old() -> None:
     gc.enable()
     with gc_paused():
-        made = [[number] for number in range(10_000)]
+        lists = [[number] for number in range(10_000)]
     youngest = {id(each) for each in gc.get_objects(generation=0)}
-    assert not youngest.intersection(map(id, made))
+    assert not youngest.intersection(map(id, lists))
 
 
 @pytest.mark.parametrize(("youngest", "during"), [(700, 100_000), (200_000, 200_000), (0, 0)])
