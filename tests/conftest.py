@@ -36,20 +36,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """All objects are seldom searched for garbage: thousands of tests that were collected stay.
-
-    They are not frozen, because each run of ksched counts what is frozen.
-    """
+    """The thousands of tests that were collected stay: they are not searched for garbage."""
+    gc.freeze()
     gc.enable()
-    gc.set_threshold(50_000, 10, 1_000)
+    gc.set_threshold(3_000_000, 10, 10)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Neighbours share fixtures: each process begins with its half, and helps when it is done."""
-    from xdist.scheduler import WorkStealingScheduling
+    """The tests of a file share fixtures: one process has all of them. Large files come first."""
+    from xdist.scheduler import LoadFileScheduling
 
-    return WorkStealingScheduling(config, log)
+    return LoadFileScheduling(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,15 +2,25 @@
 
 import json
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
-from ksched_cli.commands.main import main
+from ksched_cli.commands import main as entry
 from ksched_cli.kube.streams import LIMIT, MAX_SIZE
 from tests.commands.runners import Ksched, WriteConfig, WriteState
 from tests.sweep.sweeps import in_this_process
+
+APPLICATION = entry.application
+
+
+@cache
+def built(names: tuple[str, ...]) -> Any:
+    """The command line, which is built once."""
+    return typer.main.get_command(APPLICATION(names))
 
 
 @pytest.fixture
@@ -19,11 +29,12 @@ def ksched(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     monkeypatch.delenv("KSCHED_CONFIG", raising=False)
     monkeypatch.delenv("KSCHED_STATE", raising=False)
     monkeypatch.setattr(LIMIT, "size", MAX_SIZE)
+    monkeypatch.setattr(entry, "application", lambda names: built(tuple(names)))
 
     def run(*args: Path | int | str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["ksched", *map(str, args)])
         with pytest.raises(SystemExit) as exit:
-            main()
+            entry.main()
         captured = capsys.readouterr()
         assert isinstance(exit.value.code, int)
         return exit.value.code, captured.out, captured.err

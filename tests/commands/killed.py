@@ -1,14 +1,14 @@
-"""Runs a command again and again, and kills it at every write: a script of its own, that forks.
+"""Runs commands again and again, and kills them at every write: a script of its own, that forks.
 
-    killed.py POINTS ARGUMENT...     with the bytes of the file FILE before each run in $BEFORE
-
-Prints a line of JSON for each point: what is in the file then, in base64, and what of its kind lies
-beside it. A point is how large a file may become: beyond it, the kernel kills the process in the
-middle of its write. The point "rename" kills it where it would put a whole file in place.
+A line of its input is a JSON array of a file, what is in it before each run, and the arguments of
+the command that writes it. The answer is a line of JSON with an array for each point. A point is
+how large a file may become: beyond it, the kernel kills the process in the middle of its write. The
+point "rename" kills it where it would put a whole file in place.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import json
 import os
@@ -16,7 +16,9 @@ import resource
 import signal
 import sys
 from base64 import b64encode
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ksched_cli.commands import checkpoints
 from ksched_cli.commands.main import main
@@ -27,6 +29,9 @@ from ksched_cli.testing import node
 from tests.sweep.sweeps import in_this_process
 
 COMPLETE = "complete"
+# Sizes that a file may have; the files here are larger than some of these, and smaller than others.
+POINTS = ("0", "7", "60", "250", "900", "rename", COMPLETE)
+SECONDS = 600  # that a command may take; this process ends then
 RECORDER = "the recorder of `record`"
 
 
@@ -73,32 +78,41 @@ def killed() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def reset(file: Path, before: bytes | None) -> None:
+def reset(file: Path, before: str | None) -> None:
     for other in file.parent.iterdir():
         if other.is_file():
             other.unlink()
     if before is not None:
-        file.write_bytes(before)
+        file.write_text(before)
+
+
+def outcomes(file: Path, before: str | None, command: list[str]) -> Iterator[list[Any]]:
+    """For each point: how the process ended, and what is in the file then, in base64; and the same
+    after a run to the end. before: what is in the file before each first run"""
+    gc.freeze()  # a search for garbage would copy the memory of each fork
+    reset(file, before)
+    completed(command)  # what is imported and counted now need not be in each fork
+    gc.collect()  # nor may a fork have its files
+    gc.freeze()
+    for point in POINTS:
+        reset(file, before)
+        status = run(command, point)
+        content = content_of(file)
+        again = run(command, COMPLETE) if point != COMPLETE else status
+        yield [point, status, content, again, content_of(file)]
+
+
+def content_of(file: Path) -> str | None:
+    return b64encode(file.read_bytes()).decode() if file.exists() else None
 
 
 if __name__ == "__main__":
-    points, name, *command = sys.argv[1:]
-    target, text = Path(name), os.environ.get("BEFORE")
     results = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     # This process writes all files; another for each run would only take long to start.
     for module in (execution, run_process):
         setattr(module, "serially", lambda shared, timeout: in_this_process(shared))  # noqa: B010
-    reset(target, None if text is None else text.encode())
-    completed(command)  # what is imported now need not be in each fork
-    gc.collect()  # nor may a fork have its files
-    gc.freeze()  # a search for garbage would copy the memory of each fork
-    for each in points.split(","):
-        reset(target, None if text is None else text.encode())
-        status = run(command, each)
-        content = target.read_bytes() if target.exists() else None
-        after = None if content is None else b64encode(content).decode()
-        again = run(command, COMPLETE) if each != COMPLETE else status
-        whole = target.read_bytes() if target.exists() else None
-        resumed = None if whole is None else b64encode(whole).decode()
-        print(json.dumps([each, status, after, again, resumed]), flush=True, file=results)
+    for line in sys.stdin:
+        faulthandler.dump_traceback_later(SECONDS, exit=True)
+        name, text, arguments = json.loads(line)
+        print(json.dumps([*outcomes(Path(name), text, arguments)]), flush=True, file=results)

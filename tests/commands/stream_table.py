@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import tempfile
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -114,6 +114,10 @@ def main() -> None:
         with suppress(ImportError):  # the extra tune need not be installed
             import_module(library)
     gc.freeze()  # a search for garbage would copy the memory of each fork
+    sys.argv = ["ksched", "schedule", "--state", "state.json", "-o", "json"]
+    with redirect_stdout(io.StringIO()), suppress(SystemExit):
+        entry.main()  # what it imports, reads and counts need not be done in each fork
+    gc.freeze()
     serially = run_process.serially
     for line in sys.stdin:
         arguments, combinations = json.loads(line)

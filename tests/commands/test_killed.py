@@ -10,9 +10,10 @@ import signal
 import subprocess
 import sys
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -20,15 +21,12 @@ import pytest
 import ksched_cli
 from ksched_cli.extenders.recording import Replay
 from ksched_cli.testing import node, pod
-from tests.commands.killed import COMPLETE, RECORDER
+from tests.commands.killed import RECORDER
 from tests.commands.runners import Ksched
 from tests.commands.test_two_at_once import extended, sweep, tune
 from tests.commands.test_written_files import replay, state_in
 
 HELPER = Path(__file__).with_name("killed.py")
-# Sizes that a file may have; the files here are larger than some of these, and smaller than others.
-SIZES = (0, 7, 60, 250, 900)
-POINTS = (*map(str, SIZES), "rename", COMPLETE)
 OLD_CONFIGURATION = (
     "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
 )
@@ -45,20 +43,36 @@ class Outcome:
     content_again: bytes | None
 
 
-def outcomes(file: Path, before: str | None, *command: object) -> list[Outcome]:
-    """file: the only one in its folder"""
+Outcomes = Callable[..., list[Outcome]]
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> Iterator[Outcomes]:
+    """Asked with a file that is alone in its folder, what is in it before, and a command line."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (Path.cwd(), *sys.path)))}
-    environment |= {} if before is None else {"BEFORE": before}
-    done = subprocess.run(
-        [sys.executable, HELPER, ",".join(POINTS), file, *map(str, command)],
-        env=environment, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, HELPER], env=environment,
+        stdin=PIPE, stdout=PIPE, stderr=subprocess.DEVNULL,  # a file would be limited, too
+        text=True,
+    ) as helper:  # fmt: skip
+        assert helper.stdin is not None
+        assert helper.stdout is not None
+        pipes = helper.stdin, helper.stdout
 
-    def read(text: str | None) -> bytes | None:
-        return None if text is None else b64decode(text)
+        def read(text: str | None) -> bytes | None:
+            return None if text is None else b64decode(text)
 
-    lines = map(json.loads, done.stdout.splitlines())
-    return [Outcome(line[0], line[1], read(line[2]), line[3], read(line[4])) for line in lines]
+        def ask(file: Path, before: str | None, *command: object) -> list[Outcome]:
+            question = [str(file), before, [*map(str, command)]]
+            print(json.dumps(question), file=pipes[0], flush=True)
+            lines = json.loads(pipes[1].readline())
+            return [
+                Outcome(point, status, read(content), again, read(content_again))
+                for point, status, content, again, content_again in lines
+            ]
+
+        yield ask
+        helper.stdin.close()
 
 
 def pod_in(folder: Path) -> Path:
@@ -91,7 +105,9 @@ WHOLE: dict[str, tuple[str | None, Command]] = {
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_the_old_file_is_there_or_the_new_one(name: str, tmp_path: Path) -> None:
+def test_the_old_file_is_there_or_the_new_one(
+    name: str, outcomes: Outcomes, tmp_path: Path
+) -> None:
     before, command = WHOLE[name]
     folder = tmp_path / "own"
     folder.mkdir()
@@ -125,7 +141,9 @@ def rows(content: bytes | None) -> dict[str, str]:
     return {row["id"]: row["placements"] for row in parsed(content)}
 
 
-def test_rows_that_were_written_stay_and_the_others_are_made(tmp_path: Path) -> None:
+def test_rows_that_were_written_stay_and_the_others_are_made(
+    outcomes: Outcomes, tmp_path: Path
+) -> None:
     file = tmp_path / "own" / "rows.jsonl"
     file.parent.mkdir()
     *killed, complete = outcomes(file, None, *sweep(tmp_path, str(file)))
@@ -139,7 +157,7 @@ def test_rows_that_were_written_stay_and_the_others_are_made(tmp_path: Path) -> 
     assert {len(rows(each.content)) for each in killed} >= {0, 1}
 
 
-def test_a_study_that_was_being_written_is_resumed(tmp_path: Path) -> None:
+def test_a_study_that_was_being_written_is_resumed(outcomes: Outcomes, tmp_path: Path) -> None:
     file = tmp_path / "own" / "study"
     file.parent.mkdir()
     *killed, complete = outcomes(file, None, *tune(tmp_path, str(file)))
@@ -150,7 +168,7 @@ def test_a_study_that_was_being_written_is_resumed(tmp_path: Path) -> None:
         assert (each.content_again or b"").startswith(whole_lines(each.content))
 
 
-def test_a_checkpoint_is_whole_or_there_is_none(tmp_path: Path) -> None:
+def test_a_checkpoint_is_whole_or_there_is_none(outcomes: Outcomes, tmp_path: Path) -> None:
     file = tmp_path / "own" / "checkpoint"
     file.parent.mkdir()
     *killed, complete = outcomes(file, None, *replay(tmp_path, "--checkpoint", str(file)))
@@ -163,7 +181,7 @@ def test_a_checkpoint_is_whole_or_there_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
 def test_a_recording_is_read_up_to_its_last_whole_line_and_goes_on_in_the_next_part(
-    suffix: str, ksched: Ksched, tmp_path: Path
+    suffix: str, outcomes: Outcomes, ksched: Ksched, tmp_path: Path
 ) -> None:
     file = tmp_path / "own" / f"day{suffix}"
     file.parent.mkdir()
@@ -188,7 +206,7 @@ def test_a_recording_is_read_up_to_its_last_whole_line_and_goes_on_in_the_next_p
     assert max(counts) == 1
 
 
-def test_a_recording_of_extenders_has_the_whole_lines(tmp_path: Path) -> None:
+def test_a_recording_of_extenders_has_the_whole_lines(outcomes: Outcomes, tmp_path: Path) -> None:
     file = tmp_path / "own" / "calls.jsonl"
     file.parent.mkdir()
     *killed, complete = outcomes(file, "old", *extended(tmp_path, str(file)))

@@ -6,12 +6,14 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import httpx2
 import jsonschema
@@ -31,6 +33,7 @@ from tests.serve.conftest import PLUGINS
 
 ROOT = Path(__file__).parents[2]
 FIRST = ROOT / "examples" / "first-cluster" / "cluster.yaml"
+PYTHON = sys.executable
 STATE = [f"--state={FIRST}"]
 PACKED = (
     "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -50,6 +53,32 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "validate": {"configuration": PACKED},
     "config_show": {"configuration": PACKED},
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A question's process is a fork of one that has imported all, unless a test is about it."""
+    folder = tmp_path_factory.mktemp("warm")
+    program, server = folder / "python", [PYTHON, "-I", str(ROOT / ".ci" / "warm_ksched.py")]
+    call = shlex.join([*server[:2], "-S", server[2], "call", f"{folder}/socket"])
+    program.write_text(f'#!/bin/sh\nshift 2\nexec {call} "$@"\n')
+    program.chmod(0o700)
+    with subprocess.Popen(
+        [*server, "serve", f"{folder}/socket", str(FIRST)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        with mock.patch.object(sys, "executable", str(program)):
+            yield
+        process.terminate()
+
+
+@pytest.fixture
+def cold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question's process is what it is for a user."""
+    monkeypatch.setattr(sys, "executable", PYTHON)
 
 
 def answers_of(
@@ -138,6 +167,7 @@ def test_what_cannot_be_asked_is_an_error_that_says_why(
     assert message in error_of(name, arguments)
 
 
+@pytest.mark.usefixtures("cold")
 def test_a_question_that_takes_too_long_is_ended() -> None:
     state = [*STATE, f"--plugin={PLUGINS}:Broken", '--change=apply -f \'{"kind": "Pod", '
              '"apiVersion": "v1", "metadata": {"name": "h", "labels": {"fail": "hangs"}}, '
@@ -145,6 +175,7 @@ def test_a_question_that_takes_too_long_is_ended() -> None:
     assert error_of("schedule", {}, state=state, seconds=3.0) == "no answer within 3 s"
 
 
+@pytest.mark.usefixtures("cold")
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_a_cancelled_call_leaves_no_process(mode: str) -> None:
     async def cancelled() -> tuple[int, int, Any]:
@@ -229,7 +260,7 @@ COMMAND = ["-m", "ksched_cli", "serve", "mcp", "--state", str(FIRST)]
 
 def test_it_is_served_on_standard_input_and_output() -> None:
     async def ask() -> Any:
-        parameters = StdioServerParameters(command=sys.executable, args=COMMAND, env=environment())
+        parameters = StdioServerParameters(command=PYTHON, args=COMMAND, env=environment())
         async with Client(parameters) as client:
             return await client.call_tool("explain", {"pod": "too-big"})
 
@@ -238,7 +269,7 @@ def test_it_is_served_on_standard_input_and_output() -> None:
 
 def test_a_signal_ends_it_while_it_waits_for_standard_input() -> None:
     process = subprocess.Popen(
-        [sys.executable, *COMMAND],
+        [PYTHON, *COMMAND],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -276,7 +307,7 @@ def test_it_is_served_over_http_to_those_who_know_the_token(tmp_path: Path) -> N
     token.write_text("s3cret")
     line = [*COMMAND, "--http", "--listen", "127.0.0.1:0", "--token-file", str(token)]
     process = subprocess.Popen(
-        [sys.executable, *line], stderr=subprocess.PIPE, text=True, env=environment()
+        [PYTHON, *line], stderr=subprocess.PIPE, text=True, env=environment()
     )
     assert process.stderr is not None
     url = process.stderr.readline().removeprefix("serving ").partition(";")[0]

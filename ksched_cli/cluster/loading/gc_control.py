@@ -31,15 +31,10 @@ def gc_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             # Otherwise the next collection would traverse all that was made meanwhile.
-            if not _are_frozen():
+            if not _RARE.are_frozen():
                 gc.freeze()
                 gc.unfreeze()  # to the oldest generation
             gc.enable()
-
-
-def _are_frozen() -> bool:
-    """Whether somebody has frozen objects, who wants them to stay so: nothing thaws some only."""
-    return gc.get_freeze_count() > _FROZEN_AT_START
 
 
 @dataclass(slots=True)
@@ -47,7 +42,8 @@ class _RareCollections:
     """The collector's settings while any thread wants it to be rare.
 
     before: the thresholds to restore
-    thaws:  whether objects were frozen here
+    thaws:  whether objects are frozen here
+    others: whether somebody else has frozen objects
     blocks: of memory that were in use at first, then after the last whole collection
     """
 
@@ -55,7 +51,15 @@ class _RareCollections:
     users: int = 0
     before: tuple[int, int, int] = (0, 0, 0)
     thaws: bool = False
+    others: bool = False
     blocks: int = 0
+
+    def are_frozen(self) -> bool:
+        """Whether objects are frozen, perhaps by somebody who wants them to stay so: nothing thaws
+        some only. Counting visits all of them, and is not done again once there were some."""
+        if not self.thaws and not self.others:
+            self.others = gc.get_freeze_count() > _FROZEN_AT_START
+        return self.thaws or self.others
 
     def begin(self) -> None:
         with self.lock:
@@ -65,7 +69,7 @@ class _RareCollections:
             self.blocks = self.blocks or sys.getallocatedblocks()
             self.before = youngest, *older = gc.get_threshold()
             gc.set_threshold(max(youngest, _RARE_THRESHOLD) if youngest else 0, *older)
-            self.thaws = not _are_frozen()
+            self.thaws = not self.are_frozen()
             if self.thaws:
                 gc.freeze()
 
@@ -76,6 +80,7 @@ class _RareCollections:
                 return
             if self.thaws:
                 gc.unfreeze()
+                self.thaws = False
             gc.set_threshold(*self.before)
             # What was frozen counts as old then, garbage too: many runs would fill the memory.
             if gc.isenabled() and sys.getallocatedblocks() > 2 * self.blocks + _MORE_BLOCKS:

@@ -14,9 +14,13 @@ from ksched_cli.cluster.loading.gc_control import gc_paused, gc_rare
 
 
 @pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
+def as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is frozen, nor was when ksched looked; afterwards the tests are frozen again."""
+    monkeypatch.setattr("ksched_cli.cluster.loading.gc_control._RARE.others", False)
     enabled, threshold = gc.isenabled(), gc.get_threshold()
+    gc.unfreeze()
     yield
+    gc.freeze()
     (gc.enable if enabled else gc.disable)()
     gc.set_threshold(*threshold)
 
@@ -83,9 +87,8 @@ def test_garbage_of_many_runs_does_not_fill_the_memory(
 
 def test_objects_that_somebody_else_froze_stay_frozen() -> None:
     gc.freeze()
-    try:
+    before = gc.get_freeze_count()
+    for _ in range(2):
         with gc_rare():
-            pass
-        assert gc.get_freeze_count() > 0
-    finally:
-        gc.unfreeze()
+            assert gc.get_freeze_count() <= before
+        assert 0 < gc.get_freeze_count() <= before
