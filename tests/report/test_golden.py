@@ -39,7 +39,7 @@ from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import parse_change
 from ksched_cli.testing import cluster, find, pod
 from ksched_cli.testing import simulation as detailed_simulation
-from tests.analysis.aftermath import after_run
+from tests.analysis.audit.aftermath import after_run
 from tests.report.uneven import write
 
 GOLDEN = Path(__file__).parent / "golden"

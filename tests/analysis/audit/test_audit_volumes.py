@@ -13,7 +13,7 @@ from ksched_cli.analysis.audit.doubts import VOLUMES_COME
 from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
-from tests.analysis.aftermath import bound, scheduled
+from tests.analysis.audit.aftermath import bound, scheduled
 from tests.volumes import CSI, claim, csi_node, storage_class, volume
 
 NODES = [

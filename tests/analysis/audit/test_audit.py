@@ -24,7 +24,7 @@ from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
-from tests.analysis.aftermath import aftermath, bound, event, preempted, scheduled
+from tests.analysis.audit.aftermath import aftermath, bound, event, preempted, scheduled
 from tests.clusters import crowded_states, crowds, states
 from tests.devices import thing
 from tests.plugins.dynamic_resources.test_extended import requesting

@@ -5,9 +5,11 @@ from typing import Any
 
 from ksched_cli.analysis.audit.decisions import Grade, Placement, PreemptionDecision
 from ksched_cli.analysis.audit.orders import earlier, later
-from ksched_cli.analysis.audit.replayed_cluster import ReplayedCluster
+from ksched_cli.analysis.audit.replayed_cluster import ReplayedCluster, best_nodes
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.testing import cluster, node, pod, simulation
+from tests.clusters import HOST
 
 CONFIG = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -161,3 +163,56 @@ def test_a_nomination_that_lapses_while_a_preemption_is_decided_may_not_count() 
     noticed = replace(decision, noticed_meanwhile=(q,))
     assert follower.judge(noticed).grade is Grade.PREEMPTS
     assert follower.judge(decision).grade is None
+
+
+# -- nodes that are the best of those that a search may have looked at -----------------------------
+
+
+def crowd(*pods: dict[str, Any]) -> ClusterState:
+    """100 of 200 nodes are looked at, from n000 on at first; n150 is the best of all."""
+    nodes = [node(f"n{i:03}", cpu=4, labels={HOST: f"n{i:03}"}) for i in range(200)]
+    nodes[150] = node("n150", cpu=64)
+    nodes[20] = node("n020", cpu=8)
+    return cluster(*nodes, *pods)
+
+
+def test_a_node_that_is_best_of_those_looked_at_is_right() -> None:
+    state = crowd(pod("p", cpu=1))
+    for parallel in (False, True):
+        judgement = following(state, parallel=parallel).judge(placement(state, "p", "n020"))
+        assert (judgement.grade, judgement.expected) == (Grade.SAMPLED, ("n150",))
+
+
+def test_a_search_in_order_that_comes_to_a_node_comes_to_those_behind_it_too() -> None:
+    """From n000 to n099 on there is n020, and from n101 on there is n150."""
+    state = crowd(pod("p", cpu=1))
+    in_order = following(state, parallel=False)
+    assert in_order.judge(placement(state, "p", "n060")).grade is Grade.SAMPLED
+    assert in_order.judge(placement(state, "p", "n010")).grade is None
+    assert in_order.judge(placement(state, "p", "n051")).grade is Grade.SAMPLED
+    side_by_side = following(state)
+    assert side_by_side.judge(placement(state, "p", "n010")).grade is Grade.SAMPLED
+
+
+# -- which nodes count as ksched's choice ----------------------------------------------------------
+
+
+def evaluation(*objects: dict[str, object]) -> Evaluation:
+    """The verdict on the pending pod."""
+    run = simulation(cluster(*objects))
+    (pending,) = run.pending()
+    return run.pipeline.evaluate(run.frameworks["default-scheduler"], pending, Mode.RANKED)
+
+
+def test_the_best_nodes_are_those_with_the_most_points_by_name() -> None:
+    small, big = node("c", cpu=1), [node("b", cpu=8), node("a", cpu=8)]
+    assert best_nodes(evaluation(small, *big, pod("p", cpu=1))) == ("a", "b")
+
+
+def test_a_pod_that_fits_nowhere_has_no_best_node() -> None:
+    assert best_nodes(evaluation(node("a", cpu=1), pod("p", cpu=2))) == ()
+
+
+def test_the_one_node_that_fits_is_the_best() -> None:
+    tainted = node("a", cpu=8, taints=["x:NoSchedule"])
+    assert best_nodes(evaluation(tainted, node("b", cpu=2), pod("p", cpu=1))) == ("b",)

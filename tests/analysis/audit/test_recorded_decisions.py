@@ -21,7 +21,7 @@ from ksched_cli.analysis.audit.recorded_decisions import RELISTED, read_recordin
 from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
 from ksched_cli.scenario.timeline import read_timeline
 from ksched_cli.testing import cluster, node, pod, simulation
-from tests.analysis.test_audit import agreeing
+from tests.analysis.audit.test_audit import agreeing
 
 Event = dict[str, Any]
 
