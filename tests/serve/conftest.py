@@ -47,12 +47,12 @@ class Served:
         self.server.note, self.server.warn = note, self.lines.append
         self._thread = threading.Thread(target=self.server.run, args=(self._stop.is_set,))
         self._thread.start()
-        assert is_up.wait(10)
+        assert is_up.wait(100)
 
     def stop(self) -> None:
         self._stop.set()
         assert self._thread is not None
-        self._thread.join(10)
+        self._thread.join(100)
         assert not self._thread.is_alive()
 
     def post(self, verb: str, body: bytes, **headers: str) -> tuple[int, Any]:
