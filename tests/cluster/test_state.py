@@ -7,7 +7,16 @@ from dataclasses import fields
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.state import ClusterState
 
-OTHER_FIELDS = {"others", "skipped", "whole_kinds", "taken", "warnings", "changes", "noticed_nodes"}
+OTHER_FIELDS = {
+    "others",
+    "skipped",
+    "whole_kinds",
+    "taken",
+    "warnings",
+    "changes",
+    "noticed_nodes",
+    "server_version",
+}
 OTHER_FIELDS |= {"pod_makers"}
 
 

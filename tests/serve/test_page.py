@@ -586,7 +586,7 @@ def test_it_prints_its_address_outlives_a_plugin_that_hangs_and_ends_with_a_sign
     number: signal.Signals, questions: list[tuple[Any, int]]
 ) -> None:
     line = ["-m", "ksched_cli", "serve", "page", "--state", str(FIRST)]
-    line += ["--plugin", f"{PLUGINS}:Broken", "--plugin-timeout", "2"]
+    line += ["--plugin", f"{PLUGINS}:Broken", "--plugin-timeout", "1"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
         [sys.executable, *line], stderr=subprocess.PIPE, text=True, env=environment
