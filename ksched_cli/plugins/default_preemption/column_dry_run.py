@@ -11,6 +11,7 @@ Upstream: plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,8 @@ from ksched_cli.cluster.resources import PODS
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Mask
 from ksched_cli.plugins.default_preemption.choice import measures_of
-from ksched_cli.plugins.default_preemption.dry_run_columns import DryRunColumns
+from ksched_cli.plugins.default_preemption.dry_run_columns import DryRunColumns, Reprieve
 from ksched_cli.plugins.default_preemption.lower_pods import LowerPods, PodColumns
-from ksched_cli.plugins.default_preemption.reprieve import NodeReprieve, Reprieve
 from ksched_cli.plugins.default_preemption.victims import NO_VICTIMS, DryRun, no_victim
 
 
@@ -117,7 +117,7 @@ class ColumnDryRun:
             lower,
         )
         indices = has_victims.nonzero()[0]
-        sources = [NodeReprieve(reprieve, index) for index in indices.tolist()]
+        sources = [partial(reprieve.victims, index) for index in indices.tolist()]
         results.add_candidates(rows[indices], measures[:, indices], sources)
 
 

@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from ksched_cli.cluster.node_columns import Rows
+from ksched_cli.cluster.node_columns import Mask, Rows
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.results import Ids
 from ksched_cli.framework.status import Rejection, Status
-from ksched_cli.plugins.default_preemption.reprieve import NodeReprieve
+from ksched_cli.plugins.default_preemption.importance import sort_by_importance
+from ksched_cli.plugins.default_preemption.lower_pods import LowerPods, PodColumns
 
 T = TypeVar("T")
 
@@ -24,8 +26,37 @@ UNKNOWN = -1
 CANDIDATE = 0
 
 
-# What lists the victims of a node.
-Source: TypeAlias = Victims | NodeReprieve
+class Reprieve(Struct, frozen=True):
+    """The pods put back on several nodes, and those that may not stay.
+
+    lower:    in the order they are put back
+    numbers:  the same pods, those of a node in order of importance
+    starts:   per node, where its pods begin in `lower`
+    violates: per pod, whether its eviction violates a budget
+    evicted:  per pod, whether it is a victim
+    """
+
+    columns: PodColumns
+    lower: LowerPods
+    numbers: Rows
+    starts: Rows
+    violates: Mask
+    evicted: Mask
+
+    def victims(self, index: int) -> Victims:
+        """One node's victims. index: among the nodes"""
+        start = self.starts.item(index)
+        entries = slice(start, start + self.lower.counts.item(index))
+        evicted, violates = self.evicted[entries], self.violates[entries]
+        pods = [self.columns.pods[i] for i in self.lower.numbers[entries][evicted].tolist()]
+        if violates.any() and not violates.all():
+            ordered = [self.columns.pods[i] for i in self.numbers[entries].tolist()]
+            sort_by_importance(pods, ordered if self.columns.ages_once else None)
+        return Victims(tuple(pods), int(np.count_nonzero(violates & evicted)))
+
+
+# The victims of a node, or what lists them.
+Source: TypeAlias = Victims | Callable[[], Victims]
 
 
 class DryRunColumns:
@@ -145,4 +176,4 @@ class LazyMapping(Mapping[str, T]):
 
 
 def _victims_of(source: Source) -> Victims:
-    return source if isinstance(source, Victims) else source.victims()
+    return source if isinstance(source, Victims) else source()

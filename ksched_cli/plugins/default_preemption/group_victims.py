@@ -1,9 +1,10 @@
-"""Victims in minors where pod groups are entities of the queue: a pod, or the pods of a group that
-are evicted together, on whatever nodes they are.
+"""Victims that are a pod, or the pods of a group that are evicted together, on whatever nodes they
+are.
 
-EntityPreemption makes room for a group anywhere in the cluster: all victims leave, the group is
-tried, and they come back one by one where its pods still fit on the nodes that they were given.
-EntityDryRun makes room for a pod on one node.
+GroupPreemption makes room for a group anywhere in the cluster. So does EntityPreemption in minors
+where pod groups are entities of the queue: all victims leave, the group is tried, and they come
+back one by one where its pods still fit on the nodes that they were given. EntityDryRun makes room
+for a pod on one node.
 
 Upstream: pkg/scheduler/framework/preemption (podgrouppreemption.go, types.go, util.go),
 plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode).
@@ -11,8 +12,8 @@ plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from msgspec import Struct
 
@@ -27,6 +28,7 @@ from ksched_cli.framework.pod_groups import (
     GroupKey,
     GroupRoom,
     PlacedPod,
+    PodGroup,
     PodGroups,
     RejectedGroup,
     group_key,
@@ -36,26 +38,28 @@ from ksched_cli.framework.preemption_trial import is_terminating_by_preemption
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Rejection, Status
 from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions
 from ksched_cli.plugins.default_preemption.importance import start_time
-from ksched_cli.plugins.default_preemption.pod_groups import NEVER, NO_VICTIMS, restored
 from ksched_cli.plugins.default_preemption.victims import NO_VICTIMS as NO_VICTIMS_ON_NODE
-from ksched_cli.plugins.default_preemption.victims import no_victim
+from ksched_cli.plugins.default_preemption.victims import Explanation, no_victim
 
+NEVER = Status.unschedulable("not eligible due to preemptionPolicy=Never.")
+NO_VICTIMS = Status.unresolvable("No preemption victims found for incoming preemptor")
 ONGOING = Status(Code.SUCCESS, ("ongoing preemption on nominated nodes",))
 SUCCEEDED = "found a placement for podgroup, preempting {} victims"
 
 
 class Entity(Struct, frozen=True, eq=False):
-    """Pods that are evicted together. rank: the higher, the more important; see _RANKS"""
+    """Pods that are evicted together. rank: the higher, the more important; see _RANKS. start: of
+    the pod that counts"""
 
     pods: tuple[PlacedPod, ...]
     priority: int
     rank: int
+    start: str
 
     @property
     def importance(self) -> tuple[int, int, int, str]:
         """The sort key: the most important first. Upstream: MoreImportantVictim."""
-        earliest = min(start_time(pod) for pod, _ in self.pods)
-        return -self.priority, -self.rank, -len(self.pods), earliest
+        return -self.priority, -self.rank, -len(self.pods), self.start
 
 
 # The ranks of a pod, of a group or a pod of one, and of a composite group. Upstream: victimRank.
@@ -75,11 +79,12 @@ def entities_on(groups: PodGroups, snapshot: Snapshot, rows: Iterable[int]) -> l
             group, priority = groups.evicted_with(pod), groups.priority_of(pod)
             if group is None:
                 rank = _RANKS[group_key(pod.pod) is not None]
-                entities.append(Entity(((pod, row),), priority, rank))
+                entities.append(Entity(((pod, row),), priority, rank, start_time(pod)))
             elif group.key not in listed:
                 listed.add(group.key)
                 pods = tuple(groups.placed_pods(group.key))
-                entities.append(Entity(pods, priority, _RANKS[1 + group.is_composite]))
+                start = min(start_time(placed) for placed, _ in pods)
+                entities.append(Entity(pods, priority, _RANKS[1 + group.is_composite], start))
     return entities
 
 
@@ -92,6 +97,121 @@ def in_order_of_budgets(
     counts = {id(each): sum(pod.uid in violating for pod, _ in each.pods) for each in entities}
     ordered = sorted(entities, key=lambda each: not counts[id(each)])
     return ordered, counts
+
+
+class GroupPreemption(Struct, frozen=True):
+    """Finds the victims of groups in minors whose queue has no groups.
+
+    All pods and groups of lower priority leave; where the group fits then, they come back one by
+    one, the most important first, and stay where it still fits.
+    """
+
+    snapshot: Snapshot
+    groups: PodGroups
+    disruptions: Disruptions
+
+    def find(
+        self, group: PodGroup, pods: Iterable[PodInfo], try_group: Callable[[], Status]
+    ) -> tuple[Status, tuple[PlacedPod, ...]]:
+        """Find the victims; see GroupPreemptionPlugin. Upstream: selectVictimsOnDomain."""
+        # 1. Some victim must be less important than the group.
+        if any(pod.spec.preemption_policy == "Never" for pod in pods):
+            return NEVER, ()
+        lower = [victim for victim in self._victims() if victim.priority < group.priority]
+        if not lower:
+            return NO_VICTIMS, ()
+        placed = [pair for victim in lower for pair in victim.pods]
+        with restored(self.snapshot, placed, lambda pod: self.groups.count(pod, -1)):
+            # 2. The group must fit without any of them.
+            for victim in lower:
+                self._remove(victim)
+            status = try_group()
+            if not status.is_success:
+                return status, ()
+            # 3. They return one by one, those that violate budgets first, and stay if it still
+            # fits.
+            lower.sort(key=lambda victim: victim.importance)
+            evicted = [v for v in self._in_order_of_budgets(lower) if not self._fits(v, try_group)]
+        evicted.sort(key=lambda victim: victim.importance)
+        return SUCCESS, tuple(placed for victim in evicted for placed in victim.pods)
+
+    def _victims(self) -> list[Entity]:
+        """Return all pods as victims, in the order of visits. Upstream:
+        newDomainForWorkloadPreemption."""
+        by_owner: dict[PodGroup | PodInfo, list[PlacedPod]] = {}
+        for row in self.snapshot.order.tolist():
+            for pod in self.snapshot.pods[row]:
+                group = self.groups.get(pod)
+                owner = group if group is not None and group.is_indivisible else pod
+                by_owner.setdefault(owner, []).append((pod, row))
+        # A pod of any group counts as one of a group, and the first pod's start as the group's.
+        return [
+            Entity(
+                tuple(placed),
+                owner.priority,
+                _RANKS[placed[0][0].spec.scheduling_group is not None],
+                start_time(placed[0][0]),
+            )
+            for owner, placed in by_owner.items()
+        ]
+
+    def _fits(self, victim: Entity, try_group: Callable[[], Status]) -> bool:
+        """Whether the group fits with the victim there; it stays then."""
+        for pod, row in victim.pods:
+            self.snapshot.add(pod, row)
+            self.groups.count(pod, -1)
+        fits = try_group().is_success
+        if not fits:
+            self._remove(victim)
+        return fits
+
+    def _remove(self, victim: Entity) -> None:
+        """Remove the victim. The count of its group's pods with a node stays, as upstream's
+        does."""
+        for pod, row in victim.pods:
+            self.snapshot.remove(pod, row)
+            self.groups.count(pod, 1)
+
+    def _in_order_of_budgets(self, victims: Sequence[Entity]) -> list[Entity]:
+        """Return those first that violate disruption budgets. Upstream:
+        filterVictimsWithPDBViolation, which counts no further for a victim once one of its pods
+        violates one."""
+        allowed = {budget.key: budget.allowed for budget in self.disruptions.budgets}
+
+        def violates(victim: Entity) -> bool:
+            for pod, _ in victim.pods:
+                for budget in self.disruptions.matching(pod):
+                    allowed[budget.key] -= 1
+                    if allowed[budget.key] < 0:
+                        return True
+            return False
+
+        return sorted(victims, key=lambda victim: not violates(victim))
+
+
+@contextmanager
+def restored(
+    snapshot: Snapshot, placed: Sequence[PlacedPod], back: Callable[[PodInfo], None] | None = None
+) -> Iterator[None]:
+    """Put all of these pods back on their nodes afterwards, in their former order. A port that two
+    of them have counts as in use as it did before. back: called with each that is put back"""
+    before = {row: list(snapshot.pods[row]) for _, row in placed}
+    ports = {row: set(snapshot.ports.get(row, ())) for row in before}
+    try:
+        yield
+    finally:
+        for pod, row in placed:
+            if all(other.uid != pod.uid for other in snapshot.pods[row]):
+                snapshot.add(pod, row)
+                if back is not None:
+                    back(pod)
+        # Additions have changed the order and the ports, which decide about what follows.
+        for row, pods in before.items():
+            snapshot.pods[row][:] = pods
+            if ports[row]:
+                snapshot.ports[row] = ports[row]
+            else:
+                snapshot.ports.pop(row, None)
 
 
 class EntityPreemption(Struct, frozen=True):
@@ -192,7 +312,7 @@ class EntityDryRun(Struct, frozen=True):
     state: CycleState
     pod: PodInfo
     disruptions: Disruptions
-    explain: Callable[[str, CycleState, NodeInfo], tuple[str, ...]] | None = None
+    explain: Explanation | None = None
 
     def victims_on(self, rows: Rows) -> list[Victims | Rejection]:
         """Per row, the victims, or why there are none."""

@@ -16,7 +16,6 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Column, Rows, Snapshot
 from ksched_cli.framework.cluster_events import Registration
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.disruption_budgets import budgets_of
 from ksched_cli.framework.extender import ExtenderError, PreemptionExtender
 from ksched_cli.framework.fit_error import counts_message
 from ksched_cli.framework.handle import Handle
@@ -64,10 +63,10 @@ from ksched_cli.plugins.default_preemption.dry_run_columns import DryRunColumns
 from ksched_cli.plugins.default_preemption.group_victims import (
     EntityDryRun,
     EntityPreemption,
+    GroupPreemption,
 )
 from ksched_cli.plugins.default_preemption.lower_pods import pod_columns
-from ksched_cli.plugins.default_preemption.pod_groups import GroupPreemption
-from ksched_cli.plugins.default_preemption.victims import DryRun
+from ksched_cli.plugins.default_preemption.victims import DryRun, Explanation
 
 NO_PODS = np.iinfo(np.int64).max
 
@@ -111,12 +110,11 @@ class DefaultPreemption(
         self._percentage = args.min_candidate_nodes_percentage or 0
         self._absolute = args.min_candidate_nodes_absolute or 0
         self._lowest_priorities = LowestPriorities(handle.snapshot)
-        self._budgets = budgets_of(handle.cluster.pod_disruption_budgets.values())
+        self._disruptions = Disruptions.of(handle)
         rules = handle.release.rules
-        self._success = _candidate_message if rules.tells_candidate else _success
+        self._tells_candidate = rules.tells_candidate
         self._pod_columns = pod_columns(rules.ages_victims_once)
         self._ages_once = rules.ages_victims_once
-        self._stops = rules.stops_at_violated_budget
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Upstream gates pods whose victims are being evicted; here evictions take no time."""
@@ -138,24 +136,27 @@ class DefaultPreemption(
     def preempt_for_group(
         self, group: PodGroup, pods: Sequence[PodInfo], try_group: Callable[[], Status]
     ) -> tuple[Status, tuple[PlacedPod, ...]]:
-        groups = self._handle.pod_groups
-        assert groups is not None, "there are groups"
-        return GroupPreemption(self._snapshot, groups, self._budgets).find(group, pods, try_group)
+        preemption = GroupPreemption(self._snapshot, self._groups, self._disruptions)
+        return preemption.find(group, pods, try_group)
 
     def pod_group_post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
-        groups = self._handle.pod_groups
-        assert groups is not None, "there are groups"
         preemption = EntityPreemption(
             self._snapshot,
-            groups,
+            self._groups,
             self._handle.nominator,
-            Disruptions(self._budgets, stops=self._stops),
+            self._disruptions,
             self._framework,
         )
         status, room = preemption.find(rejected)
         if status.message:
             status = Status(status.code, (f"pod group preemption: {status.message}",))
         return status, room
+
+    @property
+    def _groups(self) -> PodGroups:
+        groups = self._handle.pod_groups
+        assert groups is not None, "there are groups"
+        return groups
 
     def _preempt(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
@@ -175,7 +176,9 @@ class DefaultPreemption(
         if not len(candidates):
             if search.error:
                 return preemption, None, Status.error(search.error)
-            message = self._fit_error(search)
+            # Nodes that were not tried count as unresolvable.
+            counts = search.rejection_counts()
+            message = counts_message(len(self._snapshot), counts, NOT_HELPFUL)
             return preemption, PostFilterResult(""), Status.unschedulable(message)
         # 3. Extenders may drop candidates and change their victims.
         # 4. The criteria leave one candidate, which the pod is nominated to.
@@ -211,7 +214,10 @@ class DefaultPreemption(
             ties=choice.ties,
             steps=choice.steps,
         )
-        status = self._success(choice.node, len(victims.pods))
+        status = SUCCESS
+        if self._tells_candidate:
+            what = f"on node {choice.node}, preempting {len(victims.pods)} victims"
+            status = Status(Code.SUCCESS, (f"found a potential placement for pod {what}",))
         return chosen, PostFilterResult(choice.node), status
 
     def _search(self, state: CycleState, pod: PodInfo, filtered: NodeStatuses) -> CandidateSearch:
@@ -220,65 +226,47 @@ class DefaultPreemption(
         request: PreemptionRequest = state.data.get(REQUEST_KEY, PreemptionRequest())
         share = len(potential) * self._percentage // 100
         num_candidates = min(max(share, self._absolute), len(potential))
-        # Pods of a group may have to leave together, which is searched on its own.
+        # Pods of a group may have to leave together, from several nodes: no node stands alone.
         groups = self._handle.pod_groups
-        if groups is not None and groups.have_victims:
-            return self._search_entities(state, pod, potential, groups, request, num_candidates)
+        groups = groups if groups is not None and groups.have_victims else None
         # Pods that look the same share their dry runs on nodes that have not changed.
-        columns = None if request.detailed else self._cached_results(state, pod)
+        is_alone = groups is None and not request.detailed
+        columns = self._cached_results(state, pod) if is_alone else None
         search = CandidateSearch(
             columns or self._results(), len(potential) if request.everything else num_candidates
         )
         # Nodes without a pod of lower priority need no dry run; their number goes into the message.
-        if not request.detailed:
+        if is_alone:
             with_victims = self._with_lower_priorities(potential, pod.priority)
             search.without_victims = len(potential) - len(with_victims)
             potential = with_victims
         if len(potential):
-            search.run(potential, self._dry_run(state, pod, search.columns, request.detailed))
-        return search
-
-    def _search_entities(
-        self,
-        state: CycleState,
-        pod: PodInfo,
-        potential: Rows,
-        groups: PodGroups,
-        request: PreemptionRequest,
-        num_candidates: int,
-    ) -> CandidateSearch:
-        """The search where nodes have pods of groups, some of which are evicted together."""
-        # Results depend on other nodes where a group spans several, so that none is cached.
-        search = CandidateSearch(
-            self._results(), len(potential) if request.everything else num_candidates
-        )
-        dry_run = EntityDryRun(
-            self._framework.filtering,
-            self._snapshot,
-            groups,
-            state,
-            pod,
-            Disruptions(self._budgets, stops=self._stops),
-            partial(self._explain, pod) if request.detailed else None,
-        )
-        if len(potential):
-            search.run(potential, lambda rows: self._add_each(dry_run, rows, search.columns))
+            explain = partial(self._explain, pod) if request.detailed else None
+            search.run(potential, self._dry_run(state, pod, search.columns, explain, groups))
         return search
 
     def _dry_run(
-        self, state: CycleState, pod: PodInfo, results: DryRunColumns, detailed: bool
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        results: DryRunColumns,
+        explain: Explanation | None,
+        groups: PodGroups | None,
     ) -> Callable[[Rows], None]:
-        """Return a function that runs the dry run on rows and adds its results to `results`."""
+        """Return a function that runs the dry run on rows and adds its results to `results`.
+
+        explain: see DryRun; groups: where some are evicted together
+        """
+        filtering, disruptions = self._framework.filtering, self._disruptions
+        if groups is not None:
+            by_entity = EntityDryRun(
+                filtering, self._snapshot, groups, state, pod, disruptions, explain
+            )
+            return lambda rows: self._add_each(by_entity, rows, results)
         dry_run = DryRun(
-            self._framework.filtering,
-            self._snapshot,
-            state,
-            pod,
-            Disruptions(self._budgets, stops=self._stops),
-            self._ages_once,
-            partial(self._explain, pod) if detailed else None,
+            filtering, self._snapshot, state, pod, disruptions, self._ages_once, explain
         )
-        requests = None if detailed else dry_run.filtering.compared_requests(state, pod)
+        requests = None if explain else filtering.compared_requests(state, pod)
         if requests is None:
             return lambda rows: self._add_each(dry_run, rows, results)
         in_columns = ColumnDryRun(dry_run, requests, self._snapshot.index(self._pod_columns))
@@ -350,19 +338,6 @@ class DefaultPreemption(
             ]
             return (f"with the nominated pods counted: {', '.join(nominated)}",)
         return self._framework.explain_rejection(plugin, state, pod, node)
-
-    def _fit_error(self, search: CandidateSearch) -> str:
-        """kube-scheduler's message; nodes that were not tried count as unresolvable."""
-        return counts_message(len(self._snapshot), search.rejection_counts(), NOT_HELPFUL)
-
-
-def _candidate_message(node: str, victims: int) -> Status:
-    what = f"found a potential placement for pod on node {node}, preempting {victims} victims"
-    return Status(Code.SUCCESS, (what,))
-
-
-def _success(node: str, victims: int) -> Status:
-    return SUCCESS
 
 
 def call_extenders(

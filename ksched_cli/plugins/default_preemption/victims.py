@@ -29,6 +29,7 @@ from ksched_cli.plugins.default_preemption.importance import sort_by_importance
 
 NO_VICTIMS = Rejection(Status.unresolvable("No preemption victims found for incoming pod"))
 
+Explanation: TypeAlias = Callable[[str, CycleState, NodeInfo], tuple[str, ...]]
 PodExtension: TypeAlias = Callable[[CycleState, PodInfo, PodInfo, NodeInfo], Status]
 
 
@@ -52,7 +53,7 @@ class DryRun(Struct, frozen=True):
     pod: PodInfo
     disruptions: Disruptions
     ages_once: bool = False
-    explain: Callable[[str, CycleState, NodeInfo], tuple[str, ...]] | None = None
+    explain: Explanation | None = None
     concerned: dict[int, bool] = field(default_factory=dict)
 
     def concerns(self, other: PodInfo) -> bool:

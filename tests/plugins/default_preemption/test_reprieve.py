@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ksched_cli.plugins.default_preemption.dry_run_columns import Reprieve
 from ksched_cli.plugins.default_preemption.importance import sort_by_importance
 from ksched_cli.plugins.default_preemption.lower_pods import PodColumns
-from ksched_cli.plugins.default_preemption.reprieve import NodeReprieve, Reprieve
 from ksched_cli.testing import cluster, node, simulation
 from tests.plugins.default_preemption.manifests import preemption_pod
 
@@ -34,6 +34,6 @@ def test_a_nodes_victims_are_its_evicted_pods_and_its_violations_those_among_the
         entries = range(index * PODS_EACH, (index + 1) * PODS_EACH)
         expected = [columns.pods[lower.numbers[entry]] for entry in entries if evicted[entry]]
         sort_by_importance(expected)
-        victims = NodeReprieve(reprieve, index).victims()
+        victims = reprieve.victims(index)
         assert list(victims.pods) == expected
         assert victims.pdb_violations == sum(evicted[i] and violates[i] for i in entries)
