@@ -6,7 +6,8 @@ getNodeVolumeAttachmentInfo) and utils.go (isCSIMigrationOn).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 
 import numpy as np
 from msgspec import Struct
@@ -98,7 +99,9 @@ class VolumeNames:
     def __init__(self, handle: Handle) -> None:
         self._cluster = handle.cluster
         self.chosen: Mapping[Key, str] = {}
-        self._counting: dict[PodSpec, bool] = {}
+        self._is_counting: Callable[[PodSpec], bool] = cache(
+            lambda spec: any(map(is_counted, spec.volumes))
+        )
         self._running: dict[tuple[str, bool], RunningPodVolumes] = {}
 
     def of_running_pod(self, pod: Pod, *, portworx: bool) -> RunningPodVolumes:
@@ -119,12 +122,8 @@ class VolumeNames:
 
         Raises ClaimMissingError, and PluginError for upstream's other errors.
         """
-        counting = self._counting.get(pod.spec)
-        if counting is None:
-            counting = any(is_counted(volume) for volume in pod.spec.volumes)
-            self._counting[pod.spec] = counting
         volumes: DriverByVolume = {}
-        for volume in pod.spec.volumes if counting else ():
+        for volume in pod.spec.volumes if self._is_counting(pod.spec) else ():
             if volume.persistent_volume_claim is not None:
                 name = volume.persistent_volume_claim.claim_name
             elif volume.ephemeral is not None:

@@ -45,7 +45,7 @@ from ksched_cli.plugins.volumes.persistent_volumes import (
 )
 from ksched_cli.plugins.volumes.pod_claims import (
     STORAGE,
-    WAIT_FOR_FIRST_CONSUMER,
+    binds_late,
     claim_class,
     claim_uses,
 )
@@ -171,18 +171,13 @@ class VolumeBinder:
             claim = self._cluster.persistent_volume_claims[(pod.namespace, use.claim)]
             if claim.spec.volume_name and BIND_COMPLETED in claim.metadata.annotations:
                 bound.append(claim)
-            elif self._is_delayed_binding(claim) and not claim.spec.volume_name:
+            elif not claim.spec.volume_name and binds_late(
+                self._cluster.storage_classes.get(claim_class(claim))
+            ):
                 delayed_binding.append(claim)
             else:
                 unbound_immediate.append(claim)
         return PodClaims(tuple(bound), tuple(delayed_binding), tuple(unbound_immediate))
-
-    def _is_delayed_binding(self, claim: PersistentVolumeClaim) -> bool:
-        storage_class = self._cluster.storage_classes.get(claim_class(claim))
-        return (
-            storage_class is not None
-            and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
-        )
 
     # -- finding volumes --------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ Score.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -50,7 +50,6 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Ids, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
-from ksched_cli.kube.quantity import Quantity
 from ksched_cli.plugins.helper.hints import refers_to
 from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
 from ksched_cli.plugins.volume_binding.args import VolumeBindingArgs
@@ -65,6 +64,7 @@ from ksched_cli.plugins.volume_binding.binder import (
 )
 from ksched_cli.plugins.volume_binding.explain import BindingExplanation
 from ksched_cli.plugins.volume_binding.proposals import other_classes, proposals
+from ksched_cli.plugins.volume_binding.storage_capacity import volume_limit
 from ksched_cli.plugins.volumes.csi_migration import MIGRATED_PLUGINS
 from ksched_cli.plugins.volumes.pod_claims import (
     CLAIM,
@@ -78,23 +78,16 @@ STATE_KEY = "VolumeBinding"
 UNBOUND_IMMEDIATE = Status.unresolvable("pod has unbound immediate PersistentVolumeClaims")
 
 
-class FilterResult(Struct, frozen=True):
-    """The volumes for the pod's claims on every node, and the resulting verdicts."""
-
-    volumes: PodVolumes
-    ids: Ids
-    statuses: list[Status]
-
-
 class BindingState(Struct):
     """The claims of one attempt's pod. Upstream: stateData.
 
-    filter_result: set by Filter, where not every node passes; explanation: set by explain. Clones
-    of the cycle state share both.
+    volumes: for the claims on every node, set by Filter, where not every node passes; verdicts: the
+    resulting ones; explanation: set by explain. Clones of the cycle state share them.
     """
 
     claims: PodClaims
-    filter_result: FilterResult | None = None
+    volumes: PodVolumes | None = None
+    verdicts: tuple[Ids, Sequence[Status]] | None = None
     explanation: BindingExplanation | None = None
 
 
@@ -178,14 +171,14 @@ class VolumeBinding(
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         binding_state = read_state(state)
-        if binding_state.filter_result is None:
+        if binding_state.verdicts is None:
             if self.binder.reach_every_node(binding_state.claims):
                 return Verdicts.passing(len(nodes))
             # Volumes do not change during an attempt: computed once, for every node.
-            volumes = self.binder.find(binding_state.claims)
-            binding_state.filter_result = FilterResult(volumes, *volumes.verdicts())
-        result = binding_state.filter_result
-        return Verdicts(np.array(nodes.gather(result.ids)), list(result.statuses))
+            binding_state.volumes = self.binder.find(binding_state.claims)
+            binding_state.verdicts = binding_state.volumes.verdicts()
+        ids, statuses = binding_state.verdicts
+        return Verdicts(np.array(nodes.gather(ids)), list(statuses))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
         return SKIP
@@ -194,15 +187,15 @@ class VolumeBinding(
         return np.zeros(len(nodes), dtype=np.int64)
 
     def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        binding_state = read_state(state)
-        if binding_state.filter_result is not None:
-            self.binder.assume(binding_state.filter_result.volumes, node.row)
+        volumes = read_state(state).volumes
+        if volumes is not None:
+            self.binder.assume(volumes, node.row)
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         binding_state: BindingState | None = state.data.get(STATE_KEY)
-        if binding_state is not None and binding_state.filter_result is not None:
-            self.binder.revert(binding_state.filter_result.volumes, node.row)
+        if binding_state is not None and binding_state.volumes is not None:
+            self.binder.revert(binding_state.volumes, node.row)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Upstream waits for the volume controller here; a simulation has none."""
@@ -210,23 +203,22 @@ class VolumeBinding(
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         binding_state: BindingState | None = state.data.get(STATE_KEY)
-        if binding_state is None or binding_state.filter_result is None:
+        if binding_state is None or binding_state.volumes is None:
             return []
         if binding_state.explanation is None:
-            volumes = binding_state.filter_result.volumes
             binding_state.explanation = BindingExplanation(
-                self.binder, self._cluster, binding_state.claims, volumes
+                self.binder, self._cluster, binding_state.claims, binding_state.volumes
             )
         return binding_state.explanation.rejection(node)
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
-        result = read_state(state).filter_result
-        if result is None:
+        volumes = read_state(state).volumes
+        if volumes is None:
             return
         lost = REASON_BITS[NODE_CONFLICT] | REASON_BITS[VOLUME_MISSING]
-        claims = result.volumes.dynamic_provisions_at(node.row)
+        claims = volumes.dynamic_provisions_at(node.row)
         # The data of a bound volume is where the volume is; a node that was selected stays so.
-        if result.volumes.reason_bits[node.row] & lost or any(
+        if volumes.reason_bits[node.row] & lost or any(
             self.binder.assumed.selected_node(claim) for claim in claims
         ):
             return
@@ -281,14 +273,8 @@ def after_capacity_change(
     """There is room for a greater volume."""
     if old is None:
         return True
-    limit, before = _volume_limit(new), _volume_limit(old)
+    limit, before = volume_limit(new), volume_limit(old)
     return limit is not None and (before is None or limit > before)
-
-
-def _volume_limit(capacity: CSIStorageCapacity) -> Quantity | None:
-    """Upstream: volumeLimit."""
-    limit = capacity.maximum_volume_size
-    return capacity.capacity if limit is None else limit
 
 
 _COMES_OR_CHANGES = Action.ADD | Action.UPDATE

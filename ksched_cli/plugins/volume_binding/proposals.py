@@ -12,6 +12,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.interface import Proposal
 from ksched_cli.plugins.volumes.pod_claims import (
     WAIT_FOR_FIRST_CONSUMER,
+    binds_late,
     claim_class,
     claim_uses,
 )
@@ -31,10 +32,7 @@ def proposals(pod: PodInfo, cluster: ClusterState) -> Iterator[Proposal]:
             return
         name = claim_class(claim)
         storage_class = cluster.storage_classes.get(name)
-        if claim.spec.volume_name or (
-            storage_class is not None
-            and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
-        ):
+        if claim.spec.volume_name or binds_late(storage_class):
             continue
         if name and storage_class is None and classes:
             yield _created_class(name, classes[0])
@@ -57,13 +55,9 @@ def other_classes(
 
 def _binding_late(cluster: ClusterState) -> list[StorageClass]:
     """The classes that make a volume where the pod goes: the default one first, then by name."""
-    classes = [
-        each
-        for each in cluster.storage_classes.values()
-        if each.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
-    ]
     return sorted(
-        classes, key=lambda each: (each.metadata.annotations.get(IS_DEFAULT) != "true", each.name)
+        filter(binds_late, cluster.storage_classes.values()),
+        key=lambda each: (each.metadata.annotations.get(IS_DEFAULT) != "true", each.name),
     )
 
 

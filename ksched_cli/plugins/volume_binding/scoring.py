@@ -49,10 +49,9 @@ class ScoringVolumeBinding(VolumeBinding):
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         """The mean over storage classes, rounded half up; 0 where nothing is to be bound. Existing
         volumes count; only on nodes where none is to be bound do volumes to be provisioned."""
-        filter_result = read_state(state).filter_result
-        if filter_result is None:
+        volumes = read_state(state).volumes
+        if volumes is None:
             return np.zeros(len(nodes), dtype=np.int64)
-        volumes = filter_result.volumes
         use = _ClassUses(len(nodes.snapshot))
         is_static = use.add_static(volumes)
         scored = np.zeros(len(nodes.snapshot), dtype=np.bool_)

@@ -6,6 +6,9 @@ provisioned in the meantime is not subtracted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
@@ -14,6 +17,7 @@ from ksched_cli.cluster.objects import CSIStorageCapacity, LabelSelector, Storag
 from ksched_cli.cluster.snapshot import Column, Mask, Snapshot
 from ksched_cli.cluster.topology.node_selection import meets
 from ksched_cli.framework.handle import Handle
+from ksched_cli.kube.quantity import Quantity
 from ksched_cli.kube.selectors import SelectorError, label_selector
 
 NO_CAPACITY = -1
@@ -37,44 +41,46 @@ class StorageCapacity:
     def __init__(self, handle: Handle) -> None:
         self._snapshot = handle.snapshot
         self._drivers = handle.cluster.csi_drivers
-        self._capacities: dict[str, list[CSIStorageCapacity]] = {}
+        # By storage class; each with the bytes of the largest volume.
+        self._capacities: dict[str, list[tuple[CSIStorageCapacity, int]]] = {}
         capacities = handle.cluster.csi_storage_capacities.values()
         for capacity in sorted(capacities, key=lambda capacity: capacity.key):
-            if _limit(capacity) is not None:
-                self._capacities.setdefault(capacity.storage_class_name, []).append(capacity)
-        self._largest: dict[str, Column] = {}
+            limit = volume_limit(capacity)
+            if limit is not None:
+                of_class = self._capacities.setdefault(capacity.storage_class_name, [])
+                of_class.append((capacity, limit.value()))
+        self._largest_of: Callable[[str], Column] = cache(self._largest)
         self._reachable: dict[str, Mask] = {}  # by key
 
     def largest(self, storage_class: StorageClass) -> Column | None:
         """Per node the bytes of the largest volume, or NO_CAPACITY; None if none are published."""
-        capacities = self._published(storage_class)
-        if capacities is None:
-            return None
-        name = storage_class.name
-        column = self._largest.get(name)
-        if column is None:
-            column = np.full(len(self._snapshot), NO_CAPACITY, dtype=np.int64)
-            for capacity in capacities:
-                rows = self._reach(capacity)
-                column[rows] = np.maximum(column[rows], _limit(capacity) or 0)
-            self._largest[name] = column
+        published = self._published(storage_class)
+        return None if published is None else self._largest_of(storage_class.name)
+
+    def _largest(self, class_name: str) -> Column:
+        column = np.full(len(self._snapshot), NO_CAPACITY, dtype=np.int64)
+        for capacity, limit in self._capacities.get(class_name, ()):
+            rows = self._reach(capacity)
+            column[rows] = np.maximum(column[rows], limit)
         return column
 
     def first_fitting(self, storage_class: StorageClass, size: int) -> FittingCapacities | None:
         """Per node the object that upstream may take, which is any: the first by name. None if none
         are published."""
-        capacities = self._published(storage_class)
-        if capacities is None:
+        published = self._published(storage_class)
+        if published is None:
             return None
         index = np.full(len(self._snapshot), NO_CAPACITY, dtype=np.intp)
-        for number, capacity in enumerate(capacities):
-            limit = _limit(capacity)
-            if limit is not None and limit >= size:
+        for number, (capacity, limit) in enumerate(published):
+            if limit >= size:
                 index[self._reach(capacity) & (index == NO_CAPACITY)] = number
+        capacities = [capacity for capacity, _ in published]
         amounts = [0 if c.capacity is None else c.capacity.value() for c in capacities]
         return FittingCapacities(capacities, index, np.array(amounts, dtype=np.int64))
 
-    def _published(self, storage_class: StorageClass) -> list[CSIStorageCapacity] | None:
+    def _published(
+        self, storage_class: StorageClass
+    ) -> list[tuple[CSIStorageCapacity, int]] | None:
         driver = self._drivers.get(storage_class.provisioner)
         if driver is None or not driver.spec.storage_capacity:
             return None
@@ -88,11 +94,10 @@ class StorageCapacity:
         return mask
 
 
-def _limit(capacity: CSIStorageCapacity) -> int | None:
-    """The bytes of the largest volume; maximumVolumeSize is the more precise of the two."""
-    maximum = capacity.maximum_volume_size
-    limit = capacity.capacity if maximum is None else maximum
-    return None if limit is None else limit.value()
+def volume_limit(capacity: CSIStorageCapacity) -> Quantity | None:
+    """The largest volume: maximumVolumeSize is the more precise. Upstream: volumeLimit."""
+    limit = capacity.maximum_volume_size
+    return capacity.capacity if limit is None else limit
 
 
 def _reachable(snapshot: Snapshot, topology: LabelSelector | None) -> Mask:

@@ -7,7 +7,8 @@ Upstream: plugins/volumerestrictions/volume_restrictions.go, pkg/scheduler/frame
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ class DiskUse:
     def __init__(self) -> None:
         self.disks: dict[DiskKey, dict[int, tuple[int, int]]] = {}
         self.claims: dict[Key, dict[str, tuple[PodInfo, int]]] = {}
-        self._of_spec: dict[PodSpec, list[Disk]] = {}
+        self._disks_of: Callable[[PodSpec], list[Disk]] = cache(disks_of)
 
     @classmethod
     def following(cls, snapshot: Snapshot) -> DiskUse:
@@ -130,10 +131,7 @@ class DiskUse:
                 else:
                     # A pod may name a claim twice.
                     users.pop(pod.uid, None)
-        disks = self._of_spec.get(pod.spec)
-        if disks is None:
-            disks = self._of_spec[pod.spec] = disks_of(pod.spec)
-        for disk, reads in disks:
+        for disk, reads in self._disks_of(pod.spec):
             rows = self.disks.setdefault(disk, {})
             user_count, writers = rows.get(row, (0, 0))
             user_count, writers = user_count + change, writers + (0 if reads else change)

@@ -6,6 +6,9 @@ Upstream: plugins/nodevolumelimits/{csi,utils}.go, plugins/volumebinding/binder.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 
 from ksched_cli.cluster.objects import CSINode
@@ -23,6 +26,8 @@ class CSINodes:
     limited:      those of them with a limit for any driver
     has_limits:   whether there are any of these
     portworx:     those where volumes of Portworx count as volumes of its CSI driver
+    installed:    driver → the nodes whose CSINode lists it
+    migrated:     in-tree plugin → the nodes that list it as migrated; any_migrated: is there any
     """
 
     def __init__(self, handle: Handle) -> None:
@@ -31,9 +36,11 @@ class CSINodes:
         self._csi_nodes = {rows[name]: node for name, node in objects.items() if name in rows}
         self._count = len(handle.snapshot)
         self._limits: dict[str, Column] = {}
-        self._migrated: dict[str, Mask] = {}
-        self._installed: dict[str, Mask] = {}
-        self._migrated_counts: dict[str, int] = {}
+        self.installed: Callable[[str], Mask] = cache(self._installed)
+        self.migrated: Callable[[str], Mask] = cache(self._migrated)
+        self.any_migrated: Callable[[str], bool] = cache(
+            lambda name: bool(self.migrated(name).any())
+        )
         self.has_csi_node = self._mask(list(self._csi_nodes))
         self.limited = np.zeros(self._count, dtype=np.bool_)
         for row, node in self._csi_nodes.items():
@@ -54,34 +61,15 @@ class CSINodes:
         """The driver's volume limit per node, or NO_LIMIT; None: no node has one."""
         return self._limits.get(driver)
 
-    def installed(self, driver: str) -> Mask:
-        """The nodes whose CSINode lists a driver."""
-        mask = self._installed.get(driver)
-        if mask is None:
-            rows = [
-                row
-                for row, node in self._csi_nodes.items()
-                if any(item.name == driver for item in node.spec.drivers)
-            ]
-            mask = self._installed[driver] = self._mask(rows)
-        return mask
+    def _installed(self, driver: str) -> Mask:
+        nodes = self._csi_nodes.items()
+        return self._mask(
+            [row for row, node in nodes if any(d.name == driver for d in node.spec.drivers)]
+        )
 
-    def migrated(self, plugin: str) -> Mask:
-        """The nodes that list an in-tree plugin as migrated."""
-        mask = self._migrated.get(plugin)
-        if mask is None:
-            rows = [
-                row for row, node in self._csi_nodes.items() if plugin in _migrated_plugins(node)
-            ]
-            mask = self._migrated[plugin] = self._mask(rows)
-        return mask
-
-    def any_migrated(self, plugin: str) -> bool:
-        """Whether any node lists an in-tree plugin as migrated."""
-        count = self._migrated_counts.get(plugin)
-        if count is None:
-            count = self._migrated_counts[plugin] = int(np.count_nonzero(self.migrated(plugin)))
-        return count > 0
+    def _migrated(self, plugin: str) -> Mask:
+        nodes = self._csi_nodes.items()
+        return self._mask([row for row, node in nodes if plugin in _migrated_plugins(node)])
 
     def _mask(self, rows: list[int]) -> Mask:
         mask = np.zeros(self._count, dtype=np.bool_)

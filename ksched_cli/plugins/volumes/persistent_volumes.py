@@ -7,8 +7,8 @@ FindMatchingVolume).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, cached_property
 
 import numpy as np
 from msgspec import Struct
@@ -41,13 +41,9 @@ class Reach:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._rows: dict[VolumeNodeAffinity | None, Rows] = {}
-
-    def rows(self, affinity: VolumeNodeAffinity | None) -> Rows:
-        rows = self._rows.get(affinity)
-        if rows is None:
-            rows = self._rows[affinity] = np.flatnonzero(self._matching(affinity))
-        return rows
+        self.rows: Callable[[VolumeNodeAffinity | None], Rows] = cache(
+            lambda affinity: np.flatnonzero(self._matching(affinity))
+        )
 
     def mask(self, affinity: VolumeNodeAffinity | None) -> Mask:
         mask = np.zeros(len(self._snapshot), dtype=np.bool_)
@@ -137,17 +133,12 @@ class PersistentVolumes:
 
     def __init__(self, handle: Handle) -> None:
         self.reach = Reach(handle.snapshot)
-        self._by_class: dict[str, list[PersistentVolume]] = {}
+        by_class: dict[str, list[PersistentVolume]] = {}
         for volume in handle.cluster.persistent_volumes.values():
-            self._by_class.setdefault(volume_class(volume), []).append(volume)
-        self._tables: dict[str, ClassVolumes] = {}
-
-    def of_class(self, name: str) -> ClassVolumes:
-        table = self._tables.get(name)
-        if table is None:
-            table = ClassVolumes(self.reach, self._by_class.get(name, ()))
-            self._tables[name] = table
-        return table
+            by_class.setdefault(volume_class(volume), []).append(volume)
+        self.of_class: Callable[[str], ClassVolumes] = cache(
+            lambda name: ClassVolumes(self.reach, by_class.get(name, ()))
+        )
 
 
 def capacity(volume: PersistentVolume) -> Quantity:

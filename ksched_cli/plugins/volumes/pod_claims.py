@@ -14,6 +14,7 @@ from ksched_cli.cluster.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    StorageClass,
     Volume,
 )
 from ksched_cli.kube.formatting import quote
@@ -62,6 +63,12 @@ def ownership_error(pod: Pod, claim: PersistentVolumeClaim) -> str:
 def not_found_message(resource: str, name: str) -> str:
     """The API server's NotFound message."""
     return f"{resource} {quote(name)} not found"
+
+
+def binds_late(storage_class: StorageClass | None) -> bool:
+    """Whether volumes of the class are bound when a pod has a node."""
+    mode = WAIT_FOR_FIRST_CONSUMER
+    return storage_class is not None and storage_class.volume_binding_mode == mode
 
 
 def claim_class(claim: PersistentVolumeClaim) -> str:
