@@ -17,6 +17,7 @@ later minors incubating/allocator_incubating.go.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
 
@@ -104,9 +105,7 @@ class DeviceAllocator:
         self._claim_names = claims
         self._classes = classes
         self._deadline = monotonic() + seconds if seconds > 0 else None
-        self._request_numbers = {
-            request: index for index, request in enumerate(self._demand.requests)
-        }
+        self._request_numbers = {r: index for index, r in enumerate(self._demand.requests)}
         self._pools = [
             [
                 CandidateDevice(pool_index, index, signature, bool(in_use >> index & 1), set())
@@ -217,6 +216,7 @@ class DeviceAllocator:
         self, claim: int, entry: int, alternatives: RequestAlternatives
     ) -> list[int]:
         """Return the number of devices that each alternative needs."""
+        counts: list[int] = []
         matched: dict[int, bool] | None = None
         for index, request in enumerate(alternatives.requests):
             # Up to 1.35 upstream's cache of matches uses the first alternative's results for the
@@ -225,9 +225,8 @@ class DeviceAllocator:
             earlier = matched if is_mixed_up else None
             request_data, matched = self._validate_request(claim, request, earlier)
             self._request_data[claim, entry, index] = request_data
-        return [
-            self._request_data[claim, entry, i].count for i, _ in enumerate(alternatives.requests)
-        ]
+            counts.append(request_data.count)
+        return counts
 
     def _validate_request(
         self, claim: int, request: RequestAlternative, earlier_matches: dict[int, bool] | None
@@ -236,7 +235,6 @@ class DeviceAllocator:
 
         earlier_matches: such results, reused unchecked. Upstream: validateDeviceRequest."""
         # 1. The request must be one that this release knows. The order of the checks is upstream's.
-        number = self._request_numbers[request]
         for index, expression in enumerate(request.selectors):
             if expression is None:
                 raise AllocationError(
@@ -244,77 +242,60 @@ class DeviceAllocator:
                     "CEL expression empty (unsupported selector type?)"
                 )
         if not request.class_name:
-            raise self._error(
-                claim, request.name, "missing device class name (unsupported request type?)"
-            )
+            problem = "missing device class name (unsupported request type?)"
+            raise self._error(claim, request, problem)
         if request.class_name not in self._classes:
-            raise self._error(
-                claim,
-                request.name,
-                f"could not retrieve device class {request.class_name}: "
-                f'deviceclass.resource.k8s.io "{request.class_name}" not found',
-            )
+            missing = f'deviceclass.resource.k8s.io "{request.class_name}" not found'
+            problem = f"could not retrieve device class {request.class_name}: {missing}"
+            raise self._error(claim, request, problem)
         # 2. Mode ExactCount looks for its devices in the search; mode All needs all of them now.
+        data = RequestData(request, self._request_numbers[request], request.count)
         if request.mode == EXACT_COUNT:
-            return RequestData(request, number, request.count), {}
+            return data, {}
         if request.mode != ALL:
-            raise self._error(claim, request.name, f"unsupported count mode {request.mode}")
+            raise self._error(claim, request, f"unsupported count mode {request.mode}")
         matched = dict(earlier_matches or {})
-        all_devices = self._all_devices(claim, request, number, matched)
-        return RequestData(request, number, len(all_devices), all_devices), matched
+        all_devices = self._all_devices(claim, data, matched)
+        return replace(data, count=len(all_devices), all_devices=all_devices), matched
 
     def _all_devices(
-        self, claim: int, request: RequestAlternative, number: int, matched: dict[int, bool]
+        self, claim: int, data: RequestData, matched: dict[int, bool]
     ) -> list[CandidateDevice]:
         devices = []
         for pool_index, pool in enumerate(self._node_pools.pools):
             if pool.incomplete or pool.invalid:
                 state = "being updated" if pool.incomplete else "invalid"
-                raise self._error(
-                    claim,
-                    request.name,
-                    f"asks for all devices, but resource pool {pool.key} is currently {state}",
-                )
+                problem = f"asks for all devices, but resource pool {pool.key} is currently {state}"
+                raise self._error(claim, data.request, problem)
             # Devices of one signature are selected alike, so that selectors run once for each.
             for device in self._pools[pool_index]:
                 if device.signature not in matched:
-                    matched[device.signature] = self._selectable(claim, request, number, device)
-                if matched[device.signature] and self._may_have_capacity(
-                    claim, request, number, device
-                ):
+                    matched[device.signature] = self._selectable(claim, data, device)
+                if matched[device.signature] and self._may_have_capacity(claim, data, device):
                     devices.append(device)
         return devices
 
-    def _may_have_capacity(
-        self, claim: int, request: RequestAlternative, number: int, device: CandidateDevice
-    ) -> bool:
+    def _may_have_capacity(self, claim: int, data: RequestData, device: CandidateDevice) -> bool:
         """Whether a device counts in mode All. The rules differ where claims use some of its
         capacity, and too little is left."""
         if not self._rules.keeps_full_devices:
-            return self._has_capacity(request, number, device)
-        self._check_capacity(claim, request, number, device, all_devices=True)
+            return self._has_capacity(data, device)
+        self._check_capacity(claim, data, device)
         too_small = self._signature(device).too_small
-        return not (too_small and too_small[number])
+        return not (too_small and too_small[data.number])
 
-    def _check_capacity(
-        self,
-        claim: int,
-        request: RequestAlternative,
-        number: int,
-        device: CandidateDevice,
-        *,
-        all_devices: bool = False,
-    ) -> None:
+    def _check_capacity(self, claim: int, data: RequestData, device: CandidateDevice) -> None:
         """Raise AllocationError where a device cannot even tell how much it would consume."""
         errors = self._signature(device).capacity_errors
-        if errors and errors[number]:
+        if errors and errors[data.number]:
             name = self._device_name(device)
-            name = name.rpartition("/")[2] if all_devices else name
-            problem = f"checking capacity for device {name}: {errors[number]}"
-            raise self._error(claim, request.name, problem)
+            name = name.rpartition("/")[2] if data.request.mode == ALL else name
+            problem = f"checking capacity for device {name}: {errors[data.number]}"
+            raise self._error(claim, data.request, problem)
 
-    def _error(self, claim: int, request: str, problem: str) -> AllocationError:
-        return AllocationError(f"claim {self._claim_names[claim]}, request {request}: {problem}")
+    def _error(self, claim: int, request: RequestAlternative, problem: str) -> AllocationError:
+        name = self._claim_names[claim]
+        return AllocationError(f"claim {name}, request {request.name}: {problem}")
 
     # -- the search -------------------------------------------------------------------------------
 
@@ -420,16 +401,15 @@ class DeviceAllocator:
         state = self._state(indices) if self._remembers_failures else None
         if state in self._failed_states:
             return False
-        request, number = request_data.request, request_data.number
-        is_admin = request.admin_access
+        is_admin = request_data.request.admin_access
         for candidate in self._candidate_devices(claim, device):
             users = candidate.claim_users
             if claim in users if is_admin else candidate.in_use or users:  # as _is_in_use, inlined
                 continue
-            if not self._selectable(claim, request, number, candidate):
+            if not self._selectable(claim, request_data, candidate):
                 continue
             # Everything else is tried with this device. Where that fails, it is given back.
-            self._check_capacity(claim, request, number, candidate)
+            self._check_capacity(claim, request_data, candidate)
             if not self._allocate_device(claim, request_data, candidate, must=False):
                 continue
             is_too_large = yield claim, entry, alternative, device + 1, chosen
@@ -459,16 +439,14 @@ class DeviceAllocator:
 
     # -- one device -------------------------------------------------------------------------------
 
-    def _selectable(
-        self, claim: int, request: RequestAlternative, number: int, device: CandidateDevice
-    ) -> bool:
-        rejection = self._signature(device).rejections[number]
+    def _selectable(self, claim: int, data: RequestData, device: CandidateDevice) -> bool:
+        rejection = self._signature(device).rejections[data.number]
         if rejection is None:
             return True
         if rejection.failure is not None:
             name = self._device_name(device) if self._rules.names_device_in_errors else ""
-            text = rejection.error(self._claim_names[claim], request.class_name, name)
-            raise AllocationError(text)
+            class_name = data.request.class_name
+            raise AllocationError(rejection.error(self._claim_names[claim], class_name, name))
         return False
 
     def _is_in_use(self, claim: int, request: RequestAlternative, device: CandidateDevice) -> bool:
@@ -485,11 +463,10 @@ class DeviceAllocator:
         order counters and taints come before constraints. Capacity comes last in mode All, before
         all that in mode ExactCount.
         """
-        request, number = request_data.request, request_data.number
-        signature = self._signature(device)
+        request, signature = request_data.request, self._signature(device)
         if self._is_in_use(claim, request, device) or signature.consumes_counters:
             return False
-        if not must and not self._has_capacity(request, number, device):
+        if not must and not self._has_capacity(request_data, device):
             return False
         consumption = self._take_counters(claim, request_data, device, must)
         if consumption is None:
@@ -497,7 +474,7 @@ class DeviceAllocator:
         # From here on, a failure gives back what was taken before it, if the release does so.
         takes_back = self._rules.takes_all_back
         is_taken = self._add_to_constraints(claim, request, device, must)
-        if is_taken and must and not self._has_capacity(request, number, device):
+        if is_taken and must and not self._has_capacity(request_data, device):
             is_taken = False
             if takes_back:
                 self._remove_from_constraints(claim, request)
@@ -526,7 +503,7 @@ class DeviceAllocator:
         consumption = signature.consumption and self._partial_use.take_counters(device)
         if must and consumption != () and not self._rules.counts_all_devices:
             problem = f"kube-scheduler panics here: {self._device_name(device)} consumes counters"
-            raise self._error(claim, request_data.request.name, problem)
+            raise self._error(claim, request_data.request, problem)
         return None if is_tainted else consumption
 
     def _deallocate_device(self, claim: int) -> None:
@@ -548,12 +525,9 @@ class DeviceAllocator:
             if constraint.add(request, attributes[i]):
                 continue
             if must:
-                raise self._error(
-                    claim,
-                    request.name,
-                    f"cannot add device {self._device_name(device)} because a claim constraint "
-                    "would not be satisfied",
-                )
+                why = "because a claim constraint would not be satisfied"
+                problem = f"cannot add device {self._device_name(device)} {why}"
+                raise self._error(claim, request, problem)
             # The constraints that took the device forget it.
             for earlier in constraints[:i]:
                 earlier.remove(request)
@@ -564,13 +538,11 @@ class DeviceAllocator:
         for constraint in self._constraints[claim]:
             constraint.remove(request)
 
-    def _has_capacity(
-        self, request: RequestAlternative, number: int, device: CandidateDevice
-    ) -> bool:
+    def _has_capacity(self, data: RequestData, device: CandidateDevice) -> bool:
         """Whether what is left of a device's capacity is enough; see DRAConsumableCapacity."""
         if not self._signature(device).too_small:
             return True
-        return self._partial_use.has_capacity(request, number, device)
+        return self._partial_use.has_capacity(data, device)
 
     def _signature(self, device: CandidateDevice) -> DeviceSignature:
         return self._view.signatures[device.signature]

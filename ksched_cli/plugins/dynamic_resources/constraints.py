@@ -29,26 +29,29 @@ class ConstraintState:
         """Adds a device of the request if the constraint allows it; whether it does."""
         if not self.constraint.applies_to(request):
             return True
-        if value is None or (self.count and not self._is_satisfied_by(value)):
+        return value is not None and self._add(request, value)
+
+    def _add(self, request: RequestAlternative, value: AttributeValue) -> bool:
+        # Upstream compares pointers to distinct values, so that the values of two devices differ.
+        is_distinct = self.constraint.kind == DISTINCT_ATTRIBUTE
+        if self.count and (value[0] == "" or not (is_distinct or value == self.value)):
             return False
         if not self.count:
             self.value = value
         self.count += 1
         return True
 
-    def _is_satisfied_by(self, value: AttributeValue) -> bool:
-        if self.constraint.kind == DISTINCT_ATTRIBUTE:
-            # Upstream compares pointers to the values, so that the values of two devices differ.
-            return value[0] != ""
-        return value[0] != "" and value == self.value
-
     def remove(self, request: RequestAlternative) -> None:
         if self.constraint.applies_to(request):
-            self.count -= 1
+            self._remove(request)
+
+    def _remove(self, request: RequestAlternative) -> None:
+        self.count -= 1
 
 
 class DistinctState(ConstraintState):
-    """distinctAttribute where values are compared. values: per request, of its last device."""
+    """distinctAttribute where values are compared. Upstream keeps one value per request: of more
+    devices, only the last one's counts."""
 
     __slots__ = ("values",)
 
@@ -56,24 +59,17 @@ class DistinctState(ConstraintState):
         super().__init__(constraint)
         self.values: dict[str, AttributeValue] = {}
 
-    def add(self, request: RequestAlternative, value: AttributeValue | None) -> bool:
-        """Upstream keeps one value per request: of more devices, only the last one's counts."""
-        if not self.constraint.applies_to(request):
-            return True
-        if value is None or (self.count and not self._is_distinct(value)):
+    def _add(self, request: RequestAlternative, value: AttributeValue) -> bool:
+        values = self.values.values()
+        if self.count and (value in values or (value[0] == "" and values)):
             return False
         self.values[request.base_name] = value
         self.count += 1
         return True
 
-    def _is_distinct(self, value: AttributeValue) -> bool:
-        values = self.values.values()
-        return value not in values and (value[0] != "" or not values)
-
-    def remove(self, request: RequestAlternative) -> None:
-        if self.constraint.applies_to(request):
-            self.values.pop(request.base_name, None)
-            self.count -= 1
+    def _remove(self, request: RequestAlternative) -> None:
+        self.values.pop(request.base_name, None)
+        self.count -= 1
 
 
 class EveryDistinctState(ConstraintState):
@@ -85,18 +81,14 @@ class EveryDistinctState(ConstraintState):
         super().__init__(constraint)
         self.values: list[AttributeValue] = []
 
-    def add(self, request: RequestAlternative, value: AttributeValue | None) -> bool:
-        if not self.constraint.applies_to(request):
-            return True
-        values = self.values
-        if value is None or value in values or (values and value[0] == ""):
+    def _add(self, request: RequestAlternative, value: AttributeValue) -> bool:
+        if value in self.values or (self.values and value[0] == ""):
             return False
-        values.append(value)
+        self.values.append(value)
         return True
 
-    def remove(self, request: RequestAlternative) -> None:
-        if self.constraint.applies_to(request):
-            self.values.pop()
+    def _remove(self, request: RequestAlternative) -> None:
+        self.values.pop()
 
 
 def constraint_state(constraint: Constraint, rules: Rules) -> ConstraintState:

@@ -11,7 +11,11 @@ from typing import TypeAlias
 from ksched_cli.framework.shared_devices import DeviceID
 from ksched_cli.kube.quantity import Quantity
 from ksched_cli.kube.versions import Rules
-from ksched_cli.plugins.dynamic_resources.candidates import CandidateDevice, NodePools
+from ksched_cli.plugins.dynamic_resources.candidates import (
+    CandidateDevice,
+    NodePools,
+    RequestData,
+)
 from ksched_cli.plugins.dynamic_resources.capacity import (
     NOTHING,
     Consumed,
@@ -70,10 +74,8 @@ class PartialUse:
         pool = self._node_pools.pools[device.pool]
         return pool.key if self._rules.tells_pools_apart else pool.name
 
-    def has_capacity(
-        self, request: RequestAlternative, number: int, device: CandidateDevice
-    ) -> bool:
-        """number: the request's index in Demand.requests. Upstream: CmpRequestOverCapacity."""
+    def has_capacity(self, data: RequestData, device: CandidateDevice) -> bool:
+        """Upstream: CmpRequestOverCapacity."""
         pool_device = self._pool_device(device)
         traits = pool_device.traits
         if not traits.has_capacity:
@@ -81,9 +83,9 @@ class PartialUse:
         consumed = self._node_pools.shared.consumed(pool_device.id)
         allocating = self._allocating.get(pool_device.id, NOTHING)
         if not consumed and not allocating:
-            return not self._view.signatures[device.signature].too_small[number]
+            return not self._view.signatures[device.signature].too_small[data.number]
         policy = self._view.capacity_policy
-        return fits(traits.capacities, request.capacity, policy, consumed, allocating)
+        return fits(traits.capacities, data.request.capacity, policy, consumed, allocating)
 
     def take_share(
         self, request: RequestAlternative, device: CandidateDevice

@@ -6,7 +6,7 @@ structured/internal/experimental/allocator_experimental.go (Allocate).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -184,8 +184,8 @@ def node_selector(devices: Iterable[PoolDevice], node_name: str) -> NodeSelector
     Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go
     (createNodeSelector).
     """
-    expressions: list[NodeSelectorRequirement] = []
-    fields: list[NodeSelectorRequirement] = []
+    expressions: dict[Hashable, NodeSelectorRequirement] = {}
+    fields: dict[Hashable, NodeSelectorRequirement] = {}
     for device in devices:
         spec = device.slice.spec
         place = device.device if spec.per_device_node_selection else spec
@@ -202,23 +202,14 @@ def node_selector(devices: Iterable[PoolDevice], node_name: str) -> NodeSelector
             _add_new(expressions, term.match_expressions)
     if not expressions and not fields:
         return None
-    term = NodeSelectorTerm(match_expressions=tuple(expressions), match_fields=tuple(fields))
+    term = NodeSelectorTerm(
+        match_expressions=tuple(expressions.values()), match_fields=tuple(fields.values())
+    )
     return NodeSelector(node_selector_terms=(term,))
 
 
 def _add_new(
-    requirements: list[NodeSelectorRequirement], added: Iterable[NodeSelectorRequirement]
+    requirements: dict[Hashable, NodeSelectorRequirement], added: Iterable[NodeSelectorRequirement]
 ) -> None:
-    for requirement in added:
-        if not any(_equal_requirements(requirement, other) for other in requirements):
-            requirements.append(requirement)
-
-
-def _equal_requirements(
-    requirement: NodeSelectorRequirement, other: NodeSelectorRequirement
-) -> bool:
-    return (requirement.key, requirement.operator, set(requirement.values)) == (
-        other.key,
-        other.operator,
-        set(other.values),
-    )
+    for each in added:
+        requirements.setdefault((each.key, each.operator, frozenset(each.values)), each)

@@ -7,9 +7,9 @@ structured/internal/experimental/allocator_experimental.go (isSelectable, select
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 from ksched_cli.cel.checks import check_literals
@@ -76,10 +76,12 @@ class DeviceSelectors:
     ) -> None:
         """reads_lists: of attributes, see Rules"""
         self._reads_lists = reads_lists
-        self._kinds = kinds
         self._classes = classes
-        self._device_inputs: dict[int, DeviceInput | SelectorFailure] = {}
-        self._results: dict[tuple[str, int], MatchResult] = {}
+        self._device_input: Callable[[int], DeviceInput | SelectorFailure] = cache(
+            lambda kind: _device_input(kinds[kind], reads_lists)
+        )
+        # Whether an expression matches a kind of device.
+        self.matches: Callable[[str, int], MatchResult] = cache(self._evaluate)
 
     def rejection(self, request: RequestAlternative, kind: int) -> SelectorRejection | None:
         """The first selector that does not match devices of a kind; None: all match."""
@@ -99,21 +101,11 @@ class DeviceSelectors:
                 return SelectorRejection(from_class, index, expression or "", failure)
         return None
 
-    def matches(self, expression: str, kind: int) -> MatchResult:
-        """Whether an expression matches a kind of device."""
-        key = expression, kind
-        result = self._results.get(key)
-        if result is None:
-            result = self._results[key] = self._evaluate(expression, kind)
-        return result
-
     def _evaluate(self, expression: str, kind: int) -> MatchResult:
         program = compile_selector(expression, self._reads_lists)
         if isinstance(program, SelectorFailure):
             return program
-        device = self._device_inputs.get(kind)
-        if device is None:
-            device = self._device_inputs[kind] = _device_input(self._kinds[kind], self._reads_lists)
+        device = self._device_input(kind)
         if isinstance(device, SelectorFailure):
             return device
         try:

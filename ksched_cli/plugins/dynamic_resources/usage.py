@@ -6,7 +6,8 @@ Upstream: plugins/dynamicresources/dra_manager.go (ListAllAllocatedDevices), dyn
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,10 +127,6 @@ class Devices:
         self.selectors = DeviceSelectors(self.pools.kinds, self.classes, self.rules.reads_lists)
         store = handle.service(ClaimStore)
         self.in_use = DevicesInUse(self.pools, store, self.rules.counts_shared_devices)
-        self._views: dict[Demand, DemandView] = {}
-
-    def view(self, demand: Demand) -> DemandView:
-        view = self._views.get(demand)
-        if view is None:
-            view = self._views[demand] = DemandView(demand, self.pools, self.selectors)
-        return view
+        self.view: Callable[[Demand], DemandView] = cache(
+            lambda demand: DemandView(demand, self.pools, self.selectors)
+        )

@@ -10,7 +10,9 @@ lookupAttribute).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -97,9 +99,11 @@ class DemandView:
         self.pool_signatures: list[PoolSignature] = []
         self._pools = pools
         self._selectors = selectors
-        self._id_of_kind: dict[int, int] = {}
+        # The index in `signatures` of the signature of a device kind; in `pool_signatures`, of that
+        # of a pool, by its number.
+        self.device_signature_id: Callable[[int], int] = cache(self._device_signature_id)
+        self.pool_signature_id: Callable[[int], int] = cache(self._pool_signature_id)
         self._device_ids: dict[DeviceSignature, int] = {}
-        self._id_of_pool: dict[int, int] = {}
         self._pool_ids: dict[PoolSignature, int] = {}
         self._node_ids: dict[tuple[int, ...], int] = {}
         self._id_of_row: NDArray[np.int64] = np.full(
@@ -114,35 +118,26 @@ class DemandView:
             self._id_of_row[row] = node_id
         return self._id_of_row[rows]
 
-    def pool_signature_id(self, number: int) -> int:
-        """The index of a pool's signature in `pool_signatures`."""
-        pool_id = self._id_of_pool.get(number)
-        if pool_id is None:
-            pool = self._pools.pools[number]
-            device_ids = tuple(self.device_signature_id(device.kind) for device in pool.devices)
-            counter_name = pool.name if pool.name in self._pools.ambiguous_names else ""
-            signature = PoolSignature(
-                device_ids,
-                pool.incomplete,
-                bool(pool.invalid),
-                counter_name,
-                all(self.signatures[device_id].is_plain for device_id in device_ids),
-            )
-            pool_id = self._pool_ids.setdefault(signature, len(self.pool_signatures))
-            if pool_id == len(self.pool_signatures):
-                self.pool_signatures.append(signature)
-            self._id_of_pool[number] = pool_id
+    def _pool_signature_id(self, number: int) -> int:
+        pool = self._pools.pools[number]
+        device_ids = tuple(self.device_signature_id(device.kind) for device in pool.devices)
+        signature = PoolSignature(
+            device_ids,
+            pool.incomplete,
+            bool(pool.invalid),
+            pool.name if pool.name in self._pools.ambiguous_names else "",
+            all(self.signatures[device_id].is_plain for device_id in device_ids),
+        )
+        pool_id = self._pool_ids.setdefault(signature, len(self.pool_signatures))
+        if pool_id == len(self.pool_signatures):
+            self.pool_signatures.append(signature)
         return pool_id
 
-    def device_signature_id(self, kind: int) -> int:
-        """The index of a device kind's signature in `signatures`."""
-        signature_id = self._id_of_kind.get(kind)
-        if signature_id is None:
-            signature = self._signature(kind)
-            signature_id = self._device_ids.setdefault(signature, len(self.signatures))
-            if signature_id == len(self.signatures):
-                self.signatures.append(signature)
-            self._id_of_kind[kind] = signature_id
+    def _device_signature_id(self, kind: int) -> int:
+        signature = self._signature(kind)
+        signature_id = self._device_ids.setdefault(signature, len(self.signatures))
+        if signature_id == len(self.signatures):
+            self.signatures.append(signature)
         return signature_id
 
     def _signature(self, kind: int) -> DeviceSignature:
