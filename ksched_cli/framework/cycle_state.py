@@ -32,12 +32,14 @@ class CycleState:
         self.notes: dict[str, Note] | None = None
         self.activated: tuple[str, ...] = ()
 
-    def read(self, key: str) -> Any:
-        """Raises PluginError where nothing was written, as when PreFilter is switched off."""
+    def read(self, key: str, doing: str = "reading") -> Any:
+        """Raises PluginError where nothing was written, as when PreFilter is switched off.
+
+        doing: how its message begins"""
         try:
             return self.data[key]
         except KeyError:
-            raise PluginError(f'reading "{key}" from cycleState: not found') from None
+            raise PluginError(f'{doing} "{key}" from cycleState: not found') from None
 
     def write(self, key: str, value: Any) -> None:
         self.data[key] = value

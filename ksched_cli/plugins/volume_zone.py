@@ -49,7 +49,7 @@ from ksched_cli.plugins.volumes.pod_claims import (
     CLAIM,
     CLASS,
     VOLUME,
-    WAIT_FOR_FIRST_CONSUMER,
+    binds_late,
     claim_class,
     claim_uses,
     not_found_message,
@@ -148,7 +148,10 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
             volume = self._cluster.persistent_volumes.get(name)
             if volume is None:
                 return [], Status.unresolvable(not_found_message(VOLUME, name))
-            topologies += _topologies_of(claim, volume)
+            topologies += [
+                VolumeTopology(claim.key, name, key, values)
+                for key, values in _zones_of(volume).items()
+            ]
         return topologies, SUCCESS
 
     def _unbound_problem(self, claim: PersistentVolumeClaim) -> str:
@@ -160,9 +163,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
         storage_class = self._cluster.storage_classes.get(name)
         if storage_class is None:
             return not_found_message(CLASS, name)
-        if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
-            return ""
-        return "PersistentVolume had no name"
+        return "" if binds_late(storage_class) else "PersistentVolume had no name"
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         return [
@@ -179,14 +180,6 @@ def _has_zone_labels(snapshot: Snapshot) -> Mask:
     for key in LABELS:
         mask |= snapshot.labels[key].present
     return mask
-
-
-def _topologies_of(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[VolumeTopology]:
-    """A volume's zone and region labels."""
-    return [
-        VolumeTopology(claim.key, volume.name, key, values)
-        for key, values in _zones_of(volume).items()
-    ]
 
 
 def _zones_of(volume: PersistentVolume) -> dict[str, tuple[str, ...]]:
@@ -208,7 +201,7 @@ def _label_text(node: NodeInfo, key: str) -> str:
 
 
 def after_class_creation(pod: PodInfo, old: None, new: StorageClass) -> bool:
-    return new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+    return binds_late(new)
 
 
 def after_volume_change(pod: PodInfo, old: PersistentVolume | None, new: PersistentVolume) -> bool:

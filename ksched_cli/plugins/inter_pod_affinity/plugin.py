@@ -9,7 +9,8 @@ Upstream: plugins/interpodaffinity (plugin.go, filtering.go, scoring.go).
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 
 import numpy as np
 from msgspec import Struct
@@ -397,37 +398,21 @@ def _unsatisfied(filter_state: PreFilterState, nodes: Nodes) -> Mask:
     tallies = filter_state.affinity.values()
     # The first of a group of pods with affinity to each other fits every node with the keys.
     if filter_state.incoming.matches_self and not any(tally.total for tally in tallies):
-        return _union(nodes.gather(tally.domains.codes) == MISSING for tally in tallies)
-    return _union(tally.at(tally.domains, nodes.rows) <= 0 for tally in tallies)
+        return reduce(or_, (nodes.gather(tally.domains.codes) == MISSING for tally in tallies))
+    return reduce(or_, (tally.at(tally.domains, nodes.rows) <= 0 for tally in tallies))
 
 
 def _violated(tallies: Tallies, nodes: Nodes) -> Mask:
     """The nodes in a domain with a counted pod (satisfyPodAntiAffinity)."""
-    return _union(tally.at(tally.domains, nodes.rows) > 0 for tally in tallies.values())
-
-
-def _union(masks: Iterable[Mask]) -> Mask:
-    """masks: at least one."""
-    union, *others = masks
-    for mask in others:
-        union = union | mask
-    return union
+    return reduce(or_, (tally.at(tally.domains, nodes.rows) > 0 for tally in tallies.values()))
 
 
 def _pre_filter_state(state: CycleState) -> PreFilterState:
-    try:
-        filter_state: PreFilterState = state.read(PRE_FILTER_KEY)
-    except PluginError as missing:
-        raise PluginError(f"error {missing}") from None
-    return filter_state
+    return state.read(PRE_FILTER_KEY, "error reading")
 
 
 def _pre_score_state(state: CycleState) -> PreScoreState:
-    try:
-        score_state: PreScoreState = state.read(PRE_SCORE_KEY)
-    except PluginError as missing:
-        raise PluginError(f"failed to read{str(missing).removeprefix('reading')}") from None
-    return score_state
+    return state.read(PRE_SCORE_KEY, "failed to read")
 
 
 # Whether a pod matches the terms of an affinity.

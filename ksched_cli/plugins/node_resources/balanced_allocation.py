@@ -88,15 +88,22 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScoresRows, SignPlugin, Ex
             return np.zeros(len(nodes), dtype=np.int64)
         column = plain_column(pod_requests, nodes.snapshot)
         if column is None:
-            usages = resource_usages(
-                self._resources, pod_requests.by_resource, nodes, nonzero=False
-            )
-            return _balance(standard_deviation(usages))
+            return self._score_usages(pod_requests.by_resource, nodes)
         if nodes.are_most:
             return nodes.gather(self.score_nodes(state, pod, Nodes(nodes.snapshot)))
+        return self._score_plain(column, nodes)
+
+    def _score_usages(self, pod_requests: Sequence[int], nodes: Nodes) -> Scores:
+        return _balance(standard_deviation(self._usages(pod_requests, nodes)))
+
+    def _score_plain(self, column: Floats, nodes: Nodes) -> Scores:
+        """column: see ScoredRequests"""
         used, capacity = principal_amounts(nodes, nonzero=False)
         used += column
         return _balance(_deviation_of_two(used, capacity))
+
+    def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
+        return resource_usages(self._resources, pod_requests, nodes, nonzero=False)
 
     def _requests_to_score(self, state: CycleState, pod: PodInfo) -> ScoredRequests | None:
         """Return the requests of PreScore, or compute them where it did not run; None if there are
@@ -137,29 +144,19 @@ class BalanceChange(NodeResourcesBalancedAllocation):
 
         return score
 
-    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        pod_requests = self._requests_to_score(state, pod)
-        if pod_requests is None:
-            return np.zeros(len(nodes), dtype=np.int64)
-        column = plain_column(pod_requests, nodes.snapshot)
-        if column is None:
-            requests = pod_requests.by_resource
-            usages = self._usages(requests, nodes)
-            after = _balance(standard_deviation(usages))
-            before = _balance(standard_deviation(_without(usages, requests)))
-        elif nodes.are_most:
-            return nodes.gather(self.score_nodes(state, pod, Nodes(nodes.snapshot)))
-        else:
-            # Both at once: with few nodes, a call costs more than what it computes.
-            used, capacity = principal_amounts(nodes, nonzero=False)
-            both = np.empty((2, *used.shape))
-            np.add(used, column, out=both[:, 0])
-            both[:, 1] = used
-            after, before = _balance(_deviation_of_two(both, capacity[:, None]))
-        return HALF + (HALF + after - before) // 2
+    def _score_usages(self, pod_requests: Sequence[int], nodes: Nodes) -> Scores:
+        usages = self._usages(pod_requests, nodes)
+        before = _balance(standard_deviation(_without(usages, pod_requests)))
+        return HALF + (HALF + _balance(standard_deviation(usages)) - before) // 2
 
-    def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
-        return resource_usages(self._resources, pod_requests, nodes, nonzero=False)
+    def _score_plain(self, column: Floats, nodes: Nodes) -> Scores:
+        # Both at once: with few nodes, a call costs more than what it computes.
+        used, capacity = principal_amounts(nodes, nonzero=False)
+        both = np.empty((2, *used.shape))
+        np.add(used, column, out=both[:, 0])
+        both[:, 1] = used
+        after, before = _balance(_deviation_of_two(both, capacity[:, None]))
+        return HALF + (HALF + after - before) // 2
 
 
 def _balance_of(cpu: float, memory: float) -> int:
@@ -225,12 +222,10 @@ def _half_difference(
     """Half the difference between the first and the last resource of a node, which has two."""
     if len(fractions) == 2:
         return np.abs((fractions[0] - fractions[1]) / 2)
-    first = np.zeros_like(fractions[0])
-    last = np.zeros_like(fractions[0])
-    for fraction, has_resource in zip(reversed(fractions), reversed(present), strict=True):
-        first = np.where(has_resource, fraction, first)
-    for fraction, has_resource in zip(fractions, present, strict=True):
-        last = np.where(has_resource, fraction, last)
+    first, last = (
+        np.select(has_resource, of_resource)
+        for has_resource, of_resource in ((present, fractions), (present[::-1], fractions[::-1]))
+    )
     return np.abs((first - last) / 2)
 
 
@@ -239,12 +234,10 @@ def _root_mean_square(
     present: list[NDArray[np.bool_]],
     counts: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    total = np.zeros(len(counts))
-    for fraction in fractions:
-        total = total + fraction
     divisor = np.maximum(counts, 1)
-    mean = total / divisor
-    squares = np.zeros(len(counts))
-    for fraction, has_resource in zip(fractions, present, strict=True):
-        squares = squares + np.where(has_resource, (fraction - mean) * (fraction - mean), 0.0)
+    mean = sum(fractions) / divisor
+    squares = sum(
+        np.where(has_resource, (fraction - mean) * (fraction - mean), 0.0)
+        for fraction, has_resource in zip(fractions, present, strict=True)
+    )
     return np.sqrt(squares / divisor)

@@ -411,11 +411,7 @@ def _rounded(sums: NDArray[np.float64]) -> Scores:
 
 
 def _pre_score_state(state: CycleState) -> PreScoreState:
-    try:
-        score_state: PreScoreState = state.read(PRE_SCORE_KEY)
-    except PluginError as missing:
-        raise PluginError(f"error {missing}") from None
-    return score_state
+    return state.read(PRE_SCORE_KEY, "error reading")
 
 
 # Gives the pod's constraints that a node must not violate; a plugin error means: ask again.
