@@ -6,7 +6,8 @@ pods have changed, or another priority leaves other pods below it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -134,13 +135,8 @@ class PodColumns:
         return number
 
 
-def _with_ages_once(snapshot: Snapshot) -> PodColumns:
-    return PodColumns(snapshot, ages_once=True)
-
-
-def pod_columns(ages_once: bool) -> Callable[[Snapshot], PodColumns]:
-    """Return the function with which Snapshot.index makes the columns."""
-    return _with_ages_once if ages_once else PodColumns
+# By `ages_once`, the function with which Snapshot.index makes the columns.
+POD_COLUMNS = PodColumns, partial(PodColumns, ages_once=True)
 
 
 def _extended(column: Column, values: Sequence[int]) -> Column:

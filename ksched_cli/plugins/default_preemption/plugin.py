@@ -65,7 +65,7 @@ from ksched_cli.plugins.default_preemption.group_victims import (
     EntityPreemption,
     GroupPreemption,
 )
-from ksched_cli.plugins.default_preemption.lower_pods import pod_columns
+from ksched_cli.plugins.default_preemption.lower_pods import POD_COLUMNS
 from ksched_cli.plugins.default_preemption.victims import DryRun, Explanation
 
 NO_PODS = np.iinfo(np.int64).max
@@ -113,7 +113,7 @@ class DefaultPreemption(
         self._disruptions = Disruptions.of(handle)
         rules = handle.release.rules
         self._tells_candidate = rules.tells_candidate
-        self._pod_columns = pod_columns(rules.ages_victims_once)
+        self._pod_columns = POD_COLUMNS[rules.ages_victims_once]
         self._ages_once = rules.ages_victims_once
 
     def pre_enqueue(self, pod: PodInfo) -> Status:

@@ -228,9 +228,7 @@ class NodeResourcesFit(
         return mean_by_row(self._strategy, pod_requests.by_resource, self._weights)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        pod_requests: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
-        if pod_requests is None:
-            pod_requests = calculate_pod_requests(self._resources, pod, nonzero=True)
+        pod_requests = self._requests_to_score(state, pod)
         if not self._resources:
             raise PluginError("resources not found")
         column = plain_column(pod_requests, nodes.snapshot)
@@ -283,10 +281,13 @@ class NodeResourcesFit(
         return proposals(pod, node, self._ignores)
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        pod_requests = state.data.get(PRE_SCORE_KEY)
-        if pod_requests is None:
-            pod_requests = calculate_pod_requests(self._resources, pod, nonzero=True)
+        pod_requests = self._requests_to_score(state, pod)
         return usage_lines(self._resources, pod_requests, node, nonzero=True)
+
+    def _requests_to_score(self, state: CycleState, pod: PodInfo) -> ScoredRequests:
+        """The requests of PreScore, or computed where it did not run."""
+        requests: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
+        return requests or calculate_pod_requests(self._resources, pod, nonzero=True)
 
 
 def _has_room(snapshot: Snapshot, row: int, requests: dict[str, int]) -> bool:

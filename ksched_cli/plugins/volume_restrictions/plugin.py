@@ -96,22 +96,18 @@ class DiskUse:
     @classmethod
     def following(cls, snapshot: Snapshot) -> DiskUse:
         """Return what is in use on all nodes, from now on too: an index of the snapshot."""
-        use = cls()
-        use._add_all(Nodes(snapshot))
+        use = cls.on(Nodes(snapshot))
         snapshot.subscribe(use)
         return use
 
     @classmethod
     def on(cls, nodes: Nodes) -> DiskUse:
         """Return what is in use on these nodes alone."""
-        disk_use = cls()
-        disk_use._add_all(nodes)
-        return disk_use
-
-    def _add_all(self, nodes: Nodes) -> None:
+        use = cls()
         for row in nodes.indices().tolist():
             for pod in nodes.snapshot.pods[row]:
-                self.pod_added(pod, row)
+                use.pod_added(pod, row)
+        return use
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
         self._count_pod(pod, row, 1)
