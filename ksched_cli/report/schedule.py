@@ -11,7 +11,7 @@ from ksched_cli.analysis.pending import POD, PendingGroup
 from ksched_cli.analysis.schedule import summary_of
 from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.engine.records import Attempt, ExtenderBinding, RunRecord
-from ksched_cli.report import pending, usage
+from ksched_cli.report import usage
 from ksched_cli.report.owners import group_name, shared_owner
 from ksched_cli.report.table import (
     GREEN,
@@ -118,7 +118,11 @@ def _devices(run: RunRecord, limit: Limit) -> str:
 def _unplaced(run: RunRecord, limit: Limit, shown: Shown) -> str:
     """The pods that stay pending as `explain --pending` has them, but for their nodes; then those
     that are gated, by what gates them."""
-    parts = pending.blocks(shown.pending, limit, reasons=False)
+    parts: list[str] = []
+    if shown.pending:
+        from ksched_cli.report import pending
+
+        parts += pending.blocks(shown.pending, limit, reasons=False)
     gates: dict[tuple[str, str], list[str]] = {}
     for pod, status in run.gated.items():
         gates.setdefault((_owner(pod, shown), status.message), []).append(pod)
