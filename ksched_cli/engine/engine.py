@@ -7,6 +7,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import NoReturn
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.loading.gc_control import gc_paused
 from ksched_cli.cluster.objects import Pod
@@ -60,8 +61,7 @@ class Options:
     trace_calls: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Focus:
+class Focus(Struct, frozen=True):
     """The pods of a run that a question is about.
 
     pods: their keys

@@ -6,11 +6,10 @@ Upstream: pkg/scheduler/backend/queue/scheduling_queue.go; the rules of passes a
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cmp_to_key, lru_cache
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
@@ -193,8 +192,7 @@ class ClusterVersion(NamedTuple):
 NEVER = ClusterVersion(-1, -1)
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """A pod that is not bound.
 
     queued:    what the queue is sorted by
@@ -229,8 +227,7 @@ class Entry:
         return self.activated or self.seen.changes < now.changes or rejected_waiting
 
 
-@dataclass(slots=True)
-class Backlog:
+class Backlog(Struct):
     """The pods of a run that are not bound yet.
 
     entries:     by pod key, in queue order

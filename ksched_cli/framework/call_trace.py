@@ -7,9 +7,10 @@ is not traced, this costs nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
+
+from msgspec import Struct, field
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cycle_state import CycleState
@@ -40,8 +41,7 @@ _CACHED = "cached from a pod that looks the same"
 _REPEATED = "no plugin was called: rejected as a pod that looks the same just was"
 
 
-@dataclass(slots=True)
-class PodCalls:
+class PodCalls(Struct):
     """The calls about a pod, in all its attempts.
 
     profile:         the scheduler name of its profile

@@ -7,8 +7,9 @@ Upstream: pkg/scheduler/framework/interface.go (Handle).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
+
+from msgspec import Struct, field
 
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
@@ -22,8 +23,7 @@ from ksched_cli.kube.versions import Release, release_of
 S = TypeVar("S")
 
 
-@dataclass(slots=True)
-class Handle:
+class Handle(Struct):
     """framework and extenders are set once all plugins are made.
 
     services: what `service` has made so far; one dict for the handles of all profiles of a run

@@ -5,10 +5,10 @@ Arrays have one element per node, in the order of the nodes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from ksched_cli.framework.status import SUCCESS, Status
@@ -21,8 +21,7 @@ Ids: TypeAlias = NDArray[np.int32]
 Scores: TypeAlias = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class PreFilterOutcome:
+class PreFilterOutcome(Struct, frozen=True):
     """What the PreFilter plugins answered together.
 
     node_names:  the only nodes left, None for all
@@ -34,8 +33,7 @@ class PreFilterOutcome:
     narrowed_by: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class Verdicts:
+class Verdicts(Struct):
     """The Filter statuses of n nodes.
 
     ids:      shape (n,); ids[i] is the index in `statuses` of the i-th node's status

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ksched_cli import program_name
 from ksched_cli.analysis.pending import POD, PendingGroup
@@ -31,8 +32,7 @@ SHOWN_OWNERS = 8
 SHOWN_ROWS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """What the table shows of a run.
 
     usages: of the nodes after the run

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct, field
 
 from ksched_cli import program_name
 from ksched_cli.config.defaults import profile_with_plugins
@@ -52,8 +54,7 @@ def no_live_cluster(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(Struct, frozen=True):
     """The observers of a run; they decide nothing.
 
     detailed:    keep every node's verdict and scores

@@ -1,11 +1,11 @@
 """A run as JSON and as a table."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from ksched_cli.analysis.named_objects import owners
 from ksched_cli.analysis.pending import pending_groups

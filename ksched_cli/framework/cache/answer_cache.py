@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable
-from dataclasses import dataclass, field
 from typing import TypeAlias, cast
+
+from msgspec import Struct, field
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
@@ -31,8 +32,7 @@ MANY_PODS_ALIKE = 64
 SharedKey: TypeAlias = tuple[str, Hashable]
 
 
-@dataclass(slots=True)
-class CacheEntry:
+class CacheEntry(Struct):
     """The cache of pods of one shape.
 
     static_state: what the cached plugins wrote in PreFilter and PreScore, and which of them skip
@@ -53,8 +53,7 @@ class CacheEntry:
     rate: float = 1.0
 
 
-@dataclass(slots=True)
-class DryRuns:
+class DryRuns(Struct):
     """See AnswerCache.dry_runs. version: the log's length that the results are of"""
 
     results: RowResults

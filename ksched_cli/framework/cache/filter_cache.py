@@ -7,10 +7,10 @@ its status, so that the smaller of two codes is the verdict of the earlier plugi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.snapshot import Snapshot
@@ -29,8 +29,7 @@ STATUS_BITS = 20
 STATUS_MASK = (1 << STATUS_BITS) - 1
 
 
-@dataclass(slots=True)
-class FilterCache:
+class FilterCache(Struct):
     """The verdicts of a profile's plugins whose answers are cached.
 
     stale:        the rows of `codes` that have changed since

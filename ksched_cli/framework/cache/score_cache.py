@@ -7,10 +7,10 @@ part in the sum depends on which nodes are feasible.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.framework.cache.stale_rows import StaleRows
@@ -94,8 +94,7 @@ def _next_ranks(mask: Mask) -> Rows:
     return following
 
 
-@dataclass(slots=True)
-class NormalizedPart:
+class NormalizedPart(Struct):
     """A plugin whose normalized scores are in the sums.
 
     extremes: what they are normalized by; part: as they are in the sums. Both None before that
@@ -153,8 +152,7 @@ def shift_of(snapshot: Snapshot, weights: Iterable[int]) -> int:
     return TIE_BITS if fits else 0
 
 
-@dataclass(slots=True)
-class ScoreCache:
+class ScoreCache(Struct):
     """The plugins of a profile, by how much of their scores is cached.
 
     static_sums: per row, the weighted sum of the NODE plugins

@@ -8,9 +8,10 @@ Upstream: dynamic-resource-allocation/structured/internal/incubating/consumable_
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from ksched_cli.cluster.objects import CapacityPolicy, CapacityRange, DeviceCapacity
 from ksched_cli.kube.formatting import quote
@@ -37,8 +38,7 @@ class CapacityError(Exception):
     """A request for capacity that cannot be rounded, or is negative. The text is upstream's."""
 
 
-@dataclass(frozen=True, slots=True)
-class CapacityPolicyRules:
+class CapacityPolicyRules(Struct, frozen=True):
     """The rules of a release for requests for capacity.
 
     aborts:     requests that are negative or cannot be rounded are errors (Rules)

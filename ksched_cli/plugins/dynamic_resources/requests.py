@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from ksched_cli.cluster.objects import (
     DeviceConstraint,
     DeviceRequest,
@@ -28,8 +30,7 @@ MATCH_ATTRIBUTE, DISTINCT_ATTRIBUTE = "matchAttribute", "distinctAttribute"
 ALLOCATION_RESULTS_MAX_SIZE = 32
 
 
-@dataclass(frozen=True, slots=True)
-class RequestAlternative:
+class RequestAlternative(Struct, frozen=True):
     """A request, or a subrequest of a prioritized list (firstAvailable).
 
     Upstream: requestAccessor.
@@ -60,8 +61,7 @@ class RequestAlternative:
         return self.parent or self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(Struct, frozen=True):
     """kind: MATCH_ATTRIBUTE, DISTINCT_ATTRIBUTE, or "" for neither. requests: empty means all."""
 
     kind: str
@@ -74,8 +74,7 @@ class Constraint:
         return request.base_name in self.requests or request.result_name in self.requests
 
 
-@dataclass(frozen=True, slots=True)
-class RequestAlternatives:
+class RequestAlternatives(Struct, frozen=True):
     """One request of a claim: the first alternative that can be allocated is.
 
     requests:    its subrequests if it is a prioritized list, else the request alone
@@ -90,8 +89,7 @@ class RequestAlternatives:
         return self.requests[0].base_name
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimDemand:
+class ClaimDemand(Struct, frozen=True):
     alternatives: tuple[RequestAlternatives, ...]
     constraints: tuple[Constraint, ...]
 

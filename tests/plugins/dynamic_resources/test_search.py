@@ -1,9 +1,9 @@
 """Allocations of a pod's claims on every node."""
 
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.resource_claims import ClaimStore
