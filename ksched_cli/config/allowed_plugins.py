@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ksched_cli.config.checks.foreign_plugins import FOREIGN_POINTS
+from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.effective import KnownPlugin, KnownPlugins, PluginTable
 from ksched_cli.config.merge import MULTI_POINT, plugin_set
 from ksched_cli.config.types import Plugins, SchedulerConfiguration
@@ -123,21 +123,17 @@ def with_allowed(
     for plugin in allowed:
         if plugin.name not in registry:
             points.setdefault(plugin.name, set()).update(plugin.points or ())
-    named_at = _points_by_name(configuration) if points else {}
+    if not points:
+        return registry
+    named_at, usual = _points_by_name(configuration), name_tables().foreign_plugins
     entries = [
         PluginWithoutCode(
-            name, frozenset(keys or _usual_points(name) | named_at.get(name, frozenset()))
+            name, frozenset(keys or usual.get(name, frozenset()) | named_at.get(name, frozenset()))
         )
         for name, keys in points.items()
     ]
-    if not entries:
-        return registry
     plugins = {**{entry.name: entry for entry in entries}, **registry}
     return NamedPlugins(registry.release, plugins)
-
-
-def _usual_points(name: str) -> frozenset[str]:
-    return FOREIGN_POINTS.get(name, frozenset())
 
 
 def _points_by_name(configuration: SchedulerConfiguration) -> dict[str, set[str]]:

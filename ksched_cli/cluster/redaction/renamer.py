@@ -10,14 +10,7 @@ from collections.abc import Callable
 
 from ksched_cli.cluster.pod_info import ANY_HOST
 from ksched_cli.cluster.redaction.codebook import Codebook
-from ksched_cli.cluster.redaction.public_names import (
-    KEYS,
-    KEYS_OF_PUBLIC_VALUES,
-    NAMESPACES,
-    OBJECTS,
-    OWNER_KINDS,
-    is_kubernetes_domain,
-)
+from ksched_cli.cluster.redaction.public_names import is_kubernetes_domain, public_names
 
 NAMESPACE_NAME_KEY = "kubernetes.io/metadata.name"
 NAME_FIELD = "metadata.name"  # what matchFields select by
@@ -42,7 +35,7 @@ class Renamer:
     """
 
     def __init__(self, codebook: Codebook) -> None:
-        self._codebook = codebook
+        self._codebook, self._public = codebook, public_names()
         self._is_learning = True
         self._numeric_keys: set[str] = set()
         self._stateful_sets: set[str] = set()
@@ -88,7 +81,7 @@ class Renamer:
         return text
 
     def _renamed_name(self, text: str) -> str:
-        if text in OBJECTS:
+        if text in self._public.objects:
             return text
         match = _ORDINAL.fullmatch(text)
         if match is not None and self._ends_in_stateful_set(match[1]):
@@ -102,12 +95,12 @@ class Renamer:
         return bool(text)
 
     def namespace(self, text: str) -> str:
-        return text if text in NAMESPACES else self.name(text)
+        return text if text in self._public.namespaces else self.name(text)
 
     def key(self, text: str) -> str:
         """Renames a key of labels, annotations, taints, topology or gates. Kubernetes's own
         domains stay."""
-        if text in KEYS or text == NAME_FIELD:
+        if text in self._public.keys or text == NAME_FIELD:
             return text
         domain, slash, rest = text.partition("/")
         if slash and is_kubernetes_domain(domain):
@@ -118,7 +111,7 @@ class Renamer:
         """Renames the value of a label, an annotation or a taint with this key."""
         if key == NAMESPACE_NAME_KEY:
             return self.namespace(text)
-        if key in KEYS_OF_PUBLIC_VALUES:
+        if key in self._public.keys_of_public_values:
             return text
         if not self._is_learning and key in self._numeric_keys and _INTEGER.fullmatch(text):
             return text
@@ -152,7 +145,7 @@ class Renamer:
         return self.key(text) if "/" in text else text
 
     def owner_kind(self, text: str) -> str:
-        return text if text in OWNER_KINDS else self.name(text)
+        return text if text in self._public.owner_kinds else self.name(text)
 
     def owner_version(self, text: str) -> str:
         """An apiVersion: groups of Kubernetes have no domain, or one of its own."""

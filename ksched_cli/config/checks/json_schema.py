@@ -14,7 +14,7 @@ from typing import Any
 from jsonschema import Draft202012Validator, FormatChecker
 
 from ksched_cli.config.checks.findings import Findings
-from ksched_cli.config.checks.known_names import LEGACY_KEYS, MISPLACED_KEYS
+from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.decoder import decode_base64
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.go_types import (
@@ -171,16 +171,16 @@ def check_structure(data: Any, registry: KnownPlugins, findings: Findings) -> No
 
 
 def _unknown_key(path: Path, key: str, keys: list[str], findings: Findings) -> None:
-    here = (*path, key)
+    tables = name_tables()
+    hint = tables.legacy_keys.get(key) or tables.misplaced_keys.get(key) or did_you_mean(key, keys)
     if path and path[-1] == "plugins":
         points = ", ".join(key for key in (*POINT_KEYS, "multiPoint") if key in keys)
-        hint = LEGACY_KEYS.get(key) or MISPLACED_KEYS.get(key) or did_you_mean(key, keys)
+        rule, message = "unknown-point", f'"{key}" is not an extension point'
         hint = hint or f"the points are {points}"
-        findings.error("unknown-point", here, f'"{key}" is not an extension point', hint)
-        return
-    hint = LEGACY_KEYS.get(key) or MISPLACED_KEYS.get(key) or did_you_mean(key, keys)
-    hint = hint or f"expected one of {', '.join(keys)}"
-    findings.error("unknown-key", here, f'unknown key "{key}"', hint)
+    else:
+        rule, message = "unknown-key", f'unknown key "{key}"'
+        hint = hint or f"expected one of {', '.join(keys)}"
+    findings.error(rule, (*path, key), message, hint)
 
 
 def _doubled(data: Any, path: Path) -> Iterator[Path]:

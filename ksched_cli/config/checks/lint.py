@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ksched_cli.config.checks.findings import Findings, Severity
-from ksched_cli.config.checks.foreign_plugins import FOREIGN_PLUGINS
-from ksched_cli.config.checks.known_names import POLICY_NAMES, REMOVED_PLUGINS
+from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.checks.refusals import unknown_plugin
-from ksched_cli.config.checks.switched_off import POINTS, UNMET, UNSAFE
 from ksched_cli.config.effective import KnownPlugin, KnownPlugins, Profile
 from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
 from ksched_cli.config.startup import tls_files, unreadable
@@ -60,7 +58,7 @@ class Subject:
         return name in self.registry and self.registry[name].enabled_by_default
 
     def scores(self, name: str) -> bool:
-        """Whether a plugin that the file enables scores, as far as is known."""
+        """Whether a plugin that the file enables scores, as far as is tables."""
         off = self.effective is not None and name not in self.placed("score")
         return self.extends(name, "score") and not off
 
@@ -179,6 +177,8 @@ _PAIRS = (
         "filter runs without preFilter, which prepares it",
     ),
 )
+# Where a plugin protects pods, if not at filter.
+_PROTECTS_AT = {"SchedulingGates": "preEnqueue"}
 _REMOVE = "remove the entry"
 _SCORE_ONLY = "; to leave only its score out, disable it at score"
 _REPLACED = (
@@ -209,14 +209,14 @@ def switched_off(subject: Subject) -> None:
     if subject.effective is None:
         return
     for rule, severity, effects in (
-        ("safety-off", Severity.ERROR, UNSAFE),
-        ("requirement-off", Severity.WARNING, UNMET),
+        ("safety-off", Severity.ERROR, name_tables().unsafe),
+        ("requirement-off", Severity.WARNING, name_tables().unmet),
     ):
         for point in ("filter", "preEnqueue"):
             names = [
                 name
                 for name in effects
-                if POINTS.get(name, "filter") == point
+                if _PROTECTS_AT.get(name, "filter") == point
                 and subject.is_default(name)
                 and name not in subject.placed(point)
             ]
@@ -284,8 +284,12 @@ def vain_disabling(subject: Subject) -> None:
 
 def _disabled_unknown(subject: Subject, path: Path, name: str) -> None:
     problem, hint = unknown_plugin(name, subject.registry)
-    near = nearest(name, subject.registry)
-    if near and name not in (*REMOVED_PLUGINS, *POLICY_NAMES, *FOREIGN_PLUGINS):
+    near, tables = nearest(name, subject.registry), name_tables()
+    if near and name not in (
+        *tables.removed_plugins,
+        *tables.policy_names,
+        *tables.foreign_plugins,
+    ):
         message = f"{problem}: nothing is disabled, and {near} stays on"
         subject.findings.alarm("disables-misspelt", (*path, "name"), message, hint)
     else:

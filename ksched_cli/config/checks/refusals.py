@@ -8,14 +8,7 @@ from typing import Any
 from ksched_cli import program_name
 from ksched_cli.config.checks.explanations import explanation
 from ksched_cli.config.checks.findings import Findings, parse_path
-from ksched_cli.config.checks.foreign_plugins import FOREIGN_PLUGINS
-from ksched_cli.config.checks.known_names import (
-    DISTRIBUTIONS,
-    OLD_VERSIONS,
-    OTHER_KINDS,
-    POLICY_NAMES,
-    REMOVED_PLUGINS,
-)
+from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
 from ksched_cli.config.startup import StartupError
@@ -66,7 +59,8 @@ def _wrong_kind(data: dict[str, Any], kind: Any, findings: Findings) -> None:
         path: Path = ("kind",) if "kind" in data else ()
         findings.error("no-kind", path, "kind is missing", f"add kind: {KIND}")
         return
-    hint = OTHER_KINDS.get(str(kind)) or did_you_mean(str(kind), [KIND]) or f"expected {KIND}"
+    hint = name_tables().other_kinds.get(str(kind), "").format(program=program_name())
+    hint = hint or did_you_mean(str(kind), [KIND]) or f"expected {KIND}"
     findings.error("wrong-kind", ("kind",), f'"{kind}" is not a scheduler configuration', hint)
 
 
@@ -79,8 +73,8 @@ def _wrong_version(
         findings.error("no-version", path, "apiVersion is missing", hint)
         return
     group, _, name = str(version).rpartition("/")
-    if group == GROUP and name in OLD_VERSIONS:
-        last, changes = OLD_VERSIONS[name]
+    if group == GROUP and name in name_tables().old_versions:
+        last, changes = name_tables().old_versions[name]
         message = f"kube-scheduler up to {last} read {name}; {release_version} reads only v1"
         hint = f"`{program_name()} config migrate` writes it as {API_VERSION}"
         findings.error("old-version", ("apiVersion",), message, hint)
@@ -193,19 +187,21 @@ def unknown_plugin(name: str, registry: KnownPlugins) -> tuple[str, str]:
         return "the plugin has no name", ""
     if name == ALL:
         return '"*" cannot be enabled', "use it in a disabled list only, where it means all plugins"
-    if name in REMOVED_PLUGINS:
-        return f"{registry.release.version} has no plugin {name} any more", REMOVED_PLUGINS[name]
-    if name in POLICY_NAMES:
+    tables = name_tables()
+    if name in tables.removed_plugins:
+        message = f"{registry.release.version} has no plugin {name} any more"
+        return message, tables.removed_plugins[name]
+    if name in tables.policy_names:
         message = f"{name} is a name of the removed Policy API"
-        return message, f"use {POLICY_NAMES[name]}"
-    if name in FOREIGN_PLUGINS:
+        return message, f"use {tables.policy_names[name]}"
+    if project := tables.project_of(name):
         message = f"{name} is known but not installed"
-        hint = f"it comes with {FOREIGN_PLUGINS[name]}, not with kube-scheduler"
-        if name in DISTRIBUTIONS:
-            hint += f"; in a checkout of ksched: pip install {DISTRIBUTIONS[name]}"
+        hint = f"it comes with {project}, not with kube-scheduler"
+        if name in tables.distributions:
+            hint += f"; in a checkout of ksched: pip install {tables.distributions[name]}"
         hint += f". --allow-plugins {name} accepts it"
         return message, hint
-    hint = did_you_mean(name, registry) or did_you_mean(name, FOREIGN_PLUGINS)
+    hint = did_you_mean(name, registry) or did_you_mean(name, tables.foreign_plugins)
     return f'unknown plugin "{name}"', hint or _ALLOW
 
 

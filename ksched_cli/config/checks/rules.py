@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from textwrap import indent
 from typing import Any
 
-import yaml
-
 from ksched_cli.config.checks.findings import Severity
+from ksched_cli.config.checks.known_names import read_table
 from ksched_cli.config.types import API_VERSION, KIND
 
 # The family of what kube-scheduler refuses, which is always said.
@@ -39,8 +37,7 @@ class Rule:
 @cache
 def rules() -> Mapping[str, Rule]:
     """All rules by id, the errors first."""
-    text = resources.files(__package__).joinpath("rules.yaml").read_text("utf-8")
-    entries: dict[str, dict[str, Any]] = yaml.load(text, yaml.CSafeLoader)
+    entries = read_table("rules.yaml", dict[str, dict[str, Any]])
     return {
         name: Rule(
             name,

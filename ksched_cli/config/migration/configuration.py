@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ksched_cli.config.checks.known_names import REMOVED_PLUGINS
+from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.migration.expected import FIT, Strategy
 from ksched_cli.config.migration.old_effect import Effect
@@ -46,7 +46,7 @@ class OldProfile:
         """Whether v1 has a plugin no more."""
         if not isinstance(name, str):
             return False
-        was_in_tree = name in self.version.points or name in REMOVED_PLUGINS
+        was_in_tree = name in self.version.points or name in name_tables().removed_plugins
         return was_in_tree and name not in self.registry
 
 
@@ -90,7 +90,7 @@ def _remark_on_strategy(profile: OldProfile) -> None:
 
 def _successor(name: str) -> str:
     """Return what to use in the place of a plugin that is gone."""
-    return REMOVED_PLUGINS.get(name, "").removeprefix("removed; ")
+    return name_tables().removed_plugins.get(name, "").removeprefix("removed; ")
 
 
 # -- plugin lists ---------------------------------------------------------------------------------

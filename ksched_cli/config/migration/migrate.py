@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import structs
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin, with_allowed
-from ksched_cli.config.checks.known_names import REMOVED_PLUGINS
+from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.decoder import Decoder
 from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.embedded import ConfigurationText
@@ -170,7 +170,9 @@ def _with_foreign(
         for profile in configuration.profiles or ()
         for name in enabled_names(profile.plugins, (*POINT_KEYS, "multiPoint"))
     }
-    foreign = sorted(names - set(version.points) - set(registry) - set(REMOVED_PLUGINS))
+    foreign = sorted(
+        names - set(version.points) - set(registry) - set(name_tables().removed_plugins)
+    )
     return with_allowed(registry, map(AllowedPlugin, foreign), configuration)
 
 

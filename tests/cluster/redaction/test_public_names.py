@@ -2,11 +2,7 @@
 
 import pytest
 
-from ksched_cli.cluster.redaction.public_names import (
-    KEYS,
-    KEYS_OF_PUBLIC_VALUES,
-    is_kubernetes_domain,
-)
+from ksched_cli.cluster.redaction.public_names import is_kubernetes_domain, public_names
 from ksched_cli.cluster.trimming import READ_ANNOTATIONS
 from ksched_cli.plugins.volumes.csi_migration import IN_TREE, REGION, ZONE
 
@@ -28,5 +24,5 @@ def test_domains_of_kubernetes_end_in_its_own(domain: str, is_own: bool) -> None
 
 def test_keys_that_plugins_read_by_name_are_public() -> None:
     topology = {plugin.topology_key for plugin in IN_TREE if plugin.topology_key}
-    assert {ZONE, REGION, *topology, *READ_ANNOTATIONS} <= KEYS
-    assert KEYS_OF_PUBLIC_VALUES <= KEYS
+    assert {ZONE, REGION, *topology, *READ_ANNOTATIONS} <= public_names().keys
+    assert public_names().keys_of_public_values <= public_names().keys
