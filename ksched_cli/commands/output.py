@@ -17,15 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 from ksched_cli.errors import OutputError, ReaderGoneError, shortened_lines
 from ksched_cli.kube.versions import Release, release_of
 from ksched_cli.report.forms import Form, Report, render, safe_in_job
-from ksched_cli.report.table import (
-    MIN_WIDTH,
-    TERMINAL,
-    YELLOW,
-    Limit,
-    paragraph,
-    printable,
-    verdict,
-)
+from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, printable
 
 if TYPE_CHECKING:
     from ksched_cli.answers import Answer
@@ -176,8 +168,8 @@ def _warning(line: str) -> str:
     if not sys.stderr.isatty():
         return f"warning: {printable(line)}"
     columns = os.get_terminal_size(sys.stderr.fileno()).columns
-    begin, rest = paragraph(f"warning: {line}", Limit(max(columns, MIN_WIDTH)), "  ").split(":", 1)
-    return verdict(f"{begin}:", YELLOW, Limit(colour=not os.environ.get("NO_COLOR"))) + rest
+    begin, rest = Limit(max(columns, MIN_WIDTH)).paragraph(f"warning: {line}", "  ").split(":", 1)
+    return Limit(colour=not os.environ.get("NO_COLOR")).verdict(f"{begin}:", YELLOW) + rest
 
 
 @contextmanager

@@ -5,18 +5,7 @@ from __future__ import annotations
 from ksched_cli.analysis.audit.audit import AuditResult
 from ksched_cli.analysis.audit.decisions import Grade, OrderSource
 from ksched_cli.analysis.audit.orders import Refinement
-from ksched_cli.report.table import (
-    GREEN,
-    RED,
-    YELLOW,
-    Limit,
-    columns,
-    counted,
-    cut_columns,
-    listed,
-    paragraph,
-    verdict,
-)
+from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted
 
 # The first ones count most: later ones may follow from them.
 SHOWN_DIFFERENCES = 5
@@ -77,7 +66,7 @@ def headline(answer: AuditResult, limit: Limit) -> str:
         text, colour = f"{counted(answer.decisions, 'decision')}, no difference", GREEN
     if answer.unexplained:
         text += f"; {counted(len(answer.unexplained), 'pod')} cannot be judged"
-    return verdict(paragraph(text, limit), colour, limit)
+    return limit.verdict(text, colour)
 
 
 def _counts(answer: AuditResult, limit: Limit) -> str:
@@ -91,34 +80,34 @@ def _counts(answer: AuditResult, limit: Limit) -> str:
     order = f"followed {_ORDERS[answer.order]}{_REFINEMENTS[answer.refinement]}"
     if answer.shifted:
         order += f"; {answer.shifted:,} come a little before or after their place in it"
-    agree = columns(("AGREE", ""), rows, limit) if rows else ""
-    return "\n\n".join(part for part in (agree, paragraph(order, limit)) if part)
+    agree = limit.columns(("AGREE", ""), rows) if rows else ""
+    return "\n\n".join(part for part in (agree, limit.paragraph(order)) if part)
 
 
 def _groups(answer: AuditResult, limit: Limit) -> str:
     rows = [
-        (listed(group.pods, limit), f"{len(group.pods):,}", group.node, group.because)
+        (limit.listed(group.pods), f"{len(group.pods):,}", group.node, group.because)
         for group in answer.groups
     ]
     headers = ("DIFFER ALIKE", "PODS", "EXPECTED", "LIKELY BECAUSE")
-    return cut_columns(headers, rows, limit) if rows else ""
+    return limit.cut_columns(headers, rows) if rows else ""
 
 
 def _differences(answer: AuditResult, limit: Limit) -> str:
     """Those in groups show with all alone."""
     grouped = {group.node for group in answer.groups if limit.rows is not None}
     rows = [
-        (item.pod, item.node or "none", listed(item.expected, limit) or "none", item.because)
+        (item.pod, item.node or "none", limit.listed(item.expected) or "none", item.because)
         for item in answer.differ
         if not (len(item.expected) == 1 and item.expected[0] in grouped)
     ]
     headers = ("DIFFERS", "ON", "EXPECTED", "BECAUSE")
-    return cut_columns(headers, rows, limit.first(SHOWN_DIFFERENCES)) if rows else ""
+    return limit.first(SHOWN_DIFFERENCES).cut_columns(headers, rows) if rows else ""
 
 
 def _unexplained(answer: AuditResult, limit: Limit) -> str:
     pods: dict[str, list[str]] = {}
     for item in answer.unexplained:
         pods.setdefault(item.reason, []).append(item.pod)
-    rows = [(listed(group, limit), f"{len(group):,}", reason) for reason, group in pods.items()]
-    return cut_columns(("NOT JUDGED", "PODS", "BECAUSE"), rows, limit) if rows else ""
+    rows = [(limit.listed(group), f"{len(group):,}", reason) for reason, group in pods.items()]
+    return limit.cut_columns(("NOT JUDGED", "PODS", "BECAUSE"), rows) if rows else ""

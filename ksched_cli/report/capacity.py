@@ -7,7 +7,7 @@ from msgspec import UNSET
 from ksched_cli import program_name
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded, Trial
 from ksched_cli.report.pending import blocks
-from ksched_cli.report.table import Limit, columns, counted, cut_columns, listed, paragraph
+from ksched_cli.report.table import Limit, counted
 
 SHOWN_RUNS = 12
 
@@ -18,11 +18,11 @@ def table(answer: CapacityResult | NodesNeeded, limit: Limit, *, wide: bool = Fa
     if isinstance(answer, NodesNeeded):
         return _nodes_needed_table(answer, limit)
     nodes = _nodes_apart(answer, limit) if wide else _nodes(answer, limit)
-    parts = [paragraph(headline(answer), limit), nodes]
+    parts = [limit.paragraph(headline(answer)), nodes]
     if answer.stopped_at is not None:
         parts.append(f"The search stopped at {answer.stopped_at:,}; --max N goes on to N.")
     elif answer.count:
-        parts.append(paragraph(f"The next one does not fit:\n{answer.limited_by}", limit))
+        parts.append(limit.paragraph(f"The next one does not fit:\n{answer.limited_by}"))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -61,7 +61,7 @@ def _nodes_apart(answer: CapacityResult, limit: Limit) -> str:
     """Those that take the most first."""
     rows = sorted(answer.nodes.items(), key=lambda item: (-item[1], item[0]))
     counts = [(node, f"{copies:,}") for node, copies in rows]
-    return columns(("NODE", "COPIES"), counts, limit.whole) if rows else ""
+    return limit.whole.columns(("NODE", "COPIES"), counts) if rows else ""
 
 
 def _nodes(answer: CapacityResult, limit: Limit) -> str:
@@ -72,10 +72,10 @@ def _nodes(answer: CapacityResult, limit: Limit) -> str:
     for node, copies in answer.nodes.items():
         by_copies.setdefault(copies, []).append(node)
     rows = [
-        (f"{copies:,}", f"{len(names):,}", listed(names, limit))
+        (f"{copies:,}", f"{len(names):,}", limit.listed(names))
         for copies, names in sorted(by_copies.items(), reverse=True)
     ]
-    return cut_columns(("COPIES EACH", "NODES", "NAMES"), rows, limit)
+    return limit.cut_columns(("COPIES EACH", "NODES", "NAMES"), rows)
 
 
 def _nodes_needed_table(answer: NodesNeeded, limit: Limit) -> str:
@@ -84,9 +84,9 @@ def _nodes_needed_table(answer: NodesNeeded, limit: Limit) -> str:
         (f"{group.namespace}/{group.owner}", f"{len(group.pods):,}", f"{group.nodes:,}")
         for group in answer.helped
     ]
-    parts = [paragraph(headline(answer), limit)]
+    parts = [limit.paragraph(headline(answer))]
     if answer.not_helped and helped:
-        parts.append(cut_columns(("HELPED", "PODS", "MORE NODES"), helped, limit))
+        parts.append(limit.cut_columns(("HELPED", "PODS", "MORE NODES"), helped))
     parts += blocks(answer.not_helped, limit, reasons=False)
     return "\n\n".join((*parts, _runs(answer, limit.first(SHOWN_RUNS))))
 
@@ -101,7 +101,7 @@ def _runs(answer: NodesNeeded, limit: Limit) -> str:
     ]
     kinds = (f"LIKE {like}" for like in answer.like) if len(answer.like) > 1 else ()
     headers = ("MORE NODES", *kinds, "PENDING", "EVICTED")
-    return cut_columns(headers, rows, limit, "runs", len(answer.runs))
+    return limit.cut_columns(headers, rows, "runs", len(answer.runs))
 
 
 def trial_nodes(trial: Trial) -> tuple[int, ...]:

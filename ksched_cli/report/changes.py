@@ -10,7 +10,7 @@ from msgspec import structs
 from ksched_cli.answers import Answer, AppliedChange
 from ksched_cli.cluster.change_record import ChangeRecord
 from ksched_cli.report.forms import Report
-from ksched_cli.report.table import Limit, cut_columns, listed
+from ksched_cli.report.table import Limit
 
 
 def table(records: Sequence[ChangeRecord], limit: Limit) -> str:
@@ -24,11 +24,11 @@ def table(records: Sequence[ChangeRecord], limit: Limit) -> str:
         text = record.text
         for (action, detail), names in subjects.items():
             what = f"{action} ({detail})" if detail else action
-            rows.append((text, f"{len(names):,}", f"{what}: {listed(names, limit)}"))
+            rows.append((text, f"{len(names):,}", f"{what}: {limit.listed(names)}"))
             text = ""
         if not subjects:
             rows.append((text, "0", "nothing to do"))
-    return cut_columns(("CHANGE", "#", "DID"), rows, limit) if rows else ""
+    return limit.cut_columns(("CHANGE", "#", "DID"), rows) if rows else ""
 
 
 def with_changes(report: Report, records: Sequence[ChangeRecord], limit: Limit) -> Report:

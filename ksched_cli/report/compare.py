@@ -15,19 +15,7 @@ from ksched_cli.analysis.compare import (
     differs,
 )
 from ksched_cli.analysis.usage import Utilization
-from ksched_cli.report.table import (
-    ALL_HINT,
-    GREEN,
-    YELLOW,
-    Limit,
-    columns,
-    counted,
-    cut_columns,
-    fits_width,
-    listed,
-    paragraph,
-    verdict,
-)
+from ksched_cli.report.table import ALL_HINT, GREEN, YELLOW, Limit, counted
 from ksched_cli.report.usage import percent
 
 SHOWN_GROUPS = 20
@@ -52,7 +40,7 @@ def table(answer: Comparison, limit: Limit) -> str:
         [f"{cell:,}" if isinstance(cell, int) else cell for cell in row]
         for row in totals(answer.sides)
     ]
-    parts = [headline(answer, limit), columns(headers, rows, limit), _groups(answer, limit)]
+    parts = [headline(answer, limit), limit.columns(headers, rows), _groups(answer, limit)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -60,9 +48,9 @@ def headline(answer: Comparison, limit: Limit) -> str:
     """How many pods differ."""
     if not answer.pods:
         text = f"no difference: {counted(answer.pod_count, 'pod')} in the same place on every side"
-        return verdict(paragraph(text, limit), GREEN, limit)
+        return limit.verdict(text, GREEN)
     lines = [_of_side(answer, index) for index in range(1, len(answer.sides))]
-    return verdict("\n".join(paragraph(line, limit) for line in lines), YELLOW, limit)
+    return limit.verdict("\n".join(limit.paragraph(line) for line in lines), YELLOW)
 
 
 def _of_side(answer: Comparison, index: int) -> str:
@@ -161,8 +149,8 @@ def _groups(answer: Comparison, limit: Limit) -> str:
         for pods in sorted(groups.values(), key=lambda pods: -len(pods))
     ]
     left = Limit(None if limit.width is None else limit.width - CAUSE_WIDTH)
-    if fits_width(headers[:-1], [row[:-1] for row in rows[: limit.rows]], left):
-        return cut_columns(headers, rows, limit.first(SHOWN_GROUPS), "groups")
+    if left.fits_width(headers[:-1], [row[:-1] for row in rows[: limit.rows]]):
+        return limit.first(SHOWN_GROUPS).cut_columns(headers, rows, "groups")
     shown = rows if limit.rows is None else rows[:SHOWN_BLOCKS]
     blocks = [_block(names, row, limit) for row in shown]
     if len(shown) < len(rows):
@@ -185,7 +173,7 @@ def _block(names: Sequence[str], row: Sequence[str], limit: Limit) -> str:
     heading = name if count == "1" else f"{name}: {count} pods"
     lines = [f"  {side}: {place}" for side, place in zip(names, places, strict=True)]
     lines.append(f"  because: {cause}")
-    return "\n".join(paragraph(line, limit, "    ") for line in (heading, *lines))
+    return "\n".join(limit.paragraph(line, "    ") for line in (heading, *lines))
 
 
 def _group_name(pod: PodDifference) -> str:
@@ -199,9 +187,7 @@ def _places(places: Sequence[Place], limit: Limit) -> str:
     if not places[0].node:
         return standing_text(places[0].standing)
     nodes = Counter(place.node or "" for place in places).most_common()
-    return listed(
-        [node if count == 1 else f"{node} ({count:,})" for node, count in nodes], limit, 2
-    )
+    return limit.listed([node if count == 1 else f"{node} ({count:,})" for node, count in nodes], 2)
 
 
 def standing_text(standing: Standing) -> str:

@@ -11,16 +11,7 @@ from ksched_cli.kube.time import SECOND
 from ksched_cli.report.compare import because_of, judgement
 from ksched_cli.report.node_groups import cost_text, hours_text, range_text
 from ksched_cli.report.replay import duration
-from ksched_cli.report.table import (
-    GREEN,
-    YELLOW,
-    Limit,
-    columns,
-    counted,
-    cut_columns,
-    paragraph,
-    verdict,
-)
+from ksched_cli.report.table import GREEN, YELLOW, Limit, counted
 
 _COUNTS = ("placed", "ended", "evicted", "pending", "gated", "attempts")
 _TIMES = (("mean", "mean"), ("half at most", "p50"), ("99 of 100", "p99"), ("longest", "max"))
@@ -30,9 +21,9 @@ def headline(answer: ReplayComparison, limit: Limit) -> str:
     """Whether it is better or worse on the other sides, and how many pods fared differently."""
     if not answer.pods:
         text = f"no difference: {counted(answer.pod_count, 'pod')} placed alike on every side"
-        return verdict(paragraph(text, limit), GREEN, limit)
+        return limit.verdict(text, GREEN)
     lines = [_of_side(answer, index) for index in range(1, len(answer.sides))]
-    return verdict("\n".join(paragraph(line, limit) for line in lines), YELLOW, limit)
+    return limit.verdict("\n".join(limit.paragraph(line) for line in lines), YELLOW)
 
 
 def _of_side(answer: ReplayComparison, index: int) -> str:
@@ -78,7 +69,7 @@ def _judged(side: ReplaySideResult) -> Iterator[tuple[str, float, str]]:
 def table(answer: ReplayComparison, limit: Limit) -> str:
     """The totals, a column per side, and the pods whose waiting times differ most."""
     headers = ("", *(side.name for side in answer.sides))
-    shown = columns(headers, totals(answer.sides), limit)
+    shown = limit.columns(headers, totals(answer.sides))
     parts = [headline(answer, limit), shown, _pods(answer, limit)]
     return "\n\n".join(part for part in parts if part)
 
@@ -129,7 +120,7 @@ def _pods(answer: ReplayComparison, limit: Limit) -> str:
     ordered = sorted(answer.pods, key=lambda each: (-abs(each.delay(-1)), each.pod))
     rows = [(each.pod, *map(_fate, each.records, each.waits)) for each in ordered]
     headers = ("POD", *(side.name for side in answer.sides))
-    return cut_columns(headers, rows, limit.first(20), "pods") if rows else ""
+    return limit.first(20).cut_columns(headers, rows, "pods") if rows else ""
 
 
 def _fate(record: PodRecord | None, waited: int | None) -> str:

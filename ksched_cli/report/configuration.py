@@ -7,7 +7,7 @@ from typing import Any
 
 from ksched_cli.config.effective import Configuration, PluginRef, Profile
 from ksched_cli.config.go_types import to_wire
-from ksched_cli.report.table import Limit, columns, printable
+from ksched_cli.report.table import Limit, printable
 
 
 def table(configuration: Configuration, limit: Limit) -> str:
@@ -18,7 +18,7 @@ def table(configuration: Configuration, limit: Limit) -> str:
             (extender.url_prefix, _settings(to_wire(extender), hidden=("urlPrefix",)))
             for extender in configuration.extenders
         ]
-        parts.append(columns(("EXTENDER", "SETTINGS"), rows, limit))
+        parts.append(limit.columns(("EXTENDER", "SETTINGS"), rows))
     return "\n\n".join(parts)
 
 
@@ -30,13 +30,13 @@ def _profile(profile: Profile, configuration: Configuration, limit: Limit) -> st
         (key, ", ".join(_shown(ref) for ref in refs) or "-")
         for key, refs in profile.plugins.items()
     ]
-    parts.append(columns(("POINT", "PLUGINS, IN ORDER (WEIGHT)"), points, limit))
+    parts.append(limit.columns(("POINT", "PLUGINS, IN ORDER (WEIGHT)"), points))
     origins = {ref.origin for refs in profile.plugins.values() for ref in refs}
     if origins - {"default"}:
         parts.append("* named under the file's multiPoint, + named at the point itself")
     args = [(name, _settings(to_wire(settings))) for name, settings in profile.args.items()]
     if args:
-        parts.append("\n" + columns(("ARGS OF", "SETTINGS"), args, limit))
+        parts.append("\n" + limit.columns(("ARGS OF", "SETTINGS"), args))
     return "\n".join(parts)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ksched_cli.config.diff import ConfigurationChange
 from ksched_cli.report.markdown import code, markdown_table
-from ksched_cli.report.table import Limit, columns, counted
+from ksched_cli.report.table import Limit, counted
 
 
 def table(changes: Sequence[ConfigurationChange], names: tuple[str, str], limit: Limit) -> str:
@@ -21,7 +21,7 @@ def table(changes: Sequence[ConfigurationChange], names: tuple[str, str], limit:
         for change in changes
     ]
     headers = ("PROFILE", "PATH", *short_names(names))
-    return f"{columns(headers, rows, limit)}\n\n{counted(len(changes), 'difference')}"
+    return f"{limit.columns(headers, rows)}\n\n{counted(len(changes), 'difference')}"
 
 
 def markdown(changes: Sequence[ConfigurationChange], names: tuple[str, str]) -> str:

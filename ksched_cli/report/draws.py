@@ -11,7 +11,7 @@ from ksched_cli.analysis.draws import (
     ReplayDraws,
 )
 from ksched_cli.report.compare import because_of, judgement
-from ksched_cli.report.table import GREEN, YELLOW, Limit, columns, paragraph, verdict
+from ksched_cli.report.table import GREEN, YELLOW, Limit
 
 # Figures of which less is better.
 JUDGED = ("wait.mean", "pending", "evicted", "cost", "nodeHours")
@@ -22,7 +22,7 @@ def headline(answer: DrawnComparison, limit: Limit) -> str:
     count = len(answer.seeds)
     lines = [_of_side(answer, side, count) for side in answer.sides[1:]]
     colour = YELLOW if answer.differs else GREEN
-    return verdict("\n".join(paragraph(line, limit) for line in lines), colour, limit)
+    return limit.verdict("\n".join(limit.paragraph(line) for line in lines), colour)
 
 
 def _of_side(answer: DrawnComparison, side: DrawnSide, count: int) -> str:
@@ -69,7 +69,7 @@ def table(answer: DrawnComparison, limit: Limit) -> str:
     ]
     if len(answer.sides) == 2:
         headers[-1] = "difference"
-    return f"{headline(answer, limit)}\n\n{columns(headers, rows, limit)}"
+    return f"{headline(answer, limit)}\n\n{limit.columns(headers, rows)}"
 
 
 def replay_table(answer: ReplayDraws, limit: Limit) -> str:
@@ -80,7 +80,7 @@ def replay_table(answer: ReplayDraws, limit: Limit) -> str:
         if each.low or each.high
     ]
     headers = (f"OF {len(answer.seeds):,} SEEDS", "MEAN", "95 % INTERVAL")
-    return columns(headers, rows, limit)
+    return limit.columns(headers, rows)
 
 
 def label(name: str) -> str:

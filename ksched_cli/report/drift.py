@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksched_cli.analysis.drift import ELSEWHERE, DriftResult, PodDrift, Verdict
 from ksched_cli.report.owners import group_name, shared_owner
-from ksched_cli.report.table import Limit, columns, counted, cut_columns, listed, paragraph
+from ksched_cli.report.table import Limit, counted
 
 
 def names(answer: DriftResult) -> list[str]:
@@ -18,7 +18,7 @@ def table(answer: DriftResult, limit: Limit, *, wide: bool = False) -> str:
     tables = (
         [_apart(answer, limit)] if wide else [_not_allowed(answer, limit), _worse(answer, limit)]
     )
-    parts = [paragraph(headline(answer), limit), *tables]
+    parts = [limit.paragraph(headline(answer)), *tables]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -88,7 +88,7 @@ def _apart(answer: DriftResult, limit: Limit) -> str:
         for pod in pods
     ]
     headers = ("POD", "ON", "BECAUSE OF", "WOULD GO TO")
-    return columns(headers, rows, limit.whole) if rows else ""
+    return limit.whole.columns(headers, rows) if rows else ""
 
 
 def _groups(answer: DriftResult, verdict: Verdict) -> dict[tuple[str, str], list[PodDrift]]:
@@ -107,7 +107,7 @@ def _not_allowed(answer: DriftResult, limit: Limit) -> str:
         for (owner, plugin), pods in sorted(groups.items(), key=lambda group: -len(group[1]))
     ]
     headers = ("NOT ALLOWED", "PODS", "BECAUSE OF", "ON", "WOULD GO TO")
-    return cut_columns(headers, rows, limit) if rows else ""
+    return limit.cut_columns(headers, rows) if rows else ""
 
 
 def _worse(answer: DriftResult, limit: Limit) -> str:
@@ -126,7 +126,7 @@ def _worse(answer: DriftResult, limit: Limit) -> str:
         )
     ]
     headers = ("WORSE", "PODS", "POINTS BEHIND", "ON", "WOULD GO TO")
-    return cut_columns(headers, rows, limit) if rows else ""
+    return limit.cut_columns(headers, rows) if rows else ""
 
 
 def _points(pod: PodDrift) -> str:
@@ -139,9 +139,9 @@ def _name(owner: str, pods: list[PodDrift]) -> str:
 
 
 def _nodes(pods: list[PodDrift], limit: Limit) -> str:
-    return listed(tuple(dict.fromkeys(pod.node for pod in pods)), limit)
+    return limit.listed(tuple(dict.fromkeys(pod.node for pod in pods)))
 
 
 def _targets(pods: list[PodDrift], limit: Limit) -> str:
     names = tuple(dict.fromkeys(pod.best_node for pod in pods if pod.best_node))
-    return listed(names, limit) if names else "nowhere"
+    return limit.listed(names) if names else "nowhere"

@@ -9,7 +9,7 @@ from ksched_cli.errors import Position
 from ksched_cli.report.github import annotation
 from ksched_cli.report.junit import Case, Suite
 from ksched_cli.report.markdown import code, markdown_table
-from ksched_cli.report.table import GREEN, RED, Limit, counted, paragraph, printable, verdict
+from ksched_cli.report.table import GREEN, RED, Limit, counted, printable
 
 _INDENT = "        "
 
@@ -27,10 +27,10 @@ def table(cases: Sequence[CaseResult], limit: Limit) -> str:
 
 
 def _case(case: CaseResult, limit: Limit) -> list[str]:
-    mark = verdict("ok  ", GREEN, limit) if case.passed else verdict("FAIL", RED, limit)
+    mark = limit.verdict("ok  ", GREEN) if case.passed else limit.verdict("FAIL", RED)
     lines = [f"  {mark}  {printable(case.name)}"]
     if case.message:
-        lines.append(paragraph(_INDENT + case.message, limit, _INDENT))
+        lines.append(limit.paragraph(_INDENT + case.message, _INDENT))
     if case.command:
         lines.append(_INDENT + printable(case.command))  # not wrapped: to be copied
     return lines

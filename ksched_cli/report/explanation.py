@@ -12,20 +12,7 @@ from ksched_cli.analysis.explain import Explanation, NodeExplanation, ranking
 from ksched_cli.plugins import short_names
 from ksched_cli.report.reasons import APART_MAX, message_line, rejected_table, remedy_line
 from ksched_cli.report.scale_up import scale_up_table
-from ksched_cli.report.table import (
-    GREEN,
-    RED,
-    YELLOW,
-    Limit,
-    columns,
-    counted,
-    cut_columns,
-    fits_width,
-    listed,
-    marked,
-    paragraph,
-    verdict,
-)
+from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted, marked
 
 SHORT_NAMES = short_names()
 LONGEST_NAME = 9
@@ -64,20 +51,20 @@ def table(explanation: Explanation, limit: Limit) -> str:
 
 def headline(explanation: Explanation, limit: Limit) -> str:
     """The pod, then the verdict and what is behind it."""
-    lines = [paragraph(f"{explanation.pod} (profile {explanation.profile})", limit)]
+    lines = [limit.paragraph(f"{explanation.pod} (profile {explanation.profile})")]
     if explanation.ignored:
-        text = paragraph(f"the scheduler never looks at it: it is {explanation.ignored}", limit)
-        return "\n".join([*lines, verdict(text, YELLOW, limit)])
+        text = limit.paragraph(f"the scheduler never looks at it: it is {explanation.ignored}")
+        return "\n".join([*lines, limit.verdict(text, YELLOW)])
     if explanation.running_on:
-        lines.append(paragraph(_running(explanation), limit))
+        lines.append(limit.paragraph(_running(explanation)))
     if explanation.gated:
         gate = f"{explanation.gated.plugin}: {explanation.gated.message}"
-        text = paragraph(f"is not in the queue yet: {gate}", limit)
-        lines += [verdict(text, YELLOW, limit), "once it is:"]
+        text = limit.paragraph(f"is not in the queue yet: {gate}")
+        lines += [limit.verdict(text, YELLOW), "once it is:"]
     if explanation.undecided or explanation.error:
         cannot = "cannot be decided" if explanation.undecided else "cannot be scheduled"
-        text = paragraph(f"{cannot}: {explanation.error or explanation.message}", limit)
-        lines.append(verdict(text, RED, limit))
+        text = limit.paragraph(f"{cannot}: {explanation.error or explanation.message}")
+        lines.append(limit.verdict(text, RED))
     elif explanation.node:
         lines += _placed(explanation, limit)
     else:
@@ -90,9 +77,9 @@ def _unplaced(explanation: Explanation, limit: Limit) -> list[str]:
     text = "gets no node" if explanation.feasible else "fits on no node"
     diagnosis = explanation.diagnosis
     if diagnosis is None:
-        return [verdict(text, RED, limit), message_line(explanation.message, limit)]
+        return [limit.verdict(text, RED), message_line(explanation.message, limit)]
     return [
-        verdict(paragraph(f"{text}: {diagnosis.cause}", limit), RED, limit),
+        limit.verdict(f"{text}: {diagnosis.cause}", RED),
         remedy_line(diagnosis, explanation.pod, limit),
         message_line(explanation.message, limit),
     ]
@@ -103,14 +90,14 @@ def _placed(explanation: Explanation, limit: Limit) -> list[str]:
     verb = "today it would go to" if explanation.running_on else "goes to"
     if explanation.running_on == explanation.node:
         verb = "today it would go there too, to"
-    text = paragraph(f"{verb} {explanation.node}{_why_there(explanation, limit)}", limit)
-    lines = [verdict(text, GREEN, limit)]
+    text = limit.paragraph(f"{verb} {explanation.node}{_why_there(explanation, limit)}")
+    lines = [limit.verdict(text, GREEN)]
     if explanation.evicts:
-        evicted = listed(explanation.evicts, limit)
-        lines.append(paragraph(f"once {evicted} is evicted", limit))
+        evicted = limit.listed(explanation.evicts)
+        lines.append(limit.paragraph(f"once {evicted} is evicted"))
     if explanation.evicted_by:
         text = f"and is evicted from there later, for {explanation.evicted_by}"
-        lines.append(verdict(paragraph(text, limit), YELLOW, limit))
+        lines.append(limit.verdict(text, YELLOW))
     return lines
 
 
@@ -124,7 +111,7 @@ def _why_there(explanation: Explanation, limit: Limit) -> str:
     if ties:
         others = [name for name in ties if name != explanation.node]
         equal = f"one of {len(ties):,} equally good nodes with {points}"
-        return f", {equal}; the others: {listed(others, limit)}"
+        return f", {equal}; the others: {limit.listed(others)}"
     if explanation.margin is None:
         return f" with {points}"
     return f" with {points}, {explanation.margin} ahead of the next"
@@ -155,13 +142,13 @@ def _ranking(taken: str, fitting: Sequence[NodeExplanation], most: int, limit: L
     shown = fitting[: shown_limit.rows]
     scores = {plugin: [_points(node, plugin) for node in shown] for plugin in plugins}
     note = ""
-    if not fits_width(*_ranking_cells(taken, shown, scores), limit):
+    if not limit.fits_width(*_ranking_cells(taken, shown, scores)):
         alike = {plugin: points[0] for plugin, points in scores.items() if len(set(points)) == 1}
         scores = {plugin: points for plugin, points in scores.items() if plugin not in alike}
         equal = ", ".join(f"{short_name(plugin)} {points}" for plugin, points in alike.items())
-        note = paragraph(f"the same on each of them: {equal}", limit) if equal else ""
+        note = limit.paragraph(f"the same on each of them: {equal}") if equal else ""
     headers, rows = _ranking_cells(taken, shown, scores)
-    text = cut_columns(headers, rows, shown_limit, "that fit", len(fitting))
+    text = shown_limit.cut_columns(headers, rows, "that fit", len(fitting))
     return f"{text}\n{note}" if note else text
 
 
@@ -196,9 +183,9 @@ def _breakdown(node: NodeExplanation, limit: Limit) -> str:
     """A node's scores, a plugin per row; by their short names where that is too wide."""
     headers = ["PLUGIN", "RAW", "0-100", "WEIGHT", "POINTS", ""]
     rows = _score_rows(node)
-    if not fits_width(headers, rows, limit):
+    if not limit.fits_width(headers, rows):
         rows = [[short_name(str(row[0])), *row[1:]] for row in rows]
-    return paragraph(f"its points on {node.node}:", limit) + "\n" + columns(headers, rows, limit)
+    return limit.paragraph(f"its points on {node.node}:") + "\n" + limit.columns(headers, rows)
 
 
 def _score_rows(node: NodeExplanation) -> list[list[object]]:
@@ -232,9 +219,9 @@ def _sampling(explanation: Explanation, limit: Limit) -> str:
         f"of all {explanation.feasible:,} that fit, "
     )
     if explanation.rank == 1:
-        return paragraph(f"{looked_at}{explanation.node} is the best too.", limit)
+        return limit.paragraph(f"{looked_at}{explanation.node} is the best too.")
     better = f"{best.node} would be the best, with {best.score} points."
-    return paragraph(f"{looked_at}{better}", limit)
+    return limit.paragraph(f"{looked_at}{better}")
 
 
 def _next_step(explanation: Explanation, limit: Limit) -> str:
@@ -245,4 +232,4 @@ def _next_step(explanation: Explanation, limit: Limit) -> str:
         lines.append(f"{name} fix {pod} finds the changes that would help, each verified by a run.")
     if explanation.may_preempt:
         lines.append(f"{name} preempt {pod} says whether evicting other pods would help.")
-    return "\n".join(paragraph(line, limit) for line in lines)
+    return "\n".join(limit.paragraph(line) for line in lines)

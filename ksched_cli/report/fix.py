@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ksched_cli.analysis.remedies import Remedies, Remedy
-from ksched_cli.report.table import (
-    GREEN,
-    RED,
-    YELLOW,
-    Limit,
-    columns,
-    counted,
-    listed,
-    paragraph,
-    printable,
-    verdict,
-)
+from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted, printable
 
 
 def table(answer: Remedies, limit: Limit) -> str:
@@ -45,20 +34,20 @@ def headline(answer: Remedies, limit: Limit) -> str:
     """The pods, and what is in their way."""
     if not answer.pods:
         text = f"{answer.pod or 'every pod'} needs no remedy: "
-        return verdict(paragraph(text + _where(answer), limit), GREEN, limit)
-    lines = [paragraph(_subject(answer), limit)]
+        return limit.verdict(text + _where(answer), GREEN)
+    lines = [limit.paragraph(_subject(answer))]
     is_alone = not answer.group and answer.blocked_by in ("", *answer.pods[:1])
     who = "" if is_alone else f"{answer.blocked_by} "
     where = f"in {answer.domain}, where most of them fit, " if answer.domain else ""
     if answer.cause.startswith("it is waiting"):
         text = who + answer.cause.removeprefix("it ")
-        lines.append(verdict(paragraph(text, limit), YELLOW, limit))
+        lines.append(limit.verdict(text, YELLOW))
     elif answer.cause:
         text = f"{where}{who}fits on no node: {answer.cause}"
-        lines.append(verdict(paragraph(text, limit), RED, limit))
+        lines.append(limit.verdict(text, RED))
     if answer.unresolved:
-        rest = listed(answer.unresolved, limit)
-        lines.append(verdict(paragraph(f"nothing helps {rest}", limit), YELLOW, limit))
+        rest = limit.listed(answer.unresolved)
+        lines.append(limit.verdict(f"nothing helps {rest}", YELLOW))
     return "\n".join(lines)
 
 
@@ -84,11 +73,11 @@ def _block(number: int, remedy: Remedy, answer: Remedies, limit: Limit) -> str:
     texts = remedy.parts or (remedy.text,)
     beginnings = [f"{number}. ", *("   and " for _ in texts[1:])]
     headings = [
-        paragraph(f"{begin}{text}", limit, "   ")
+        limit.paragraph(f"{begin}{text}", "   ")
         for begin, text in zip(beginnings, texts, strict=True)
     ]
-    lines = [verdict("\n".join(headings), GREEN, limit)]
-    lines += [paragraph(f"   {line}", limit, "   ") for line in effects(remedy, answer, limit)]
+    lines = [limit.verdict("\n".join(headings), GREEN)]
+    lines += [limit.paragraph(f"   {line}", "   ") for line in effects(remedy, answer, limit)]
     lines += [f"     {change_option(line)}" for line in remedy.changes]
     lines += [f"     {command}" for command in remedy.commands if command]
     return "\n".join(lines)
@@ -106,13 +95,13 @@ def effects(remedy: Remedy, answer: Remedies, limit: Limit) -> Iterator[str]:
             else (f"{counted(cost.disruption, 'running pod')} restart")
         )
     if also.moved:
-        yield "moves: " + listed([f"{pod} to {node}" for pod, node in also.moved.items()], limit)
+        yield "moves: " + limit.listed([f"{pod} to {node}" for pod, node in also.moved.items()])
     if also.gone:
-        yield "gone for good: " + listed(also.gone, limit)
+        yield "gone for good: " + limit.listed(also.gone)
     if also.pending_again:
-        yield "then without a node: " + listed(also.pending_again, limit)
+        yield "then without a node: " + limit.listed(also.pending_again)
     if also.placed:
-        yield "also placed: " + listed(also.placed, limit)
+        yield "also placed: " + limit.listed(also.placed)
 
 
 def change_option(line: str) -> str:
@@ -133,8 +122,8 @@ def _conflict(answer: Remedies, limit: Limit) -> str:
         )
         for each in answer.conflict
     ]
-    heading = verdict(paragraph("no change that was tried helps", limit), RED, limit)
-    return f"{heading}\n\n{columns(('AGAINST', 'WHY'), rows, limit.whole)}"
+    heading = limit.verdict("no change that was tried helps", RED)
+    return f"{heading}\n\n{limit.whole.columns(('AGAINST', 'WHY'), rows)}"
 
 
 def search(answer: Remedies, limit: Limit) -> str:
@@ -144,4 +133,4 @@ def search(answer: Remedies, limit: Limit) -> str:
     text = f"{counted(answer.runs, 'run')}"
     if answer.not_tried:
         text += "; not tried: " + "; ".join(answer.not_tried)
-    return paragraph(text, limit)
+    return limit.paragraph(text)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ksched_cli.analysis.forward_look import Assumption, ForwardLook, PodForecast
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.replay import duration
-from ksched_cli.report.table import Limit, counted, cut_columns, paragraph
+from ksched_cli.report.table import Limit, counted
 
 
 def headline(answer: ForwardLook) -> str:
@@ -23,14 +23,14 @@ def headline(answer: ForwardLook) -> str:
 
 def table(answer: ForwardLook, limit: Limit) -> str:
     """A row per pending pod, then the assumptions."""
-    parts = [paragraph(headline(answer), limit)]
+    parts = [limit.paragraph(headline(answer))]
     if answer.pods:
         rows = [
             (pod.pod, time_text(pod.p50), time_text(pod.p90), start_text(pod))
             for pod in answer.pods
         ]
         headers = ("POD", "STARTS IN (P50)", "P90", "IN DRAWS")
-        parts.append(cut_columns(headers, rows, limit, "pending pod"))
+        parts.append(limit.cut_columns(headers, rows, "pending pod"))
     lines = assumption_lines(answer.assumptions)
     if lines:
         parts.append("\n".join(["assumed:", *(f"  {line}" for line in lines)]))

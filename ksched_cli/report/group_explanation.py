@@ -7,18 +7,7 @@ from collections.abc import Iterable
 from ksched_cli import program_name
 from ksched_cli.analysis.explain_group import Blocker, Domain, GroupExplanation, Member
 from ksched_cli.report.reasons import message_line, remedy_line
-from ksched_cli.report.table import (
-    GREEN,
-    RED,
-    YELLOW,
-    Limit,
-    counted,
-    cut_columns,
-    listed,
-    marked,
-    paragraph,
-    verdict,
-)
+from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted, marked
 
 SHOWN_DOMAINS = 3
 SHOWN_MEMBERS = 8
@@ -46,17 +35,17 @@ def headline(explanation: GroupExplanation, limit: Limit) -> str:
     pods = counted(len(explanation.members), "pod")
     kind, unit = ("composite pod group", " groups") if explanation.composite else ("pod group", "")
     gang = "" if explanation.min_count is None else f", {explanation.min_count:,}{unit} at once"
-    lines = [paragraph(f"{explanation.group} ({kind} of {pods}{gang})", limit)]
+    lines = [limit.paragraph(f"{explanation.group} ({kind} of {pods}{gang})")]
     if not explanation.pending:
         chosen = (domain.domain for domain in explanation.domains if domain.chosen)
         where = "".join(f", in {explanation.topology_key}={name}" for name in chosen)
-        text = paragraph(f"every pod has a node{where}", limit)
-        lines.append(verdict(text, GREEN, limit))
+        text = limit.paragraph(f"every pod has a node{where}")
+        lines.append(limit.verdict(text, GREEN))
     else:
         lines += _unplaced(explanation, limit)
     if explanation.evicts:
-        evicted = listed(explanation.evicts, limit)
-        lines.append(paragraph(f"evicted for it: {evicted}", limit))
+        evicted = limit.listed(explanation.evicts)
+        lines.append(limit.paragraph(f"evicted for it: {evicted}"))
     return "\n".join(lines)
 
 
@@ -68,9 +57,9 @@ def _unplaced(explanation: GroupExplanation, limit: Limit) -> list[str]:
     blocker = explanation.blocked_by
     colour = RED if not explanation.placed or explanation.undecided else YELLOW
     if blocker is None:
-        return [verdict(paragraph(what, limit), colour, limit)]
+        return [limit.verdict(what, colour)]
     text = f"{what}: {_cause(explanation, blocker)}"
-    lines = [verdict(paragraph(text, limit), colour, limit)]
+    lines = [limit.verdict(text, colour)]
     if blocker.diagnosis is not None:
         lines.append(remedy_line(blocker.diagnosis, explanation.group, limit))
     messages = dict.fromkeys((blocker.message, explanation.message))
@@ -97,7 +86,7 @@ def _domains(explanation: GroupExplanation, limit: Limit) -> str:
     rows = [_domain_row(domain, chosen) for domain in domains]
     domain = explanation.topology_key.rpartition("/")[2].upper()
     headers = (domain, "NODES", "FIT", "BLOCKED BY", "WHY")
-    return cut_columns(headers, rows, limit.first(SHOWN_DOMAINS)) if rows else ""
+    return limit.first(SHOWN_DOMAINS).cut_columns(headers, rows) if rows else ""
 
 
 def _domain_row(domain: Domain, chosen: str) -> tuple[object, ...]:
@@ -124,7 +113,7 @@ def _parts(explanation: GroupExplanation, limit: Limit) -> str:
         for part in explanation.parts
     ]
     headers = ("GROUP", "AT ONCE", "WITHIN", "PLACED", "WHY")
-    return cut_columns(headers, rows, limit) if rows else ""
+    return limit.cut_columns(headers, rows) if rows else ""
 
 
 def _members(explanation: GroupExplanation, limit: Limit) -> str:
@@ -138,8 +127,8 @@ def _members(explanation: GroupExplanation, limit: Limit) -> str:
         fate = f"runs on {first.node}" if first.running else first.node
         if not first.node:
             fate = "held back" if first.gated else "pending"
-        rows.append((listed([member.pod for member in group], limit), fate, first.message))
-    return cut_columns(("POD", "NODE", "WHY"), rows, limit.first(SHOWN_MEMBERS))
+        rows.append((limit.listed([member.pod for member in group]), fate, first.message))
+    return limit.first(SHOWN_MEMBERS).cut_columns(("POD", "NODE", "WHY"), rows)
 
 
 def _alike(members: Iterable[Member], *, apart: bool) -> list[list[Member]]:
@@ -163,4 +152,4 @@ def _next_step(explanation: GroupExplanation, limit: Limit) -> str:
             f"{program} fix {explanation.group} finds the changes that would help, each verified by"
             " a run."
         )
-    return "\n".join(paragraph(line, limit) for line in lines)
+    return "\n".join(limit.paragraph(line) for line in lines)

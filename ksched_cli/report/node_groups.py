@@ -9,7 +9,7 @@ from ksched_cli.analysis.replay_cost import ReplayCost
 from ksched_cli.analysis.replay_result import HOUR, GroupResult, NodeRange, scaling_of
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.replay import Replay
-from ksched_cli.report.table import Limit, cut_columns
+from ksched_cli.report.table import Limit
 
 
 def range_text(counts: NodeRange | GroupResult) -> str:
@@ -40,7 +40,7 @@ def groups_table(replay: Replay, limit: Limit) -> str:
         for group in scaling.groups
     ]
     headers = ("NODE GROUP", "NODES", "NODE-HOURS", "ADDED", "REMOVED")
-    return cut_columns(headers, rows, limit.first(20))
+    return limit.first(20).cut_columns(headers, rows)
 
 
 def cost_text(cost: float) -> str:
@@ -63,7 +63,7 @@ def costs_table(cost: ReplayCost | None, limit: Limit) -> str:
         for each in cost.prices
     ]
     headers = ("PRICE OF", "AN HOUR", "NODES", "BILLED HOURS", "COST")
-    return cut_columns(headers, rows, limit.first(20)) if rows else ""
+    return limit.first(20).cut_columns(headers, rows) if rows else ""
 
 
 def sizes_at(counts: NodeCounts, times: Sequence[int]) -> list[int]:

@@ -9,17 +9,7 @@ from msgspec.structs import replace
 from ksched_cli.analysis.pending import PendingGroup, PendingReport
 from ksched_cli.report.owners import group_name, shared_owner
 from ksched_cli.report.reasons import brief_reasons_table, message_line, remedy_line
-from ksched_cli.report.table import (
-    ALL_HINT,
-    GREEN,
-    RED,
-    YELLOW,
-    Limit,
-    counted,
-    listed,
-    paragraph,
-    verdict,
-)
+from ksched_cli.report.table import ALL_HINT, GREEN, RED, YELLOW, Limit, counted
 from ksched_cli.scenario.targets import WORKLOADS
 
 SHOWN_GROUPS = 6
@@ -33,7 +23,7 @@ def table(report: PendingReport, limit: Limit) -> str:
     """A block per group, those of the most pods first, and a line of counts."""
     summary = report.summary
     counts = f"{summary.pending:,} pending, {summary.gated:,} gated, {summary.ignored:,} left out"
-    line = verdict(counts, YELLOW if report.groups else GREEN, limit)
+    line = limit.verdict(counts, YELLOW if report.groups else GREEN)
     return "\n\n".join((*blocks(report.groups, limit, reasons=True), line))
 
 
@@ -94,11 +84,11 @@ def _block(group: PendingGroup, most: int, limit: Limit) -> str:
     text = f"{state}: {name}"
     if name not in group.pods:
         pods = counted(len(group.pods), "pod")
-        text = f"{state}: {pods} of {name}: {listed(group.pods, limit)}"
-    heading = paragraph(text, limit, "  ")
-    lines = [verdict(heading, RED if group.undecided else YELLOW, limit)]
+        text = f"{state}: {pods} of {name}: {limit.listed(group.pods)}"
+    heading = limit.paragraph(text, "  ")
+    lines = [limit.verdict(heading, RED if group.undecided else YELLOW)]
     if group.diagnosis:
-        lines.append(paragraph(group.diagnosis.cause, limit))
+        lines.append(limit.paragraph(group.diagnosis.cause))
         lines.append(remedy_line(group.diagnosis, fix_subject(group), limit))
     if not group.diagnosis or limit.rows is None:
         lines.append(message_line(group.message, limit))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ksched_cli.framework.plugin_list import PluginList
-from ksched_cli.report.table import Limit, columns
+from ksched_cli.report.table import Limit
 
 
 def table(answer: PluginList, limit: Limit) -> str:
@@ -17,11 +17,11 @@ def table(answer: PluginList, limit: Limit) -> str:
         )
         for entry in answer.plugins
     ]
-    parts = [columns(("PLUGIN", "FROM", "DEFAULT", "EXTENSION POINTS"), rows, limit)]
+    parts = [limit.columns(("PLUGIN", "FROM", "DEFAULT", "EXTENSION POINTS"), rows)]
     if answer.workloads:
         kinds = [(workload.kind, workload.origin) for workload in answer.workloads]
-        parts.append(columns(("WORKLOAD", "FROM"), kinds, limit))
+        parts.append(limit.columns(("WORKLOAD", "FROM"), kinds))
     if answer.broken:
         broken = [(source.origin, source.cause) for source in answer.broken]
-        parts.append(columns(("BROKEN", "CAUSE"), broken, limit))
+        parts.append(limit.columns(("BROKEN", "CAUSE"), broken))
     return "\n\n".join(parts)

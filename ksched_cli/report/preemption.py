@@ -11,20 +11,7 @@ from ksched_cli.analysis.attempts import NodeRejection
 from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionResult
 from ksched_cli.plugins import short_names
 from ksched_cli.report.reasons import message_line, nearest_text
-from ksched_cli.report.table import (
-    ALL_HINT,
-    GREEN,
-    RED,
-    YELLOW,
-    Limit,
-    columns,
-    counted,
-    fits_width,
-    listed,
-    marked,
-    paragraph,
-    verdict,
-)
+from ksched_cli.report.table import ALL_HINT, GREEN, RED, YELLOW, Limit, counted, marked
 
 BEST_CANDIDATES = 3
 SHOWN_VICTIMS = 5
@@ -50,21 +37,21 @@ def table(answer: PreemptionResult, limit: Limit) -> str:
 def headline(answer: PreemptionResult, limit: Limit) -> str:
     """The pod, then the verdict and what is behind it."""
     heading = f"{answer.pod} (profile {answer.profile}, priority {answer.priority})"
-    lines = [paragraph(heading, limit)]
+    lines = [limit.paragraph(heading)]
     if answer.ignored:
-        text = paragraph(f"the scheduler never looks at it: it is {answer.ignored}", limit)
-        return "\n".join([*lines, verdict(text, YELLOW, limit)])
+        text = limit.paragraph(f"the scheduler never looks at it: it is {answer.ignored}")
+        return "\n".join([*lines, limit.verdict(text, YELLOW)])
     if answer.gated:
         gate = f"{answer.gated.plugin}: {answer.gated.message}"
-        text = paragraph(f"is not in the queue yet: {gate}", limit)
-        lines += [verdict(text, YELLOW, limit), "once it is:"]
+        text = limit.paragraph(f"is not in the queue yet: {gate}")
+        lines += [limit.verdict(text, YELLOW), "once it is:"]
     if answer.running_on:
         text = f"runs on {answer.running_on}; asked as if it were still to be placed"
-        lines.append(paragraph(text, limit))
+        lines.append(limit.paragraph(text))
     text, colour = _verdict(answer, limit)
-    lines.append(verdict(paragraph(text, limit), colour, limit))
+    lines.append(limit.verdict(text, colour))
     if answer.node and not answer.fits:
-        lines += [paragraph(line, limit) for line in _consequences(answer, limit)]
+        lines += [limit.paragraph(line) for line in _consequences(answer, limit)]
     elif not answer.fits and answer.message and not answer.error:
         lines.append(message_line(answer.message, limit))
     return "\n".join(lines)
@@ -73,7 +60,7 @@ def headline(answer: PreemptionResult, limit: Limit) -> str:
 def _verdict(answer: PreemptionResult, limit: Limit) -> tuple[str, str]:
     """The answer in a sentence, and its colour."""
     if answer.fits:
-        return f"needs no preemption: it fits on {listed(answer.fits, limit)}", GREEN
+        return f"needs no preemption: it fits on {limit.listed(answer.fits)}", GREEN
     if answer.undecided:
         return f"cannot be decided: {answer.error or answer.message}", RED
     if answer.reason:
@@ -81,7 +68,7 @@ def _verdict(answer: PreemptionResult, limit: Limit) -> tuple[str, str]:
     if answer.error:
         return f"cannot be scheduled: {answer.error}", RED
     if answer.node:
-        evicted = listed(answer.victims, limit)
+        evicted = limit.listed(answer.victims)
         return f"would evict {evicted} from {answer.node}: {_why_there(answer)}", YELLOW
     return "may preempt, but no eviction makes room for it", RED
 
@@ -90,9 +77,9 @@ def _consequences(answer: PreemptionResult, limit: Limit) -> list[str]:
     lines = []
     if answer.ties:
         others = [name for name in answer.ties if name != answer.node]
-        lines.append(f"equally good: {listed(others, limit)}")
+        lines.append(f"equally good: {limit.listed(others)}")
     if answer.lapsing_nominations:
-        lines.append(f"no longer nominated there: {listed(answer.lapsing_nominations, limit)}")
+        lines.append(f"no longer nominated there: {limit.listed(answer.lapsing_nominations)}")
     return lines
 
 
@@ -106,7 +93,7 @@ def _criteria(answer: PreemptionResult, limit: Limit) -> str:
         (step.criterion, "" if step.best == answer.node else step.best, f"{step.nodes_left:,}")
         for step in answer.criteria
     ]
-    return columns(("CRITERION", "BEST", "NODES LEFT"), rows, limit) if rows else ""
+    return limit.columns(("CRITERION", "BEST", "NODES LEFT"), rows) if rows else ""
 
 
 def _candidates(answer: PreemptionResult, limit: Limit) -> str:
@@ -117,12 +104,12 @@ def _candidates(answer: PreemptionResult, limit: Limit) -> str:
         return ""
     headers: tuple[str, ...] = ("CANDIDATE", "EVICTED", "PRIORITY", "STARTED", "BECAUSE WITH IT")
     rows = _candidate_rows(answer.node, shown, limit, _why)
-    if not fits_width(headers, rows, replace(limit, width=(limit.width or 0) + WRAPPED)):
+    if not replace(limit, width=(limit.width or 0) + WRAPPED).fits_width(headers, rows):
         rows = _candidate_rows(answer.node, shown, limit, _plugin)
     if not any(row[STARTED] for row in rows):
         headers = (*headers[:STARTED], *headers[STARTED + 1 :])
         rows = [(*row[:STARTED], *row[STARTED + 1 :]) for row in rows]
-    text = columns(headers, rows, limit.whole)
+    text = limit.whole.columns(headers, rows)
     rest = len(answer.candidates) - len(shown)
     return f"{text}\n… and {counted(rest, 'more candidate')} ({ALL_HINT})" if rest else text
 
@@ -156,7 +143,7 @@ def _victim_rows(
     if rest:
         rows.append(("", f"and {rest:,} more", "", "", ""))
     if candidate.reprieved:
-        names = listed(candidate.reprieved, limit)
+        names = limit.listed(candidate.reprieved)
         rows.append(("", f"{len(candidate.reprieved):,} may stay", "", "", names))
     return rows
 
@@ -200,13 +187,13 @@ def _others(answer: PreemptionResult, limit: Limit) -> str:
 def _others_columns(rows: Sequence[tuple[str, str, str]], limit: Limit) -> str:
     """Where the table would be too wide, the reason says which pods were removed."""
     headers: tuple[str, ...] = ("NO CANDIDATE", "PODS REMOVED", "BECAUSE")
-    if limit.width is None or fits_width(headers, rows, Limit(limit.width + WRAPPED)):
-        return columns(headers, rows, limit.whole)
+    if limit.width is None or Limit(limit.width + WRAPPED).fits_width(headers, rows):
+        return limit.whole.columns(headers, rows)
     joined = [
         (where, f"with {without} removed, {why}") if without else (where, why)
         for where, without, why in rows
     ]
-    return columns(("NO CANDIDATE", "BECAUSE"), joined, limit.whole)
+    return limit.whole.columns(("NO CANDIDATE", "BECAUSE"), joined)
 
 
 def _other_row(group: list[NonCandidateNode], limit: Limit) -> tuple[str, str, str]:
@@ -235,6 +222,6 @@ def _unsearched(answer: PreemptionResult, limit: Limit) -> str:
     text = (
         f"{counted(len(answer.not_searched), 'node')} were not looked at, "
         f"{answer.num_candidates:,} candidates are enough (--all-candidates looks at all): "
-        f"{listed(answer.not_searched, limit)}"
+        f"{limit.listed(answer.not_searched)}"
     )
-    return paragraph(text, limit)
+    return limit.paragraph(text)

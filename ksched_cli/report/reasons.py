@@ -8,15 +8,7 @@ from ksched_cli import program_name
 from ksched_cli.analysis.diagnosis import Diagnosis
 from ksched_cli.analysis.explain import NodeExplanation
 from ksched_cli.analysis.reasons import Reason
-from ksched_cli.report.table import (
-    ALL_HINT,
-    Limit,
-    columns,
-    counted,
-    cut_columns,
-    listed,
-    paragraph,
-)
+from ksched_cli.report.table import ALL_HINT, Limit, counted
 
 SHOWN_REASONS = 8
 # Up to so many nodes have a row each.
@@ -54,17 +46,17 @@ def brief_reasons_table(reasons: Sequence[Reason], most: int, limit: Limit) -> s
 def remedy_line(diagnosis: Diagnosis, pod: str, limit: Limit) -> str:
     """What to do about the cause, or what finds that out. pod: as `fix` takes it"""
     search = f"{program_name()} fix {pod} finds what would help, each change verified by a run"
-    return paragraph(f"what helps: {diagnosis.remedy}" if diagnosis.remedy else search, limit)
+    return limit.paragraph(f"what helps: {diagnosis.remedy}" if diagnosis.remedy else search)
 
 
 def message_line(message: str, limit: Limit) -> str:
     """kube-scheduler's own words, which are in the pod's events."""
-    return paragraph(f"kube-scheduler says: {message}", limit)
+    return limit.paragraph(f"kube-scheduler says: {message}")
 
 
 def _cut(rows: Sequence[tuple[str, str]], most: int, limit: Limit) -> str:
     shown = rows if limit.rows is None else rows[:most]
-    text = columns(("NOT ON", "WHY"), shown, limit.whole)
+    text = limit.whole.columns(("NOT ON", "WHY"), shown)
     rest = len(rows) - len(shown)
     return f"{text}\n… and {counted(rest, 'more reason')} ({ALL_HINT})" if rest else text
 
@@ -84,8 +76,8 @@ def _name(reason: Reason) -> str:
 def nearest_text(names: Sequence[str], detail: str, limit: Limit) -> str:
     """names: the nearest node, then those that are as near; detail: of the first"""
     if not detail:
-        return f"nearest {listed(names, limit)}"
-    ties = f" (as near: {listed(names[1:], limit)})" if len(names) > 1 else ""
+        return f"nearest {limit.listed(names)}"
+    ties = f" (as near: {limit.listed(names[1:])})" if len(names) > 1 else ""
     return f"nearest {names[0]}: {detail}{ties}"
 
 
@@ -104,4 +96,4 @@ def _apart(nodes: Sequence[NodeExplanation], limit: Limit) -> str:
             plugin = rejection.plugin
             rows.append((where, f"{plugin}: {why}" if plugin else why))
             where = ""
-    return cut_columns(("NOT ON", "WHY"), rows, limit)
+    return limit.cut_columns(("NOT ON", "WHY"), rows)

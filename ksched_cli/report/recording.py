@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksched_cli import program_name
 from ksched_cli.live.recorder import RecordResult
-from ksched_cli.report.table import Limit, columns, counted, paragraph
+from ksched_cli.report.table import Limit, counted
 
 
 def table(answer: RecordResult, limit: Limit) -> str:
@@ -14,8 +14,8 @@ def table(answer: RecordResult, limit: Limit) -> str:
         for part in answer.parts
     ]
     parts = (
-        paragraph(headline(answer), limit),
-        columns(("TIMELINE", "STATE", "EVENTS", "GAPS", "LENGTH"), rows, limit),
+        limit.paragraph(headline(answer)),
+        limit.columns(("TIMELINE", "STATE", "EVENTS", "GAPS", "LENGTH"), rows),
         commands(answer),
     )
     return "\n\n".join(parts)

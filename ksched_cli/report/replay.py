@@ -39,7 +39,7 @@ from ksched_cli.report.node_groups import (
     range_text,
     sizes_at,
 )
-from ksched_cli.report.table import Limit, columns, counted, cut_columns, paragraph, printable
+from ksched_cli.report.table import Limit, counted, printable
 
 # Rows of the table of usage without those of extremes, and points of curves.
 _STEPS = 16
@@ -137,7 +137,7 @@ def table(replay: Replay, limit: Limit) -> str:
     summary, nodes = ReplaySummary.of(replay), NodeRange.of(replay.nodes, now)
     cost = ReplayCost.of(replay)
     parts = [
-        paragraph(_headline(summary, nodes, times, cost), limit),
+        limit.paragraph(_headline(summary, nodes, times, cost)),
         _waiting_table(replay, limit),
         _usage_table(replay, limit),
         groups_table(replay, limit),
@@ -174,12 +174,12 @@ def _waiting_table(replay: Replay, limit: Limit) -> str:
     rows = [_waiting_row(name, times, shows_still=bool(waits)) for name, times in named]
     still = ("STILL WAIT",) if waits else ()
     headers = ("WAITED FOR A NODE", "PODS", *still, "MEAN", "P50", "P90", "P99", "MAX")
-    table = cut_columns(headers, rows, limit.first(20))
+    table = limit.first(20).cut_columns(headers, rows)
     if not waits:
         return table
     verb = "waits" if waits == 1 else "wait"
     text = f"{counted(waits, 'pod')} still {verb} at the end, and count with the time so far."
-    return f"{table}\n{paragraph(text, limit)}"
+    return f"{table}\n{limit.paragraph(text)}"
 
 
 def _longest_first(
@@ -252,7 +252,7 @@ def _usage_table(replay: Replay, limit: Limit) -> str:
     used = [short(name).upper() for name in resources]
     stranded = [f"STRANDED {name}" for name in used[:1]]
     headers = (texts.header, "NODES", "PODS", "PENDING", *used, *stranded, "HIGHEST")
-    return columns(headers, rows, limit.whole)
+    return limit.whole.columns(headers, rows)
 
 
 def _percent(shares: Mapping[str, float], name: str) -> str:
@@ -268,4 +268,4 @@ def _pending_table(replay: Replay, limit: Limit) -> str:
         (f"{len(pods):,}", pods[0] + (", …" if len(pods) > 1 else ""), message)
         for message, pods in sorted(groups.items(), key=lambda item: -len(item[1]))
     ]
-    return cut_columns(("PENDING", "PODS", "BECAUSE"), rows, limit.first(10)) if rows else ""
+    return limit.first(10).cut_columns(("PENDING", "PODS", "BECAUSE"), rows) if rows else ""

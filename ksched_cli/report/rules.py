@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from textwrap import indent
 
 from ksched_cli.config.checks.rules import Rule
-from ksched_cli.report.table import Limit, columns, paragraph
+from ksched_cli.report.table import Limit
 
 _INTRODUCTION = """\
 # Rules of `ksched validate`
@@ -27,7 +27,7 @@ def page(rule: Rule, limit: Limit) -> str:
     """A rule, for a terminal."""
     parts = [
         f"{rule.id} ({_severity(rule)}, {rule.family}): {rule.title}",
-        paragraph(rule.text, limit),
+        limit.paragraph(rule.text),
     ]
     if rule.example:
         parts.append(f"An example{_allowing(rule)}:\n\n{indent(rule.example.rstrip(), '    ')}")
@@ -37,7 +37,7 @@ def page(rule: Rule, limit: Limit) -> str:
 def listing(rules: Mapping[str, Rule], limit: Limit) -> str:
     """All rules, a line each."""
     rows = [(rule.id, rule.family, _severity(rule), rule.title) for rule in rules.values()]
-    return columns(("RULE", "FAMILY", "SEVERITY", "WHAT IT FINDS"), rows, limit)
+    return limit.columns(("RULE", "FAMILY", "SEVERITY", "WHAT IT FINDS"), rows)
 
 
 def markdown(rules: Mapping[str, Rule]) -> str:

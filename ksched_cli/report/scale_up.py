@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ksched_cli.analysis.scale_up import GroupScaleUp, GroupVerdict, ScaleUp
-from ksched_cli.report.table import GREEN, YELLOW, Limit, counted, cut_columns, paragraph, verdict
+from ksched_cli.report.table import GREEN, YELLOW, Limit, counted
 
 HEADERS = ("NODE GROUP", "NODES", "VERDICT", "WHY")
 
@@ -12,10 +12,10 @@ def scale_up_table(answer: ScaleUp | None, limit: Limit) -> str:
     """Nothing where nobody asked."""
     if answer is None:
         return ""
-    text = paragraph(scale_up_line(answer), limit)
-    lines = [verdict(text, GREEN if answer.would_scale_up else YELLOW, limit)]
+    text = limit.paragraph(scale_up_line(answer))
+    lines = [limit.verdict(text, GREEN if answer.would_scale_up else YELLOW)]
     if answer.groups:
-        lines.append(cut_columns(HEADERS, [group_row(each) for each in answer.groups], limit))
+        lines.append(limit.cut_columns(HEADERS, [group_row(each) for each in answer.groups]))
     return "\n\n".join(lines)
 
 

@@ -14,18 +14,7 @@ from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.engine.records import Attempt, ExtenderBinding, RunRecord
 from ksched_cli.report import usage
 from ksched_cli.report.owners import group_name, shared_owner
-from ksched_cli.report.table import (
-    GREEN,
-    RED,
-    YELLOW,
-    Limit,
-    columns,
-    counted,
-    cut_columns,
-    listed,
-    paragraph,
-    verdict,
-)
+from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted
 
 MAX_POD_ROWS = 20  # have a row each
 SHOWN_OWNERS = 8
@@ -80,10 +69,10 @@ def _placed(run: RunRecord, limit: Limit, shown: Shown) -> str:
             (pod, node, _score(run.last[pod]), f"{run.last[pod].evaluated:,}")
             for pod, node in placed
         ]
-        return columns(("POD", "NODE", "SCORE", "LOOKED AT"), rows, limit.whole)
+        return limit.whole.columns(("POD", "NODE", "SCORE", "LOOKED AT"), rows)
     if limit.rows is None or len(placed) <= MAX_POD_ROWS:
         scored = [(pod, node, _score(run.last[pod])) for pod, node in placed]
-        return columns(("POD", "NODE", "SCORE"), scored, limit)
+        return limit.columns(("POD", "NODE", "SCORE"), scored)
     groups: dict[str, list[str]] = {}
     for pod, _ in placed:
         groups.setdefault(_owner(pod, shown), []).append(pod)
@@ -91,7 +80,7 @@ def _placed(run: RunRecord, limit: Limit, shown: Shown) -> str:
         (group_name(owner, pods), f"{len(pods):,}", _nodes_of(run, pods, limit))
         for owner, pods in groups.items()
     ]
-    text = cut_columns(("OWNER", "PLACED", "NODES"), grouped, limit.first(SHOWN_OWNERS), "owners")
+    text = limit.first(SHOWN_OWNERS).cut_columns(("OWNER", "PLACED", "NODES"), grouped, "owners")
     return f"{text}\n(-o wide shows every pod with its node and score)"
 
 
@@ -103,7 +92,7 @@ def _nodes_of(run: RunRecord, pods: Sequence[str], limit: Limit) -> str:
     """The nodes with the most of the pods, and how many there are."""
     counts = Counter(run.placements[pod] for pod in pods).most_common()
     names = [name if count == 1 else f"{name} ({count:,})" for name, count in counts]
-    return listed(names, limit)
+    return limit.listed(names)
 
 
 def _devices(run: RunRecord, limit: Limit) -> str:
@@ -112,7 +101,7 @@ def _devices(run: RunRecord, limit: Limit) -> str:
         for pod in sorted(run.placements)
         for claim, devices in run.last[pod].claims.items()
     ]
-    return cut_columns(("POD", "CLAIM", "DEVICES"), rows, limit.first(SHOWN_ROWS)) if rows else ""
+    return limit.first(SHOWN_ROWS).cut_columns(("POD", "CLAIM", "DEVICES"), rows) if rows else ""
 
 
 def _unplaced(run: RunRecord, limit: Limit, shown: Shown) -> str:
@@ -127,9 +116,9 @@ def _unplaced(run: RunRecord, limit: Limit, shown: Shown) -> str:
     for pod, status in run.gated.items():
         gates.setdefault((_owner(pod, shown), status.message), []).append(pod)
     for (owner, message), pods in gates.items():
-        several = f"{counted(len(pods), 'pod')} of {owner}: {listed(pods, limit)}"
+        several = f"{counted(len(pods), 'pod')} of {owner}: {limit.listed(pods)}"
         name = pods[0] if len(pods) == 1 else several
-        parts.append(f"{paragraph(f'gated: {name}', limit, '  ')}\n{paragraph(message, limit)}")
+        parts.append(f"{limit.paragraph(f'gated: {name}', '  ')}\n{limit.paragraph(message)}")
     if shown.pending:
         parts.append(f"({program_name()} explain --pending shows the nearest nodes)")
     return "\n\n".join(parts)
@@ -138,7 +127,7 @@ def _unplaced(run: RunRecord, limit: Limit, shown: Shown) -> str:
 def _evictions(run: RunRecord, limit: Limit) -> str:
     rows = [(eviction.pod, eviction.node, eviction.preemptor) for eviction in run.evicted]
     headers = ("EVICTED", "NODE", "FOR")
-    return cut_columns(headers, rows, limit.first(SHOWN_ROWS)) if rows else ""
+    return limit.first(SHOWN_ROWS).cut_columns(headers, rows) if rows else ""
 
 
 def _counts(run: RunRecord, limit: Limit) -> str:
@@ -150,11 +139,11 @@ def _counts(run: RunRecord, limit: Limit) -> str:
     if counts.undecided:
         line += f"; of the pending {counts.undecided:,} cannot be decided, as a plugin failed"
     colour = RED if run.failed else YELLOW if run.pending else GREEN
-    line = verdict(paragraph(line, limit), colour, limit)
+    line = limit.verdict(line, colour)
     reasons = Counter(pod.reason for pod in run.ignored)
     if reasons:
         counts_of_reasons = (f"{count:,} {reason}" for reason, count in reasons.most_common())
-        line += "\n" + paragraph(f"left out: {', '.join(counts_of_reasons)}", limit)
+        line += "\n" + limit.paragraph(f"left out: {', '.join(counts_of_reasons)}")
     return line
 
 
@@ -170,7 +159,7 @@ def _bindings(calls: Sequence[ExtenderBinding], limit: Limit) -> str:
         )
         for call in calls
     ]
-    text = cut_columns(("BOUND BY EXTENDER", "NODE", "POST", ""), rows, limit.first(SHOWN_ROWS))
+    text = limit.first(SHOWN_ROWS).cut_columns(("BOUND BY EXTENDER", "NODE", "POST", ""), rows)
     if any(call.sent for call in calls):
         return text
     return f"{text}\n(--extender-bind sends them)"

@@ -13,18 +13,7 @@ from ksched_cli.analysis.upgrade import UpgradePlan
 from ksched_cli.kube.format_quantity import amount_text
 from ksched_cli.report.owners import group_name, shared_owner
 from ksched_cli.report.pending import merged
-from ksched_cli.report.table import (
-    GREEN,
-    TERMINAL,
-    YELLOW,
-    Limit,
-    columns,
-    counted,
-    cut_columns,
-    listed,
-    paragraph,
-    verdict,
-)
+from ksched_cli.report.table import GREEN, TERMINAL, YELLOW, Limit, counted
 
 FIRST = ("cpu", "memory")
 PENDING = 4  # causes of pods that stay pending
@@ -42,8 +31,8 @@ def table(answer: ShrinkResult | UpgradePlan, limit: Limit, *, wide: bool = Fals
     row for every pod that moves, and for every pod that holds a node"""
     colour = GREEN if answer.succeeds else YELLOW
     parts = [
-        verdict(paragraph(headline(answer), limit), colour, limit),
-        paragraph("\n".join(notes(answer)), limit),
+        limit.verdict(headline(answer), colour),
+        limit.paragraph("\n".join(notes(answer))),
     ]
     if isinstance(answer, UpgradePlan):
         drained = [node for wave in answer.waves for node in wave.drained]
@@ -72,7 +61,7 @@ def headline(answer: ShrinkResult | UpgradePlan) -> str:
         return f"none of {nodes} could go"
     moved = sum(len(node.moves_to) for node in answer.nodes)
     order = ", in this order" if answer.removable > 1 else ""
-    going = f"{listed(names(answer), TERMINAL)} could go{order}"
+    going = f"{TERMINAL.listed(names(answer))} could go{order}"
     return f"{going} ({answer.removable:,} of {nodes}); {_moving(moved)}"
 
 
@@ -86,7 +75,7 @@ def notes(answer: ShrinkResult | UpgradePlan) -> list[str]:
     """What is freed, and what the reader has to know of the run."""
     lines = [] if isinstance(answer, UpgradePlan) else _freed(answer)
     if answer.uncontrolled:
-        pods = listed(answer.uncontrolled, TERMINAL)
+        pods = TERMINAL.listed(answer.uncontrolled)
         lines.append(f"no controller creates these pods again, somebody has to: {pods}")
     if answer.pending:
         count = sum(len(group.pods) for group in answer.pending)
@@ -140,14 +129,14 @@ def _amount(name: str, amounts: Mapping[str, str]) -> str:
 def _going(nodes: Sequence[NodeToDrain], limit: Limit) -> str:
     rows = [(f"{node.order}", *_drain(node, limit)) for node in nodes]
     headers = ("ORDER", "COULD GO", "PODS", "MOVE TO")
-    return cut_columns(headers, rows, limit, "nodes that could go") if rows else ""
+    return limit.cut_columns(headers, rows, "nodes that could go") if rows else ""
 
 
 def _drain(node: NodeToDrain, limit: Limit) -> tuple[str, str, str]:
     """The node, how many pods move, and where to."""
     targets = Counter(node.moves_to.values())
     to = [f"{name} ({count})" if count > 1 else name for name, count in targets.items()]
-    moves = listed(to, limit) or "-"
+    moves = limit.listed(to) or "-"
     if node.waits:
         moves += f"; its drain waits {counted(node.waits, 'time')} for budgets"
     return node.node, f"{len(node.moves_to):,}", moves
@@ -165,7 +154,7 @@ def _waves(answer: UpgradePlan, limit: Limit) -> str:
                 moves += f"; not in an earlier wave, because of {first.pod}: {first.because}"
             rows.append((f"{number}", new, name, pods, moves))
     headers = ("WAVE", "ADD", "DRAIN", "PODS", "MOVE TO")
-    return cut_columns(headers, rows, limit, "nodes to drain") if rows else ""
+    return limit.cut_columns(headers, rows, "nodes to drain") if rows else ""
 
 
 def _moves(nodes: Sequence[NodeToDrain], limit: Limit) -> str:
@@ -174,12 +163,12 @@ def _moves(nodes: Sequence[NodeToDrain], limit: Limit) -> str:
         for node in nodes
         for pod, target in (node.moves_to or {"-": "-"}).items()
     ]
-    return columns(("ORDER", "DRAIN", "POD", "MOVES TO"), rows, limit.whole) if rows else ""
+    return limit.whole.columns(("ORDER", "DRAIN", "POD", "MOVES TO"), rows) if rows else ""
 
 
 def _every_hold(nodes: Sequence[NodeToDrain], limit: Limit) -> str:
     rows = [(node.node, hold.pod or "-", hold.because) for node in nodes for hold in node.held_by]
-    return columns(("STAYS", "HELD BY", "BECAUSE"), rows, limit.whole) if rows else ""
+    return limit.whole.columns(("STAYS", "HELD BY", "BECAUSE"), rows) if rows else ""
 
 
 def _staying(staying: Sequence[NodeToDrain], limit: Limit) -> str:
@@ -196,8 +185,8 @@ def _staying(staying: Sequence[NodeToDrain], limit: Limit) -> str:
         holder = group_name(shared_owner(first.owner), pods) if pods else "-"
         count = f" ({len(pods):,} pods)" if len(pods) > 1 else ""
         because = first.because if len(group) == 1 or not first.message else _example(first)
-        rows.append((listed(nodes, limit), f"{holder}{count}", because))
-    return cut_columns(("STAYS", "HELD BY", "BECAUSE"), rows, limit, "causes") if rows else ""
+        rows.append((limit.listed(nodes), f"{holder}{count}", because))
+    return limit.cut_columns(("STAYS", "HELD BY", "BECAUSE"), rows, "causes") if rows else ""
 
 
 def _pending(answer: ShrinkResult | UpgradePlan, limit: Limit) -> str:
@@ -208,7 +197,7 @@ def _pending(answer: ShrinkResult | UpgradePlan, limit: Limit) -> str:
         because = group.diagnosis.cause if group.diagnosis else group.message
         rows.append((name, f"{len(group.pods):,}", because))
     headers = ("PENDING BEFORE", "PODS", "BECAUSE")
-    return cut_columns(headers, rows, limit.first(PENDING), "causes") if rows else ""
+    return limit.first(PENDING).cut_columns(headers, rows, "causes") if rows else ""
 
 
 def _example(hold: Hold) -> str:

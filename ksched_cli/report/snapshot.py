@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ksched_cli.live.snapshot import SnapshotResult
-from ksched_cli.report.table import Limit, columns, counted, paragraph
+from ksched_cli.report.table import Limit, counted
 
 _KILO, _MEGA = 1_000, 1_000_000
 
@@ -16,9 +16,9 @@ def table(answer: SnapshotResult, limit: Limit) -> str:
         if entry.objects
     ]
     parts = (
-        paragraph(headline(answer), limit),
-        columns(("KIND", "OBJECTS", "NAMESPACES", "RESOURCE VERSION"), rows, limit),
-        paragraph(moments(answer), limit),
+        limit.paragraph(headline(answer)),
+        limit.columns(("KIND", "OBJECTS", "NAMESPACES", "RESOURCE VERSION"), rows),
+        limit.paragraph(moments(answer)),
     )
     return "\n\n".join(part for part in parts if part)
 

@@ -8,19 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ksched_cli.report.table import (
-    EVERYTHING,
-    GREEN,
-    RED,
-    YELLOW,
-    Limit,
-    columns,
-    counted,
-    cut_columns,
-    paragraph,
-    printable,
-    verdict,
-)
+from ksched_cli.report.table import EVERYTHING, GREEN, RED, YELLOW, Limit, counted, printable
 from ksched_cli.sweep.answers import STATUSES, SweepReport, better
 from ksched_cli.sweep.summary import (
     Failure,
@@ -61,7 +49,7 @@ def headline(report: SweepReport, limit: Limit = EVERYTHING) -> str:
         if report.workers > 1:
             text += f" on {report.workers} workers"
     colour = GREEN if set(statuses) <= {"ok"} else RED if statuses.get("error") else YELLOW
-    return verdict(paragraph(text, limit), colour, limit)
+    return limit.verdict(text, colour)
 
 
 def _variants(summary: Summary, limit: Limit) -> str:
@@ -71,7 +59,7 @@ def _variants(summary: Summary, limit: Limit) -> str:
         headers.append("PARETO FRONT")
         for row, item in zip(rows, summary.variants, strict=True):
             row.append("yes" if item.on_front else "")
-    text = cut_columns(headers, rows, limit, "variants")
+    text = limit.cut_columns(headers, rows, "variants")
     if summary.front:
         text += f"\nPareto front of {' and '.join(summary.front)}"
     return text
@@ -90,7 +78,7 @@ def _metrics(summary: Summary, limit: Limit) -> list[str]:
         else:
             parts.append(_metric(name, direction, rows, limit))
     if same:
-        parts.append(paragraph(f"the same in every run: {', '.join(same)}", limit))
+        parts.append(limit.paragraph(f"the same in every run: {', '.join(same)}"))
     return parts
 
 
@@ -108,7 +96,7 @@ def _metric(
         if has_pairs:
             cell += _difference(metric)
         cells.append(cell)
-    return cut_columns(headers, cells, limit, "variants")
+    return limit.cut_columns(headers, cells, "variants")
 
 
 def _difference(metric: MetricSummary) -> list[str]:
@@ -140,7 +128,7 @@ def _failures(failures: Sequence[Failure], limit: Limit) -> str:
     rows = [
         (item.status, f"{item.runs:,}", item.error, _example(item.example)) for item in failures
     ]
-    return columns(("ENDED", "RUNS", "WHY", "AS"), rows, limit)
+    return limit.columns(("ENDED", "RUNS", "WHY", "AS"), rows)
 
 
 def _example(parameters: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksched_cli.report.table import Limit, columns, counted, listed, paragraph
+from ksched_cli.report.table import Limit, counted
 from ksched_cli.sweep.answers import SweepPlan
 from ksched_cli.sweep.plan import VERSIONS
 
@@ -10,10 +10,8 @@ _UNITS = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
 
 
 def table(answer: SweepPlan, limit: Limit) -> str:
-    rows = [
-        (name, f"{len(labels):,}", listed(labels, limit)) for name, labels in axis_texts(answer)
-    ]
-    return f"{headline(answer, limit)}\n\n{columns(('AXIS', '#', 'VALUES'), rows, limit)}"
+    rows = [(name, f"{len(labels):,}", limit.listed(labels)) for name, labels in axis_texts(answer)]
+    return f"{headline(answer, limit)}\n\n{limit.columns(('AXIS', '#', 'VALUES'), rows)}"
 
 
 def axis_texts(answer: SweepPlan) -> list[tuple[str, list[str]]]:
@@ -40,7 +38,7 @@ def headline(answer: SweepPlan, limit: Limit) -> str:
         took = duration(answer.estimated_seconds or 0)
         text += f"; a run takes {answer.sample_seconds:.3g} s: {took}"
         text += f" on {counted(answer.workers, 'worker')}" if answer.workers > 1 else ""
-    return paragraph(text, limit)
+    return limit.paragraph(text)
 
 
 def duration(seconds: float) -> str:

@@ -23,8 +23,11 @@ HEADER, ROW, CELL, BREAK, STRONG = "\x1c", "\x1d", "\x1e", "\x1f", "\x02"
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """width: columns, rows: lines of one list; None: no limit. colour: of verdicts. markdown:
-    tables and verdicts are marked for `as_markdown`"""
+    """What texts for people are written for.
+
+    width: columns, rows: lines of one list; None: no limit. colour: of verdicts. markdown:
+    tables and verdicts are marked for `as_markdown`
+    """
 
     width: int | None = None
     rows: int | None = None
@@ -40,27 +43,81 @@ class Limit:
         """At most so many rows, but for an unlimited table."""
         return self if self.rows is None else replace(self, rows=min(self.rows, rows))
 
+    def columns(self, headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+        """Rows under headers, without lines. Cells wrap, between words where they can, so that no
+        line is wider than the limit; text of several lines keeps them. Where the longest words of
+        the columns do not fit beside each other, the first column stands above the others."""
+        cells = _cells(headers, rows if self.rows is None else rows[: self.rows])
+        if self.markdown:
+            return _marked_rows(cells)
+        if self.width is None or len(headers) == 1 or _are_whole(cells, self.width):
+            blocks = _side_by_side(cells, self.width)
+        else:
+            blocks = _stacked(cells, self.width)
+        return "\n".join(line.rstrip() for block in blocks for line in block.split("\n"))
+
+    def cut_columns(
+        self,
+        headers: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        noun: str = "",
+        count: int | None = None,
+    ) -> str:
+        """`columns`, with a line that counts the rows left out, where there are any.
+
+        count: of all rows, where `rows` are only those to be shown
+        """
+        text = self.columns(headers, rows)
+        count = len(rows) if count is None else count
+        if self.rows is None or count <= self.rows:
+            return text
+        rest = f"{count - self.rows:,} more{noun and ' ' + noun}"
+        return f"{text}\n… and {rest} ({ALL_HINT})"
+
+    def fits_width(self, headers: Sequence[str], rows: Sequence[Sequence[object]]) -> bool:
+        """Whether no cell need wrap."""
+        lengths = _natural(_cells(headers, rows))
+        return self.width is None or sum(lengths) + GAP * (len(headers) - 1) <= self.width
+
+    def paragraph(self, text: str, indent: str = "") -> str:
+        """Prose wrapped to the width; lines after the first of each begin with the indent."""
+        text, width = printable(text), self.width
+        if width is None:
+            return text
+        return "\n".join(
+            line if len(line) <= width else "\n".join(_wrap(line, width, indent))
+            for line in text.split("\n")
+        )
+
+    def verdict(self, text: str, colour: str) -> str:
+        """A paragraph, line by line in colour where the terminal shows colours; bold in
+        Markdown."""
+        lines = self.paragraph(text).split("\n")
+        if self.markdown:
+            lines = [STRONG + line for line in lines]
+        elif self.colour:
+            lines = [f"\x1b[{colour}m{line}\x1b[0m" for line in lines]
+        return "\n".join(lines)
+
+    def listed(self, names: Sequence[str], shown: int = LISTED_NAMES) -> str:
+        """Names in one cell; where rows are limited the first of them, fewer where they would take
+        more than half of the width, and a count of the others."""
+        if self.rows is None or len(names) <= 1:
+            return ", ".join(names)
+        if len(names) <= shown + 1 and not self._is_long(names):
+            return ", ".join(names)
+        first = list(names[:shown])
+        while len(first) > 1 and self._is_long(first):
+            first.pop()
+        return f"{', '.join(first)} and {len(names) - len(first):,} more"
+
+    def _is_long(self, names: Sequence[str]) -> bool:
+        return self.width is not None and len(", ".join(names)) > self.width // 2
+
 
 EVERYTHING = Limit()
 TERMINAL = Limit(width=100, rows=40)
 PAGE = Limit(rows=40)
-
-
-def columns(
-    headers: Sequence[str], rows: Sequence[Sequence[object]], limit: Limit = EVERYTHING
-) -> str:
-    """Rows under headers, without lines. Cells wrap, between words where they can, so that no line
-    is wider than the limit; text of several lines keeps them. Where the longest words of the
-    columns do not fit beside each other, the first column stands above the others."""
-    shown = rows if limit.rows is None else rows[: limit.rows]
-    cells = [list(headers), *([_text(cell) for cell in row] for row in shown)]
-    if limit.markdown:
-        return _marked_rows(cells)
-    if limit.width is None or len(headers) == 1 or _are_whole(cells, limit.width):
-        blocks = _side_by_side(cells, limit.width)
-    else:
-        blocks = _stacked(cells, limit.width)
-    return "\n".join(line.rstrip() for block in blocks for line in block.split("\n"))
 
 
 def _marked_rows(cells: Sequence[Sequence[str]]) -> str:
@@ -107,73 +164,9 @@ def _stacked(cells: Sequence[Sequence[str]], width: int) -> list[str]:
     ]
 
 
-def cut_columns(
-    headers: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    limit: Limit = EVERYTHING,
-    noun: str = "",
-    count: int | None = None,
-) -> str:
-    """`columns`, with a line that counts the rows left out, where there are any.
-
-    count: of all rows, where `rows` are only those to be shown
-    """
-    text = columns(headers, rows, limit)
-    count = len(rows) if count is None else count
-    if limit.rows is None or count <= limit.rows:
-        return text
-    rest = f"{count - limit.rows:,} more{noun and ' ' + noun}"
-    return f"{text}\n… and {rest} ({ALL_HINT})"
-
-
-def fits_width(headers: Sequence[str], rows: Sequence[Sequence[object]], limit: Limit) -> bool:
-    """Whether no cell need wrap."""
-    if limit.width is None:
-        return True
-    cells = [list(headers), *([_text(cell) for cell in row] for row in rows)]
-    return sum(_natural(cells)) + GAP * (len(headers) - 1) <= limit.width
-
-
-def paragraph(text: str, limit: Limit, indent: str = "") -> str:
-    """Prose wrapped to the width; lines after the first of each begin with the indent."""
-    text, width = printable(text), limit.width
-    if width is None:
-        return text
-    return "\n".join(
-        line if len(line) <= width else "\n".join(_wrap(line, width, indent))
-        for line in text.split("\n")
-    )
-
-
-def listed(names: Sequence[str], limit: Limit, shown: int = LISTED_NAMES) -> str:
-    """Names in one cell; where rows are limited the first of them, fewer where they would take
-    more than half of the width, and a count of the others."""
-    if limit.rows is None or len(names) <= 1:
-        return ", ".join(names)
-    if len(names) <= shown + 1 and not _is_long(names, limit):
-        return ", ".join(names)
-    first = list(names[:shown])
-    while len(first) > 1 and _is_long(first, limit):
-        first.pop()
-    return f"{', '.join(first)} and {len(names) - len(first):,} more"
-
-
-def _is_long(names: Sequence[str], limit: Limit) -> bool:
-    return limit.width is not None and len(", ".join(names)) > limit.width // 2
-
-
 def counted(count: int, noun: str) -> str:
     """`1 node`, `4,451 nodes`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def verdict(text: str, colour: str, limit: Limit) -> str:
-    """A verdict in colour, line by line, where the terminal shows colours; bold in Markdown."""
-    if limit.markdown:
-        return "\n".join(STRONG + line for line in text.split("\n"))
-    if not limit.colour:
-        return text
-    return "\n".join(f"\x1b[{colour}m{line}\x1b[0m" for line in text.split("\n"))
 
 
 def printable(text: str) -> str:
@@ -191,8 +184,9 @@ def marked(name: str, chosen: str) -> str:
     return f"{name} (chosen)" if name == chosen else name
 
 
-def _text(cell: object) -> str:
-    return "" if cell is None else printable(str(cell))
+def _cells(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> list[list[str]]:
+    shown = ([printable("" if cell is None else str(cell)) for cell in row] for row in rows)
+    return [list(headers), *shown]
 
 
 def _wrap(line: str, width: int, indent: str = "") -> list[str]:

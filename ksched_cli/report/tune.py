@@ -6,15 +6,7 @@ from typing import Any
 
 from ksched_cli.kube.shown_yaml import block_yaml
 from ksched_cli.report.sweep import number, signed, span
-from ksched_cli.report.table import (
-    EVERYTHING,
-    GREEN,
-    YELLOW,
-    Limit,
-    cut_columns,
-    paragraph,
-    verdict,
-)
+from ksched_cli.report.table import EVERYTHING, GREEN, YELLOW, Limit
 from ksched_cli.sweep.tune import BASELINE, TUNED, Tuning
 
 
@@ -44,7 +36,7 @@ def headline(result: Tuning, limit: Limit = EVERYTHING) -> str:
         text += f"; the baseline does not keep {broken[0].text} there"
     text += f"; {result.complete:,} trials"
     text += f", {result.failed:,} failed" if result.failed else ""
-    return verdict(paragraph(text, limit), GREEN if result.is_better else YELLOW, limit)
+    return limit.verdict(text, GREEN if result.is_better else YELLOW)
 
 
 def _front(result: Tuning, limit: Limit) -> str:
@@ -59,7 +51,7 @@ def _front(result: Tuning, limit: Limit) -> str:
         )
         for trial in result.front
     ]
-    return cut_columns(headers, rows, limit, "trials")
+    return limit.cut_columns(headers, rows, "trials")
 
 
 def _shown(value: Any) -> str:
@@ -88,4 +80,4 @@ def _held_out(result: Tuning, limit: Limit) -> str:
                     f"{(metric.losses or 0) / metric.pairs:.0%}",
                 )
             rows.append((name, variant.name, *cells, *compared))
-    return cut_columns(headers, rows, limit)
+    return limit.cut_columns(headers, rows)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ksched_cli.analysis.usage import NodeUsage, Pool, UtilizationByLabel, utilization_by
 from ksched_cli.kube.format_quantity import amount_text, amount_texts
-from ksched_cli.report.table import Limit, columns, counted, fits_width, listed, paragraph
+from ksched_cli.report.table import Limit, counted
 
 PODS = "pods"
 HEADERS = ("RESOURCE", "REQUESTED", "ALLOCATABLE", "USED", "FULLEST", "EMPTIEST")
@@ -22,15 +22,15 @@ def table(usages: Sequence[NodeUsage], limit: Limit, by: str = "") -> str:
     used = sum(usage.pods > 0 for usage in usages)
     resources = dict.fromkeys(key for usage in chosen for key in usage.allocatable)
     rows = [row for resource in resources if (row := _resource_row(chosen, resource, limit))]
-    text = columns(HEADERS, rows, limit)
-    if not fits_width(HEADERS, rows, limit):
-        text = "\n".join(paragraph(_sentence(*row), limit, "  ") for row in rows)
+    text = limit.columns(HEADERS, rows)
+    if not limit.fits_width(HEADERS, rows):
+        text = "\n".join(limit.paragraph(_sentence(*row), "  ") for row in rows)
     left_out = without(usages)
     line = f"{used:,} of {counted(len(usages), 'node')} used"
     line += f"; below {left_out}" if left_out else ""
-    line = paragraph(line, limit)
+    line = limit.paragraph(line)
     by_label = pool_rows(utilization_by(by, usages), list(resources)) if by else None
-    pools = f"\n\n{columns(*by_label, limit)}" if by_label else ""
+    pools = f"\n\n{limit.columns(*by_label)}" if by_label else ""
     return f"{line}\n{text}{pools}"
 
 
@@ -113,7 +113,7 @@ def _requested(usage: NodeUsage, resource: str) -> int:
 def _nodes_at(level: float, shares: Sequence[tuple[float, str]], limit: Limit) -> str:
     """The share, and the nodes that have it."""
     names = [name for share, name in shares if share == level]
-    return f"{percent(level)} {listed(names, limit, 1)}"
+    return f"{percent(level)} {limit.listed(names, 1)}"
 
 
 def percent(share: float) -> str:
@@ -131,7 +131,7 @@ def nodes_table(usages: Sequence[NodeUsage], limit: Limit) -> str:
         (usage.name, *(_of_allocatable(usage, resource) for resource in resources))
         for usage in usages
     ]
-    return columns(("NODE", *map(str.upper, resources)), rows, limit.whole)
+    return limit.whole.columns(("NODE", *map(str.upper, resources)), rows)
 
 
 def _of_allocatable(usage: NodeUsage, resource: str) -> str:

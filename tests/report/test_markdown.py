@@ -6,18 +6,7 @@ from ksched_cli.analysis.expectations import CaseResult
 from ksched_cli.config.diff import ConfigurationChange
 from ksched_cli.report import configuration_diff, expectations
 from ksched_cli.report.markdown import as_markdown, code, markdown_table
-from ksched_cli.report.table import (
-    BREAK,
-    CELL,
-    HEADER,
-    ROW,
-    STRONG,
-    YELLOW,
-    Limit,
-    columns,
-    paragraph,
-    verdict,
-)
+from ksched_cli.report.table import BREAK, CELL, HEADER, ROW, STRONG, YELLOW, Limit
 
 
 @pytest.mark.parametrize(
@@ -46,13 +35,13 @@ MARKDOWN = Limit(markdown=True)
 
 
 def test_tables_are_tables_verdicts_are_bold_and_all_else_is_code() -> None:
-    nodes = columns(("NODE", "USED"), [("a|b", "94%"), ("c", "one\n<b>")], MARKDOWN)
+    nodes = MARKDOWN.columns(("NODE", "USED"), [("a|b", "94%"), ("c", "one\n<b>")])
     text = f"""\
-{verdict("2 of @team differ", YELLOW, MARKDOWN)}
+{MARKDOWN.verdict("2 of @team differ", YELLOW)}
 what helps: #12
 
 {nodes}
-{columns(("POD",), [("web",)], MARKDOWN)}
+{MARKDOWN.columns(("POD",), [("web",)])}
 … and 3 more"""
     assert (
         as_markdown(text)
@@ -75,8 +64,8 @@ what helps: #12
 
 @pytest.mark.parametrize("mark", [HEADER, ROW, CELL, BREAK, STRONG])
 def test_what_others_wrote_makes_no_table_and_no_verdict(mark: str) -> None:
-    cells = columns(("POD",), [(f"a{mark}b",)], MARKDOWN)
-    text = f"{paragraph(f'{mark}a{mark}b', MARKDOWN)}\n{cells}"
+    cells = MARKDOWN.columns(("POD",), [(f"a{mark}b",)])
+    text = f"{MARKDOWN.paragraph(f'{mark}a{mark}b')}\n{cells}"
     shown = mark.encode("unicode_escape").decode()
     assert as_markdown(text) == f"`{shown}a{shown}b`\n\n| POD |\n| --- |\n| `a{shown}b` |"
 

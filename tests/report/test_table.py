@@ -4,26 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.report.table import (
-    EVERYTHING,
-    GREEN,
-    MIN_WIDTH,
-    TERMINAL,
-    Limit,
-    columns,
-    counted,
-    cut_columns,
-    fits_width,
-    listed,
-    paragraph,
-    verdict,
-)
+from ksched_cli.report.table import EVERYTHING, GREEN, MIN_WIDTH, TERMINAL, Limit, counted
 from tests.narrowing import present
 from tests.report.schemas import squeezed
 
 
 def test_columns_keep_text_as_it_is() -> None:
-    assert squeezed(columns(("NAME", "SIZE"), [("007", "1e3"), ("b", None)])) == [
+    assert squeezed(EVERYTHING.columns(("NAME", "SIZE"), [("007", "1e3"), ("b", None)])) == [
         "NAME SIZE",
         "007 1e3",
         "b",
@@ -32,8 +19,8 @@ def test_columns_keep_text_as_it_is() -> None:
 
 def test_cells_wrap_where_the_width_is_limited_only() -> None:
     long = "word " * 40
-    assert len(columns(("A", "B"), [("x", long)], EVERYTHING).splitlines()) == 2
-    lines = columns(("A", "B"), [("x", long)], TERMINAL).splitlines()
+    assert len(EVERYTHING.columns(("A", "B"), [("x", long)]).splitlines()) == 2
+    lines = TERMINAL.columns(("A", "B"), [("x", long)]).splitlines()
     assert len(lines) > 2
     assert max(map(len, lines)) <= present(TERMINAL.width)
 
@@ -41,7 +28,7 @@ def test_cells_wrap_where_the_width_is_limited_only() -> None:
 def test_rows_that_are_left_out_are_counted() -> None:
     rows = [(i,) for i in range(5)]
     limit = Limit(rows=3)
-    text = cut_columns(("N",), rows, limit)
+    text = limit.cut_columns(("N",), rows)
     assert squeezed(text) == ["N", "0", "1", "2", "… and 2 more (--all shows every one)"]
 
 
@@ -57,8 +44,8 @@ def test_rows_that_are_left_out_are_counted() -> None:
     ],
 )
 def test_many_names_in_one_cell_are_cut_with_a_count(names: list[str], text: str | None) -> None:
-    assert listed(names, TERMINAL) == (text or f"{names[0]} and 1 more")
-    assert listed(names, EVERYTHING) == ", ".join(names)
+    assert TERMINAL.listed(names) == (text or f"{names[0]} and 1 more")
+    assert EVERYTHING.listed(names) == ", ".join(names)
 
 
 @given(
@@ -73,34 +60,34 @@ def test_many_names_in_one_cell_are_cut_with_a_count(names: list[str], text: str
 )
 def test_no_line_is_wider_than_asked(width: int, rows: list[list[str]]) -> None:
     headers = [f"COLUMN {i}" for i in range(len(rows[0]))]
-    text = columns(headers, rows, Limit(width))
+    text = Limit(width).columns(headers, rows)
     assert max(map(len, text.splitlines())) <= width
     letters = [char for char in text if char == "a"]
     assert len(letters) == sum(cell.count("a") for row in rows for cell in row)
-    if fits_width(headers, rows, Limit(width)):
-        assert text == columns(headers, rows)
+    if Limit(width).fits_width(headers, rows):
+        assert text == EVERYTHING.columns(headers, rows)
 
 
 @given(st.text("ab /-\n", max_size=300), st.integers(MIN_WIDTH, 100))
 def test_no_line_of_a_paragraph_is_wider_than_asked(text: str, width: int) -> None:
-    assert all(len(line) <= width for line in paragraph(text, Limit(width)).split("\n"))
+    assert all(len(line) <= width for line in Limit(width).paragraph(text).split("\n"))
 
 
 def test_control_characters_are_shown_escaped() -> None:
-    assert squeezed(columns(("A",), [("red \x1b[31m",)])) == ["A", r"red \x1b[31m"]
-    assert paragraph("\x07bell", TERMINAL) == r"\x07bell"
+    assert squeezed(EVERYTHING.columns(("A",), [("red \x1b[31m",)])) == ["A", r"red \x1b[31m"]
+    assert TERMINAL.paragraph("\x07bell") == r"\x07bell"
 
 
 def test_verdicts_are_coloured_where_colours_are_shown_only() -> None:
-    assert verdict("goes to a", GREEN, Limit()) == "goes to a"
-    assert verdict("goes\nthere", GREEN, Limit(colour=True)) == (
+    assert Limit().verdict("goes to a", GREEN) == "goes to a"
+    assert Limit(colour=True).verdict("goes\nthere", GREEN) == (
         "\x1b[32mgoes\x1b[0m\n\x1b[32mthere\x1b[0m"
     )
 
 
 def test_names_keep_whole_words_where_prose_can_wrap() -> None:
     name = "a-name-of-thirty-characters-00"
-    text = columns(("NODE", "WHY"), [(name, "word " * 20)], Limit(60))
+    text = Limit(60).columns(("NODE", "WHY"), [(name, "word " * 20)])
     assert name in text.splitlines()[1]
 
 
@@ -110,14 +97,14 @@ def test_counts_have_a_plural_and_separators() -> None:
 
 
 def test_a_whole_list_counts_nothing() -> None:
-    assert squeezed(cut_columns(("N",), [(1,), (2,)], Limit(rows=2))) == ["N", "1", "2"]
-    cut = squeezed(cut_columns(("N",), [(1,), (2,)], Limit(rows=2), "nodes", 5))
+    assert squeezed(Limit(rows=2).cut_columns(("N",), [(1,), (2,)])) == ["N", "1", "2"]
+    cut = squeezed(Limit(rows=2).cut_columns(("N",), [(1,), (2,)], "nodes", 5))
     assert cut == ["N", "1", "2", "… and 3 more nodes (--all shows every one)"]
 
 
 def test_where_names_do_not_fit_beside_each_other_the_first_stands_above() -> None:
     rows = [("a" * 30, "b" * 30, 7), ("c" * 30, None, 8)]
-    text = columns(("POD", "NODE", "SCORE"), rows, Limit(60))
+    text = Limit(60).columns(("POD", "NODE", "SCORE"), rows)
     assert text.splitlines() == [
         "POD",
         f"  NODE{' ' * 28}SCORE",
@@ -130,7 +117,7 @@ def test_where_names_do_not_fit_beside_each_other_the_first_stands_above() -> No
 
 def test_where_the_others_do_not_fit_either_they_are_prose() -> None:
     rows = [("a" * 30, "b" * 30, "c" * 30, 7)]
-    text = columns(("POD", "NODE", "FOR", "SCORE"), rows, Limit(60))
+    text = Limit(60).columns(("POD", "NODE", "FOR", "SCORE"), rows)
     assert text.splitlines() == [
         "POD",
         "a" * 30,
