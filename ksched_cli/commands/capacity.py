@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 
 import typer
@@ -120,8 +119,7 @@ def _copies(
         simulation,
         options,
         answer,
-        partial(renderer.table, wide=options.output is Form.WIDE),
-        lambda answer: tuple(answer.nodes),
+        renderer,
         is_yes=bool(answer.count),
         is_undecided=answer.undecided,
     )
@@ -141,8 +139,7 @@ def _nodes_needed(options: StateOptions, likes: Sequence[str]) -> ExitCode:
         simulation,
         options,
         answer,
-        renderer.table,
-        lambda answer: (),
+        renderer,
         is_yes=answer.nodes_needed is not None,
         is_undecided=answer.undecided,
     )

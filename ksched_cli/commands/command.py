@@ -95,6 +95,7 @@ def _configure_output(options: object) -> None:
     LIMIT.size = getattr(options, "max_state_size", MAX_SIZE)
     if isinstance(options, CommonOptions):
         SETTINGS.markdown = options.output is Form.MARKDOWN
+        SETTINGS.wide = options.output is Form.WIDE
         SETTINGS.pager = not options.no_pager
         SETTINGS.browser = options.open_page
 
@@ -145,7 +146,7 @@ def _parameters(
         Parameter(
             field.name,
             Parameter.KEYWORD_ONLY,
-            default=_default(field),
+            default=Parameter.empty if field.default is MISSING else field.default,
             annotation=annotations[field.name],
         )
         for options in objects.values()
@@ -173,7 +174,3 @@ def _name_option(parameter: Parameter) -> None:
     for mark in get_args(parameter.annotation):
         if isinstance(mark, OptionInfo) and "--" not in "".join(mark.param_decls or ()):
             mark.param_decls = (*(mark.param_decls or ()), f"--{parameter.name.replace('_', '-')}")
-
-
-def _default(field: Field[Any]) -> Any:
-    return Parameter.empty if field.default is MISSING else field.default

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import ShownOptions
 
@@ -25,7 +23,6 @@ def drift(options: ShownOptions) -> ExitCode:
     from ksched_cli.analysis import drift as analysis
     from ksched_cli.commands import progress, runs
     from ksched_cli.report import drift as renderer
-    from ksched_cli.report.forms import Form
 
     simulation = runs.open_simulation(runs.run_of(options))
     chosen = runs.chosen_pods(simulation, options)
@@ -35,8 +32,7 @@ def drift(options: ShownOptions) -> ExitCode:
         simulation,
         options,
         answer,
-        partial(renderer.table, wide=options.output is Form.WIDE),
-        renderer.names,
+        renderer,
         is_yes=not answer.summary.worse + answer.summary.not_allowed,
         is_undecided=bool(simulation.caller.defects),
     )

@@ -115,8 +115,7 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
         simulation,
         options,
         explanation,
-        renderer.table,
-        renderer.names,
+        renderer,
         is_yes=bool(explanation.node),
         is_undecided=explanation.undecided,
     )
@@ -137,8 +136,7 @@ def _explain_group(options: ExplainOptions, simulation: Simulation, group: Group
         simulation,
         options,
         explanation,
-        renderer.table,
-        renderer.names,
+        renderer,
         is_yes=not explanation.pending,
         is_undecided=explanation.undecided,
     )
@@ -155,8 +153,7 @@ def _explain_pending(options: ShownOptions) -> ExitCode:
         simulation,
         options,
         report,
-        renderer.table,
-        lambda report: [pod for group in report.groups for pod in group.pods],
+        renderer,
         is_yes=not report.groups,
         is_undecided=any(group.undecided for group in report.groups),
     )

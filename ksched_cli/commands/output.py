@@ -32,7 +32,7 @@ class Settings:
     """The settings of this run of ksched.
 
     quiet: no warnings; pager: whether long tables go through one; browser: whether pages are shown
-    in one; debug: whether the calls of plugins are noted; markdown: whether tables are Markdown
+    in one; debug: whether the calls of plugins are noted; markdown, wide: see Limit
     """
 
     quiet: bool = False
@@ -40,6 +40,7 @@ class Settings:
     browser: bool = False
     debug: bool = False
     markdown: bool = False
+    wide: bool = False
 
 
 SETTINGS = Settings()
@@ -57,7 +58,8 @@ def limit(everything: bool = False) -> Limit:
         return Limit(rows=None if everything else TERMINAL.rows, markdown=True)
     width = shutil.get_terminal_size((TERMINAL.width or 0, 0)).columns
     colour = results().isatty() and not os.environ.get("NO_COLOR")
-    return Limit(max(width, MIN_WIDTH), None if everything else TERMINAL.rows, colour)
+    rows = None if everything else TERMINAL.rows
+    return Limit(max(width, MIN_WIDTH), rows, colour, wide=SETTINGS.wide)
 
 
 def show(report: Report, form: Form) -> None:

@@ -56,11 +56,5 @@ def preempt(
     if answer.victims:
         runs.warn_of_missing_budgets(simulation.state)
     return runs.conclude(
-        simulation,
-        options,
-        answer,
-        renderer.table,
-        lambda answer: answer.victims,
-        is_yes=answer.is_yes,
-        is_undecided=answer.undecided,
+        simulation, options, answer, renderer, is_yes=answer.is_yes, is_undecided=answer.undecided
     )

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import SystemRandom
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
 from ksched_cli.commands.command import DEBUG_HINT, ExitCode
 from ksched_cli.commands.options import CommonOptions
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 AnyOptions = TypeVar("AnyOptions", bound=CommonOptions)
 A = TypeVar("A", bound="Answer")
+A_contra = TypeVar("A_contra", bound="Answer", contravariant=True)
 
 # -- options → Run --------------------------------------------------------------------------------
 
@@ -396,23 +397,33 @@ def _call_lines(engine: Engine) -> Iterator[str]:
         yield from (f"  {line}" for line in trace.lines(name, enabled))
 
 
+class Renderer(Protocol[A_contra]):
+    """A module of report/: an answer as a table, and the names that it comes down to."""
+
+    def table(self, answer: A_contra, limit: Limit, /) -> str: ...
+
+    def names(self, answer: A_contra, /) -> Sequence[str]: ...
+
+
 def conclude(
     simulation: Simulation,
     options: ReplayableOptions,
     answer: A,
-    table: Callable[[A, Limit], str],
-    names: Callable[[A], Sequence[str]],
+    renderer: Renderer[A],
     *,
     is_yes: bool,
     is_undecided: bool,
     texts: Mapping[Form, Callable[[], str]] | None = None,
 ) -> ExitCode:
-    """After a question about one state: warns of plugins that failed, and prints the answer. table,
-    names, texts: see Report. is_undecided: because of a plugin's failure"""
+    """After a question about one state: warns of plugins that failed, and prints the answer. texts:
+    see Report. is_undecided: because of a plugin's failure"""
     report_defects(simulation, options.debug)
     shown = limit(options.everything)
     report = Report(
-        lambda: answer, lambda: table(answer, shown), lambda: names(answer), texts or {}
+        lambda: answer,
+        lambda: renderer.table(answer, shown),
+        lambda: renderer.names(answer),
+        texts or {},
     )
     show_of_state(report, options, simulation.state.changes)
     if is_undecided:

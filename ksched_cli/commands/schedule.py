@@ -111,7 +111,6 @@ def _report(
             node_usages(simulation.snapshot),
             pending_groups(simulation, run),
             named_objects.owners(simulation, (*run.placements, *run.gated)),
-            options.output is Form.WIDE,
             options.nodes,
             options.by,
         )

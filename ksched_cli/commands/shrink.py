@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from ksched_cli.commands.command import ExitCode
@@ -92,13 +91,7 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     with progress.of_runs("nodes drained") as on_progress:
         answer = _ask(base, limits, options, on_progress)
     return runs.conclude(
-        simulation,
-        options,
-        answer,
-        partial(renderer.table, wide=options.output is Form.WIDE),
-        renderer.names,
-        is_yes=answer.succeeds,
-        is_undecided=answer.undecided,
+        simulation, options, answer, renderer, is_yes=answer.succeeds, is_undecided=answer.undecided
     )
 
 

@@ -165,10 +165,6 @@ def _has_anchors(text: str) -> bool:
     return False
 
 
-def _is_collection(value: Any) -> bool:
-    return isinstance(value, Mapping | list)
-
-
 def _json(text: str) -> Any:
     """Raises ValueError where the text is no JSON, or has a number that is too large."""
     try:
@@ -237,13 +233,9 @@ def _next_begin(container: Node, step: str | int) -> Node | None:
 def _outermost_flow(nodes: list[Node]) -> int | None:
     """The index of the first flow collection."""
     for index, node in enumerate(nodes):
-        if _is_flow(node):
+        if isinstance(node, CollectionNode) and node.flow_style:
             return index
     return None
-
-
-def _is_flow(node: Node) -> bool:
-    return isinstance(node, CollectionNode) and bool(node.flow_style)
 
 
 def _is_block(node: Node) -> bool:
@@ -286,7 +278,7 @@ def _replaced(text: str, nodes: list[Node], value: Any) -> str:
     """The text with another value in a node's place. nodes: on the way to it"""
     container, node = nodes[-2:]
     start, end = node.start_mark, _content_end(text, node)
-    as_block = _is_collection(value) and bool(value)
+    as_block = isinstance(value, Mapping | list) and bool(value)
     if isinstance(container, SequenceNode):
         column = container.start_mark.column + 2
         body = _indented(block_yaml(value), column).strip() if as_block else flow_yaml(value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import UNSET
 
 from ksched_cli import program_name
@@ -12,12 +14,17 @@ from ksched_cli.report.table import Limit, counted
 SHOWN_RUNS = 12
 
 
-def table(answer: CapacityResult | NodesNeeded, limit: Limit, *, wide: bool = False) -> str:
+def names(answer: CapacityResult | NodesNeeded) -> Sequence[str]:
+    """The nodes that take a copy."""
+    return () if isinstance(answer, NodesNeeded) else tuple(answer.nodes)
+
+
+def table(answer: CapacityResult | NodesNeeded, limit: Limit) -> str:
     """The verdict, the nodes by how many they take, and why the next copy does not fit; or the runs
-    with more nodes. wide: a row per node"""
+    with more nodes."""
     if isinstance(answer, NodesNeeded):
         return _nodes_needed_table(answer, limit)
-    nodes = _nodes_apart(answer, limit) if wide else _nodes(answer, limit)
+    nodes = _nodes_apart(answer, limit) if limit.wide else _nodes(answer, limit)
     parts = [limit.paragraph(headline(answer)), nodes]
     if answer.stopped_at is not None:
         parts.append(f"The search stopped at {answer.stopped_at:,}; --max N goes on to N.")

@@ -12,11 +12,14 @@ def names(answer: DriftResult) -> list[str]:
     return [pod.pod for pod in answer.pods if pod.verdict in ELSEWHERE]
 
 
-def table(answer: DriftResult, limit: Limit, *, wide: bool = False) -> str:
+def table(answer: DriftResult, limit: Limit) -> str:
     """The counts; the pods that may not be where they are, by owner and plugin; those that would go
-    elsewhere, by owner, the furthest behind first. wide: a row for each of these pods"""
+    elsewhere, by owner, the furthest behind first. Where the limit is wide, a row for each of these
+    pods."""
     tables = (
-        [_apart(answer, limit)] if wide else [_not_allowed(answer, limit), _worse(answer, limit)]
+        [_apart(answer, limit)]
+        if limit.wide
+        else [_not_allowed(answer, limit), _worse(answer, limit)]
     )
     parts = [limit.paragraph(headline(answer)), *tables]
     return "\n\n".join(part for part in parts if part)

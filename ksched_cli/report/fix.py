@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ksched_cli.analysis.remedies import Remedies, Remedy
 from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted, printable
+
+
+def names(answer: Remedies) -> Sequence[str]:
+    """The changes of the first remedy."""
+    return answer.remedies[0].changes if answer.remedies else ()
 
 
 def table(answer: Remedies, limit: Limit) -> str:

@@ -19,6 +19,11 @@ SHOWN_REASONS = 8
 SHOWN_REASONS_OF_GROUP = 4
 
 
+def names(report: PendingReport) -> list[str]:
+    """The pods, in groups."""
+    return [pod for group in report.groups for pod in group.pods]
+
+
 def table(report: PendingReport, limit: Limit) -> str:
     """A block per group, those of the most pods first, and a line of counts."""
     summary = report.summary

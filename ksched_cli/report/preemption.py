@@ -22,6 +22,11 @@ SHORT_NAMES = short_names()
 MAX_NAMED_NODES = 3  # are named, not counted
 
 
+def names(answer: PreemptionResult) -> Sequence[str]:
+    """The pods that would be evicted."""
+    return answer.victims
+
+
 def table(answer: PreemptionResult, limit: Limit) -> str:
     """The verdict, how the node was chosen, the candidates best first, the nodes that are none."""
     parts = (

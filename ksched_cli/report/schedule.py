@@ -27,7 +27,6 @@ class Shown(Struct, frozen=True):
     usages: of the nodes after the run
     pending: the pods that stay pending
     owners: pod key → who manages it
-    wide:   every placed pod, with its score and how many nodes were looked at
     nodes:  every node's usage, not only the fullest and emptiest
     by:     a label of nodes, for their usage by its values
     """
@@ -35,7 +34,6 @@ class Shown(Struct, frozen=True):
     usages: Sequence[NodeUsage] = ()
     pending: Sequence[PendingGroup] = ()
     owners: Mapping[str, str] = field(default_factory=dict)
-    wide: bool = False
     nodes: bool = False
     by: str = ""
 
@@ -60,11 +58,12 @@ def table(run: RunRecord, limit: Limit, shown: Shown = NOTHING_MORE) -> str:
 
 
 def _placed(run: RunRecord, limit: Limit, shown: Shown) -> str:
-    """A row per pod; of many pods, a row per owner."""
+    """A row per pod; of many pods, a row per owner. Where the limit is wide, every pod, with its
+    score and how many nodes were looked at."""
     placed = sorted(run.placements.items())
     if not placed:
         return ""
-    if shown.wide:
+    if limit.wide:
         rows = [
             (pod, node, _score(run.last[pod]), f"{run.last[pod].evaluated:,}")
             for pod, node in placed

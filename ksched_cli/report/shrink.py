@@ -26,9 +26,9 @@ def names(answer: ShrinkResult | UpgradePlan) -> list[str]:
     return [node.node for node in answer.nodes[: answer.removable]]
 
 
-def table(answer: ShrinkResult | UpgradePlan, limit: Limit, *, wide: bool = False) -> str:
-    """How many could go and what that frees; those nodes in order; what holds the others. wide: a
-    row for every pod that moves, and for every pod that holds a node"""
+def table(answer: ShrinkResult | UpgradePlan, limit: Limit) -> str:
+    """How many could go and what that frees; those nodes in order; what holds the others. Where
+    the limit is wide, a row for every pod that moves, and for every pod that holds a node."""
     colour = GREEN if answer.succeeds else YELLOW
     parts = [
         limit.verdict(headline(answer), colour),
@@ -36,13 +36,13 @@ def table(answer: ShrinkResult | UpgradePlan, limit: Limit, *, wide: bool = Fals
     ]
     if isinstance(answer, UpgradePlan):
         drained = [node for wave in answer.waves for node in wave.drained]
-        parts.append(_moves(drained, limit) if wide else _waves(answer, limit))
+        parts.append(_moves(drained, limit) if limit.wide else _waves(answer, limit))
         staying = answer.blocked
     else:
         going = answer.nodes[: answer.removable]
-        parts.append(_moves(going, limit) if wide else _going(going, limit))
+        parts.append(_moves(going, limit) if limit.wide else _going(going, limit))
         staying = answer.nodes[answer.removable :]
-    parts.append(_every_hold(staying, limit) if wide else _staying(staying, limit))
+    parts.append(_every_hold(staying, limit) if limit.wide else _staying(staying, limit))
     parts.append(_pending(answer, limit))
     return "\n\n".join(part for part in parts if part)
 

@@ -26,13 +26,14 @@ class Limit:
     """What texts for people are written for.
 
     width: columns, rows: lines of one list; None: no limit. colour: of verdicts. markdown:
-    tables and verdicts are marked for `as_markdown`
+    tables and verdicts are marked for `as_markdown`. wide: tables have a row for every single thing
     """
 
     width: int | None = None
     rows: int | None = None
     colour: bool = False
     markdown: bool = False
+    wide: bool = False
 
     @property
     def whole(self) -> Limit:

@@ -1,11 +1,11 @@
 """A run as JSON and as a table."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
-from msgspec.structs import replace
 
 from ksched_cli.analysis.named_objects import owners
 from ksched_cli.analysis.pending import pending_groups
@@ -166,7 +166,7 @@ def test_many_pods_are_grouped_by_owner_and_reason() -> None:
         in lines
     )
     assert not any("web-00" in line for line in lines)
-    wide = squeezed(schedule.table(run, TERMINAL, replace(shown, wide=True)))
+    wide = squeezed(schedule.table(run, replace(TERMINAL, wide=True), shown))
     assert "default/web-00 a only one fits 1" in wide
     apart = " ".join(squeezed(schedule.table(run, EVERYTHING, shown)))
     assert all(f"default/big-{i}" in apart for i in range(7))

@@ -84,7 +84,8 @@ def documents(source: Source) -> Iterator[Document]:
     """Splits a source. Raises InputError where it is not UTF-8, or neither JSON nor YAML,
     NoObjectError where it is empty."""
     data = source.data
-    if _is_blank(data):
+    # Stripping copies the text, so the whole is stripped only if its beginning is blank.
+    if not data[:_START].strip() and not data.strip():
         hint = "Expected YAML or JSON objects."
         raise NoObjectError(source.name, "the file is empty", hint=hint)
     if looks_like_json(source):
@@ -96,11 +97,6 @@ def documents(source: Source) -> Iterator[Document]:
 def looks_like_json(source: Source) -> bool:
     """Whether the text begins with a brace or a bracket."""
     return source.start.removeprefix(_UTF8_BOM).lstrip()[:1] in (b"{", b"[")
-
-
-def _is_blank(data: bytes) -> bool:
-    # Stripping copies the text, so the whole is stripped only if its beginning is blank.
-    return not data[:_START].strip() and not data.strip()
 
 
 def _json_documents(source: Source, text: bytes) -> Iterator[Document]:

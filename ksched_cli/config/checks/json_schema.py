@@ -25,7 +25,6 @@ from ksched_cli.config.go_types import (
     StructOf,
     Wire,
     Wired,
-    WireField,
     fields_of,
 )
 from ksched_cli.config.in_tree_args import InTreeArgs
@@ -97,15 +96,11 @@ def _struct(cls: type[Wired], absent: Container[str]) -> dict[str, Any]:
         "type": ["object", "null"],
         "additionalProperties": False,
         "properties": {
-            key: _field(item)
+            key: _value(item.wire, item.pointer) | dict(item.limits)
             for key, item in fields_of(cls).items()
             if f"{cls.GO}.{key}" not in absent
         },
     }
-
-
-def _field(item: WireField) -> dict[str, Any]:
-    return _value(item.wire, item.pointer) | dict(item.limits)
 
 
 def _value(wire: Wire, pointer: bool = False) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def _mend(document: EditableDocument, difference: Difference, expected: Expected
     if difference.expected is False:
         point = MULTI_POINT if expected.is_off(name) else difference.point
         entries: Path = (*plugins, point, "disabled")
-        if not _has(document, entries, name):
+        if not any(_index(document, entries, item) is not None for item in (name, ALL)):
             _append(document, entries, {"name": name})
         return
     entry: dict[str, Any] = {"name": name}
@@ -99,10 +99,6 @@ def _mend(document: EditableDocument, difference: Difference, expected: Expected
 
 def _append(document: EditableDocument, entries: Path, entry: Mapping[str, Any]) -> None:
     document.put((*entries, len(list_at(document, entries))), dict(entry))
-
-
-def _has(document: EditableDocument, entries: Path, name: str) -> bool:
-    return any(_index(document, entries, item) is not None for item in (name, ALL))
 
 
 def _index(document: EditableDocument, entries: Path, name: str) -> int | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ksched_cli.analysis.cluster_map import grouping_labels
-from ksched_cli.analysis.compare import Comparison, PodDifference, SideResult
+from ksched_cli.analysis.compare import Comparison, PodDifference
 from ksched_cli.report.compare import headline, standing_text, totals
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.cluster_map import map_data, utilisation
@@ -40,7 +40,7 @@ def page(answer: Comparison) -> Page:
     sections: list[Section] = []
     if pods:
         sections += [_flows(answer, index) for index in range(1, len(names))]
-    sections.append(_totals(sides))
+    sections.append(Table("Totals", ("", *(side.name for side in sides)), totals(sides)))
     if pods:
         sections.append(_causes(pods))
     if sides[0].usages:
@@ -50,10 +50,6 @@ def page(answer: Comparison) -> Page:
         sections.append(Grid("Table of pods", "pods", _columns(names, pods)))
     tiles = [Tile("differ", f"{len(pods):,}", "warn" if pods else "good")]
     return Page(title, lede, tiles, sections)
-
-
-def _totals(sides: Sequence[SideResult]) -> Table:
-    return Table("Totals", ("", *(side.name for side in sides)), totals(sides))
 
 
 def _flows(answer: Comparison, side: int) -> Flows:

@@ -13,40 +13,13 @@ from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ksched_cli import __version__
-from ksched_cli.analysis.audit.audit import AuditResult
-from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
-from ksched_cli.analysis.compare import Comparison
-from ksched_cli.analysis.compare_replays import ReplayComparison
-from ksched_cli.analysis.draws import DrawnComparison, ReplayDraws
-from ksched_cli.analysis.drift import DriftResult
-from ksched_cli.analysis.expectations import ExpectationsResult
-from ksched_cli.analysis.explain import Explanation
-from ksched_cli.analysis.explain_group import GroupExplanation
-from ksched_cli.analysis.forward_look import ForwardLook
-from ksched_cli.analysis.pending import PendingReport
-from ksched_cli.analysis.preempt import PreemptionResult
-from ksched_cli.analysis.remedies import Remedies
-from ksched_cli.analysis.replay_result import ReplayResult
-from ksched_cli.analysis.schedule import ScheduleResult
-from ksched_cli.analysis.shrink import ShrinkResult
-from ksched_cli.analysis.upgrade import UpgradePlan
 from ksched_cli.answers import Answer, AppliedChange, StateAnswer
-from ksched_cli.config.answers import (
-    ConfigurationDiff,
-    ConfigurationMigration,
-    EffectiveConfiguration,
-    ValidationResult,
-    ValidationResults,
-)
-from ksched_cli.framework.plugin_list import PluginList
-from ksched_cli.live.recorder import RecordResult
-from ksched_cli.live.snapshot import SnapshotResult
 from ksched_cli.report.html import (
     audit,
     capacity,
@@ -75,7 +48,6 @@ from ksched_cli.report.html import (
 from ksched_cli.report.html.columns import column, embedded
 from ksched_cli.report.html.sections import Grid, Page, Prose, Section, Table
 from ksched_cli.report.table import printable
-from ksched_cli.sweep.answers import SweepPlan, SweepResult, TuneResult
 
 
 def render_page(answer: Answer) -> str:
@@ -151,44 +123,31 @@ _EFFECTS = 8  # of a change, shown first
 # Parts of the page's script, in order.
 SCRIPTS = ("base", "grid", "map", "pair", "curves", "page")
 
-# Which page shows which answer.
-PAGES: Mapping[type[Answer], Callable[[Any], Page]] = {
-    AuditResult: audit.page,
-    CapacityResult: capacity.page,
-    Comparison: compare.page,
-    ConfigurationDiff: configuration_diff.page,
-    ConfigurationMigration: configuration_diff.migration_page,
-    DrawnComparison: draws.compare_page,
-    DriftResult: drift.page,
-    EffectiveConfiguration: configuration.page,
-    ExpectationsResult: expectations.page,
-    Explanation: explanation.page,
-    ForwardLook: forward_look.page,
-    GroupExplanation: group_explanation.page,
-    NodesNeeded: capacity.page,
-    PendingReport: pending.page,
-    PluginList: plugins.page,
-    PreemptionResult: preemption.page,
-    RecordResult: snapshot.record_page,
-    Remedies: fix.page,
-    ReplayComparison: compare_replays.page,
-    ReplayDraws: draws.replay_page,
-    ReplayResult: replay.page,
-    ScheduleResult: schedule.page,
-    ShrinkResult: shrink.page,
-    SnapshotResult: snapshot.page,
-    SweepPlan: sweep.plan_page,
-    SweepResult: sweep.page,
-    TuneResult: tune.page,
-    UpgradePlan: shrink.upgrade_page,
-    ValidationResult: validation.page,
-    ValidationResults: validation.page_of_files,
-}
+# Each has the page of an answer, or of several.
+MODULES = (
+    audit, capacity, compare, compare_replays, configuration, configuration_diff, draws, drift,
+    expectations, explanation, fix, forward_look, group_explanation, pending, plugins, preemption,
+    replay, schedule, shrink, snapshot, sweep, tune, validation,
+)  # fmt: skip
+
+
+@cache
+def pages() -> Mapping[type[Answer], Callable[[Any], Page]]:
+    """Which page shows which answer: a function with `page` in its name shows the
+    answers that its annotation names."""
+    return {
+        answer: function
+        for module in MODULES
+        for name, function in vars(module).items()
+        if "page" in name
+        for shown in (get_type_hints(function)["answer"],)
+        for answer in get_args(shown) or (shown,)
+    }
 
 
 def page_of(answer: Answer) -> Page:
     """The answer's page; what changes did comes first, warnings last."""
-    page = PAGES[type(answer)](answer)
+    page = pages()[type(answer)](answer)
     sections = [*page.sections]
     if isinstance(answer, StateAnswer) and answer.changes:
         sections = [_changes(answer.changes), *sections, *_every_effect(answer.changes)]

@@ -56,10 +56,6 @@ def _time(seconds: float) -> str:
     return duration(round(seconds * SECOND))
 
 
-def _moment(moment: MomentTexts, seconds: float) -> str:
-    return moment.text(round(seconds * SECOND))
-
-
 def _node_groups(groups: Sequence[GroupResult]) -> Table:
     keys = ("name", "start", "max", "end", "hours", "added", "removed")
     rows = [tuple(getattr(group, key) for key in keys) for group in groups]
@@ -78,7 +74,7 @@ def _decisions(events: Sequence[ScalingDecision], moment: MomentTexts) -> Table:
     """The first of them."""
     rows = [
         (
-            *(_moment(moment, event.at), event.type, event.group),
+            *(moment.text(round(event.at * SECOND)), event.type, event.group),
             *(len(event.nodes), event.reason),
         )
         for event in events[:_SHOWN_EVENTS]

@@ -22,37 +22,43 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
-class Prose:
+class Section:
+    """A part of a page, with a heading."""
+
+    heading: str
+
+    @property
+    def template(self) -> str:
+        """The name of the template that draws it."""
+        return type(self).__name__.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Prose(Section):
     """Paragraphs. Messages of kube-scheduler's among them keep their words."""
 
-    template: ClassVar[str] = "prose"
-    heading: str
     paragraphs: Sequence[str]
     tone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(Section):
     """A table of few rows, which is there without JavaScript too. Cells that are numbers are
     aligned as such."""
 
-    template: ClassVar[str] = "table"
-    heading: str
     headers: Sequence[str]
     rows: Sequence[Sequence[Any]]
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Section):
     """A table of any number of rows, sorted and filtered in the page.
 
     name:    of the grid in the page's data
     columns: as columns.column makes them
     """
 
-    template: ClassVar[str] = "grid"
-    heading: str
     name: str
     columns: Sequence[Mapping[str, Any]]
     note: str = ""
@@ -83,23 +89,18 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(Section):
     """opened: how many of the first are shown whole"""
 
-    template: ClassVar[str] = "groups"
-
-    heading: str
     groups: Sequence[Group]
     note: str = ""
     opened: int = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(Section):
     """Bars beneath each other, each of one part or several; legend: the parts' names."""
 
-    template: ClassVar[str] = "bars"
-    heading: str
     headers: Sequence[str]
     bars: Sequence[Bar]
     legend: Sequence[str] = ()
@@ -107,11 +108,9 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
-class Histograms:
+class Histograms(Section):
     """Distributions of the same things beside each other; series: their names."""
 
-    template: ClassVar[str] = "histograms"
-    heading: str
     histograms: Sequence[Histogram]
     series: Sequence[str]
     note: str = ""
@@ -123,39 +122,31 @@ class NamedFlow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Flows:
+class Flows(Section):
     """Which pods go from where to where, drawn as bands between places."""
 
-    template: ClassVar[str] = "flows"
-    heading: str
     flows: Sequence[NamedFlow]
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class NodeMap:
+class NodeMap(Section):
     """One cell a node. data: as cluster_map.figures makes it."""
 
-    template: ClassVar[str] = "map"
-    heading: str
     data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Section):
     """Any two nodes side by side. data: as explanation.pair_data makes it."""
 
-    template: ClassVar[str] = "pair"
-    heading: str
     data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Ranges:
+class Ranges(Section):
     """Intervals beneath each other; legend: the names of their series, where there are several."""
 
-    template: ClassVar[str] = "ranges"
-    heading: str
     headers: Sequence[str]
     rows: Sequence[RangeRow]
     legend: Sequence[str] = ()
@@ -189,52 +180,29 @@ class MultiplesRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Multiples:
+class Multiples(Section):
     """Variants by metrics: a small chart in each cell, those of a metric on one scale."""
 
-    template: ClassVar[str] = "multiples"
-    heading: str
     metrics: Sequence[Metric]
     rows: Sequence[MultiplesRow]
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Scatter:
+class Scatter(Section):
     """Variants as points in the plane of two metrics."""
 
-    template: ClassVar[str] = "scatter"
-    heading: str
     plane: Plane
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class TimeCharts:
+class TimeCharts(Section):
     """Quantities over time: charts beneath each other along one time axis, and their figures."""
 
-    template: ClassVar[str] = "curves"
     headers: ClassVar[Sequence[str]] = HEADERS
-    heading: str
     name: str
     curves: Curves
-
-
-Section = (
-    Prose
-    | Table
-    | Grid
-    | Groups
-    | Bars
-    | Histograms
-    | Flows
-    | NodeMap
-    | Pair
-    | Ranges
-    | Multiples
-    | Scatter
-    | TimeCharts
-)
 
 
 @dataclass(frozen=True, slots=True)
