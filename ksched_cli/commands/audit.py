@@ -36,22 +36,6 @@ class AuditOptions(CommonOptions):
     plugin_timeout: PluginTimeout = 0
 
 
-Before = Annotated[
-    list[str] | None,
-    option("The state before the decisions, as --state elsewhere; repeatable.", "PATH"),
-]
-After = Annotated[
-    list[str] | None,
-    option("The state after them, best with the scheduler's events; repeatable.", "PATH"),
-]
-
-
-Log = Annotated[
-    list[str] | None,
-    option("kube-scheduler's log of that time, at -v=3 or -v=4; repeatable.", "FILE"),
-]
-
-
 Timeline = Annotated[
     str,
     option("Audit this recording by ksched record, whose state is the default --before.", "FILE"),
@@ -60,9 +44,18 @@ Timeline = Annotated[
 
 def audit(
     options: AuditOptions,
-    before: Before = None,
-    after: After = None,
-    scheduler_log: Log = None,
+    before: Annotated[
+        list[str] | None,
+        option("The state before the decisions, as --state elsewhere; repeatable.", "PATH"),
+    ] = None,
+    after: Annotated[
+        list[str] | None,
+        option("The state after them, best with the scheduler's events; repeatable.", "PATH"),
+    ] = None,
+    scheduler_log: Annotated[
+        list[str] | None,
+        option("kube-scheduler's log of that time, at -v=3 or -v=4; repeatable.", "FILE"),
+    ] = None,
     timeline: Timeline = "",
 ) -> ExitCode:
     """Did a real scheduler decide as this configuration says?

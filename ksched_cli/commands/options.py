@@ -55,16 +55,6 @@ Context = Annotated[
 Kubeconfig = Annotated[
     str, option("With --live: default $KUBECONFIG, else ~/.kube/config.", "PATH", panel=STATE)
 ]
-MaxStateSize = Annotated[
-    int,
-    option(
-        "Refuse a file that is larger, unpacked; default 16Gi.",
-        "SIZE",
-        parser=size_in_bytes("--max-state-size"),
-        show_default=False,
-        panel=CONFIGURATION,
-    ),
-]
 RedactKey = Annotated[
     str,
     option("Save old and new names to this file; reuse it if it exists.", "FILE"),
@@ -78,19 +68,6 @@ Config = Annotated[
         envvar="KSCHED_CONFIG",
         panel=CONFIGURATION,
     ),
-]
-ChangeOption = Annotated[
-    list[str] | None,
-    option(
-        "Change the state first, in kubectl's words: 'drain node-3'; repeatable.",
-        "TEXT",
-        autocompletion=complete_change,
-        panel=STATE,
-    ),
-]
-ScenarioOption = Annotated[
-    list[str] | None,
-    option("Apply a file of changes, before --change; repeatable.", "FILE", panel=STATE),
 ]
 NoWorkloads = Annotated[
     bool, option("Do not create the missing pods of the state's workloads.", panel=STATE)
@@ -139,24 +116,11 @@ Output = Annotated[
         panel=OUTPUT,
     ),
 ]
-OpenPage = Annotated[
-    bool, option("Open the result as a page in the browser.", name="--open", panel=OUTPUT)
-]
 Quiet = Annotated[
     bool,
     option("Print results and errors only, no warnings and no progress.", short="-q", panel=OUTPUT),
 ]
 NoPager = Annotated[bool, option("Do not send long tables through $PAGER.", panel=OUTPUT)]
-Namespace = Annotated[
-    str,
-    option(
-        "The namespace of POD, of names in changes and of the pods to show.",
-        "NAME",
-        short="-n",
-        autocompletion=complete_namespace,
-        panel=STATE,
-    ),
-]
 KubernetesVersion = Annotated[
     str,
     option(
@@ -192,12 +156,6 @@ TracedPods = Annotated[
     list[str] | None,
     typer.Argument(metavar="--trace POD", hidden=True, autocompletion=complete_pod),
 ]
-TieBreak = Annotated[
-    str,
-    option(
-        "Choose among equally good nodes by name, or at random.", "name|random", panel=DECISIONS
-    ),
-]
 Seeds = Annotated[
     int | None,
     option(
@@ -223,15 +181,6 @@ Alone = Annotated[bool, option("Ignore the other pending pods.")]
 All = Annotated[
     bool, option("Show whole lists and every node, not groups.", name="--all", panel=OUTPUT)
 ]
-Seed = Annotated[
-    int | None,
-    option(
-        "Repeat the random choices of this seed.",
-        "N",
-        parser=whole_number("--seed"),
-        panel=DECISIONS,
-    ),
-]
 NoExtenders = Annotated[bool, option("Decide without calling the extenders.", panel=EXTENDERS)]
 ExtenderBind = Annotated[
     bool, option("Send bind calls to extenders; on a live cluster they bind pods.", panel=EXTENDERS)
@@ -250,35 +199,12 @@ ReplayExtenders = Annotated[
 ]
 
 
-Patches = Annotated[
-    list[str] | None,
-    option("Set a value in the configuration; repeatable.", "PATH=VALUE", panel=CONFIGURATION),
-]
 Timeline = Annotated[
     str, option("Replay this timeline first; ask about the cluster at its end.", "FILE", panel=TIME)
 ]
 Until = Annotated[
     str, option("End the timeline here: 6h, a number of seconds, or a time.", "TIME", panel=TIME)
 ]
-EvictAtOnce = Annotated[
-    bool,
-    option("In a replay, remove victims at once, as schedule does.", panel=TIME),
-]
-Autoscaler = Annotated[
-    str, option("Autoscaler file that defines the node groups of a replay.", "FILE", panel=TIME)
-]
-PriceOption = Annotated[
-    list[str] | None,
-    option(
-        "Hourly price of nodes by name, group or label, or a file of prices; repeatable.",
-        "NODE=N|LABEL=VALUE=N|FILE",
-        name="--price",
-        panel=TIME,
-    ),
-]
-NoPreemption = Annotated[bool, option("Evict no pod.", panel=DECISIONS)]
-NoRetries = Annotated[bool, option("Try every pod once.", panel=DECISIONS)]
-NoCache = Annotated[bool, option("Do not cache plugin results.", panel=CONFIGURATION)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,8 +220,19 @@ class CommonOptions:
     kubernetes_version: KubernetesVersion = ""
     feature_gates: FeatureGates = ""
     min_compatibility_version: MinCompatibilityVersion = ""
-    open_page: OpenPage = False
-    max_state_size: MaxStateSize = MAX_SIZE
+    open_page: Annotated[
+        bool, option("Open the result as a page in the browser.", name="--open", panel=OUTPUT)
+    ] = False
+    max_state_size: Annotated[
+        int,
+        option(
+            "Refuse a file that is larger, unpacked; default 16Gi.",
+            "SIZE",
+            parser=size_in_bytes("--max-state-size"),
+            show_default=False,
+            panel=CONFIGURATION,
+        ),
+    ] = MAX_SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,23 +265,72 @@ class ReplayableOptions(CommonOptions):
     context: Context = ""
     kubeconfig: Kubeconfig = ""
     config: Config = None
-    patch: Patches = None
-    change: ChangeOption = None
-    scenario: ScenarioOption = None
+    patch: Annotated[
+        list[str] | None,
+        option("Set a value in the configuration; repeatable.", "PATH=VALUE", panel=CONFIGURATION),
+    ] = None
+    change: Annotated[
+        list[str] | None,
+        option(
+            "Change the state first, in kubectl's words: 'drain node-3'; repeatable.",
+            "TEXT",
+            autocompletion=complete_change,
+            panel=STATE,
+        ),
+    ] = None
+    scenario: Annotated[
+        list[str] | None,
+        option("Apply a file of changes, before --change; repeatable.", "FILE", panel=STATE),
+    ] = None
     no_workloads: NoWorkloads = False
-    autoscaler: Autoscaler = ""
-    price: PriceOption = None
+    autoscaler: Annotated[
+        str, option("Autoscaler file that defines the node groups of a replay.", "FILE", panel=TIME)
+    ] = ""
+    price: Annotated[
+        list[str] | None,
+        option(
+            "Hourly price of nodes by name, group or label, or a file of prices; repeatable.",
+            "NODE=N|LABEL=VALUE=N|FILE",
+            name="--price",
+            panel=TIME,
+        ),
+    ] = None
     until: Until = ""
-    evict_at_once: EvictAtOnce = False
-    tie_break: TieBreak = "name"
-    seed: Seed = None
-    no_preemption: NoPreemption = False
-    no_retries: NoRetries = False
+    evict_at_once: Annotated[
+        bool,
+        option("In a replay, remove victims at once, as schedule does.", panel=TIME),
+    ] = False
+    tie_break: Annotated[
+        str,
+        option(
+            "Choose among equally good nodes by name, or at random.", "name|random", panel=DECISIONS
+        ),
+    ] = "name"
+    seed: Annotated[
+        int | None,
+        option(
+            "Repeat the random choices of this seed.",
+            "N",
+            parser=whole_number("--seed"),
+            panel=DECISIONS,
+        ),
+    ] = None
+    no_preemption: Annotated[bool, option("Evict no pod.", panel=DECISIONS)] = False
+    no_retries: Annotated[bool, option("Try every pod once.", panel=DECISIONS)] = False
     record_extenders: RecordExtenders = ""
     replay_extenders: ReplayExtenders = ""
-    no_cache: NoCache = False
+    no_cache: Annotated[bool, option("Do not cache plugin results.", panel=CONFIGURATION)] = False
     plugin_timeout: PluginTimeout = 0
-    namespace: Namespace = ""
+    namespace: Annotated[
+        str,
+        option(
+            "The namespace of POD, of names in changes and of the pods to show.",
+            "NAME",
+            short="-n",
+            autocompletion=complete_namespace,
+            panel=STATE,
+        ),
+    ] = ""
     everything: All = False
     debug: Debug = False
 

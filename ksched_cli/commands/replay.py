@@ -27,21 +27,8 @@ if TYPE_CHECKING:
     from ksched_cli.run.run import Run
 
 
-Summary = Annotated[bool, option("Leave individual pods out of -o json and -o yaml.")]
-Trace = Annotated[bool, option("With -o json or yaml: add every attempt with its time.")]
 SaveState = Annotated[str, option("Write the final cluster state, for --state.", "FILE.json")]
 Usage = Annotated[bool, option("With -o csv: a line per moment with an event, not per pod.")]
-FromNow = Annotated[
-    bool,
-    option("Predict when pending pods start: p50 and p90 over --seeds draws, default 20."),
-]
-History = Annotated[
-    list[str] | None,
-    option(
-        "With --from-now: dump or timeline that gives run times; repeatable.",
-        "FILE",
-    ),
-]
 CheckpointFile = Annotated[
     str, option("Save the replay every minute and on Ctrl-C; resume if the file exists.", "FILE")
 ]
@@ -51,14 +38,23 @@ CheckpointFile = Annotated[
 class ReplayCommandOptions(ReplayableOptions):
     """Options of `replay`: a field per option."""
 
-    summary: Summary = False
-    trace: Trace = False
+    summary: Annotated[bool, option("Leave individual pods out of -o json and -o yaml.")] = False
+    trace: Annotated[bool, option("With -o json or yaml: add every attempt with its time.")] = False
     save_state: SaveState = ""
     usage: Usage = False
     checkpoint: CheckpointFile = ""
     seeds: Seeds = None
-    from_now: FromNow = False
-    history: History = None
+    from_now: Annotated[
+        bool,
+        option("Predict when pending pods start: p50 and p90 over --seeds draws, default 20."),
+    ] = False
+    history: Annotated[
+        list[str] | None,
+        option(
+            "With --from-now: dump or timeline that gives run times; repeatable.",
+            "FILE",
+        ),
+    ] = None
 
 
 def replay(
