@@ -26,7 +26,7 @@ from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation
 from ksched_cli.framework.status import Status
-from ksched_cli.kube.format_quantity import amount_texts
+from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.kube.selectors import Requirement
 from ksched_cli.plugins.node_unschedulable import TAINT as CORDON
 from ksched_cli.plugins.taint_toleration import taint_text

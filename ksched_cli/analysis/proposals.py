@@ -25,7 +25,7 @@ from ksched_cli.engine.pipeline import OUTSIDE_PLACEMENT
 from ksched_cli.framework.interface import Proposal, Proposes
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.results import Mask
-from ksched_cli.kube.format_quantity import exact_text
+from ksched_cli.kube.quantity import exact_text
 from ksched_cli.scenario.objects import objects_of
 
 if TYPE_CHECKING:

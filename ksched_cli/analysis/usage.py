@@ -15,7 +15,7 @@ from ksched_cli.cluster.node_columns import COUNTABLE
 from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.kube.quantity import amount_text
 from ksched_cli.plugins.taint_toleration import HARD_EFFECTS
 
 CORDONED = "cordoned"

@@ -163,7 +163,7 @@ def migrate(
     from ksched_cli.config.answers import ConfigurationMigration
     from ksched_cli.config.migration.migrate import migrate_source
     from ksched_cli.config.sources import read_configuration_text
-    from ksched_cli.report import migration as renderer
+    from ksched_cli.report import configuration_diff as renderer
     from ksched_cli.report.forms import Report
 
     if write and options.output is not Form.TABLE:
@@ -174,7 +174,7 @@ def migrate(
     if options.output is Form.TABLE and not write:
         _check_lines(migration.text, source.path)
     for remark in migration.remarks:
-        line = renderer.line(remark, source.path)
+        line = renderer.remark_line(remark, source.path)
         if renderer.is_warning(remark):
             output.warn(line)
         else:
@@ -194,7 +194,7 @@ def migrate(
 def _write(source: ConfigurationText, path: str, migration: Migration) -> ExitCode:
     """Writes the file that holds the source. Raises UsageError where that cannot be done."""
     from ksched_cli.commands import output
-    from ksched_cli.config.replacement import with_text
+    from ksched_cli.config.embedded import with_text
     from ksched_cli.live.snapshot_file import written_aside
 
     if path == STDIN:

@@ -131,9 +131,8 @@ def extender(options: ExtenderOptions) -> ExitCode:
     from ksched_cli.commands.signals import Interruption
     from ksched_cli.run.open import Opener
     from ksched_cli.run.run import LiveCluster, Run
-    from ksched_cli.serve.fragment import fragment
     from ksched_cli.serve.listening import Listening
-    from ksched_cli.serve.plugins import served
+    from ksched_cli.serve.plugins import fragment, served
 
     listening = Listening.of(*_listening(options))
     live = LiveCluster(options.kubeconfig, options.context, options.namespace)

@@ -153,7 +153,7 @@ def _reviewer(options: ValidateOptions) -> Reviewer:
 
 def _show_settings(reviewer: Reviewer, sources: Sources, options: ValidateOptions) -> ExitCode:
     from ksched_cli.commands.output import show_text
-    from ksched_cli.report.settings import settings_text
+    from ksched_cli.report.validation import settings_text
 
     if options.output is not Form.TABLE:
         raise UsageError(f"--show-settings has no effect with -o {options.output.value}")

@@ -8,7 +8,7 @@ from typing import IO, cast
 
 import msgspec
 
-from ksched_cli.kube.gzipped import UNPACKING_ERRORS, not_gzip
+from ksched_cli.kube.stored_bytes import UNPACKING_ERRORS, not_gzip
 from ksched_cli.kube.streams import LIMIT
 
 _GZIP = ".gz"

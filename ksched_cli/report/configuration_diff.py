@@ -1,4 +1,4 @@
-"""What `config diff` finds: as text."""
+"""What `config diff` finds, and what `config migrate` remarks on: as text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ksched_cli.config.diff import ConfigurationChange
+from ksched_cli.config.migration.remarks import Remark, RemarkKind
 from ksched_cli.report.markdown import code, markdown_table
 from ksched_cli.report.table import Limit, counted
 
@@ -58,3 +59,21 @@ def shown(value: Any) -> str:
     if value is True:
         return "runs"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def is_warning(remark: Remark) -> bool:
+    """Whether the new file does not take effect as the old one did."""
+    return remark.kind is not RemarkKind.CHANGED
+
+
+def remark_line(remark: Remark, source_name: str) -> str:
+    """As `FILE:LINE: MESSAGE; HINT`; what is about the new file has its path there."""
+    if remark.kind is RemarkKind.REFUSED:
+        place = f"the new file, line {remark.line}" if remark.line else "the new file"
+        begin = f"kube-scheduler refuses {place}: {remark.path}"
+    elif remark.kind is RemarkKind.DIFFERS:
+        begin = f"the new file takes effect otherwise: {remark.path}"
+    else:
+        begin = f"{source_name}:{remark.line}" if remark.line else source_name
+    hint = f"; {remark.hint}" if remark.hint else ""
+    return f"{begin}: {remark.message}{hint}"

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from ksched_cli.answers import Answer
-from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.kube.quantity import amount_text
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.html.columns import Kind
 from ksched_cli.report.html.page import page_of

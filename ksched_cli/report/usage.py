@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ksched_cli.analysis.usage import NodeUsage, Pool, UtilizationByLabel, utilization_by
-from ksched_cli.kube.format_quantity import amount_text, amount_texts
+from ksched_cli.kube.quantity import amount_text, amount_texts
 from ksched_cli.report.table import Limit, counted
 
 PODS = "pods"

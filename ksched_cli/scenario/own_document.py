@@ -13,7 +13,7 @@ from ksched_cli.errors import InputError, KschedError, UsageError
 from ksched_cli.kube.document_schemas import check_document
 from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
 from ksched_cli.kube.formatting import DurationError, parse_duration
-from ksched_cli.kube.gzipped import unpacked
+from ksched_cli.kube.stored_bytes import unpacked
 from ksched_cli.kube.time import SECOND
 
 _MICROSECOND = 1_000  # nanoseconds

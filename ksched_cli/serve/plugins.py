@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,6 +19,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration, Profile
+from ksched_cli.config.types import API_VERSION, KIND
 from ksched_cli.engine.engine import Options
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.extender_runner import SCALE
@@ -31,6 +33,8 @@ from ksched_cli.framework.preemption_trial import PreemptionTrial
 from ksched_cli.framework.registry import Registry
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import Code
+from ksched_cli.kube.shown_yaml import block_yaml
+from ksched_cli.serve.listening import Listening
 from ksched_cli.serve.objects import PodReader
 
 # The points whose plugins an extender can speak for, and the one that every profile has.
@@ -277,3 +281,28 @@ class PluginExtender:
             f"plugin {each.plugin} failed in {each.point}: {each.problem}": each.detail
             for each in self._cluster.engine.caller.defects.values()
         }
+
+
+TOKEN = "TOKEN"  # nosec B105  # stands for the token, which is not printed
+
+
+def fragment(configuration: Configuration, listening: Listening, token_file: str) -> str:
+    """YAML of a KubeSchedulerConfiguration with nothing but the extender."""
+    offered = {verb for profile in configuration.profiles for verb in verbs(profile)}
+    url = listening.url(listening.port)
+    if listening.token:
+        url = url.replace("://", f"://ksched:{TOKEN}@")
+    extender: dict[str, Any] = {"urlPrefix": url}
+    extender |= {
+        f"{verb}Verb": verb for verb in ("filter", "prioritize", "preempt") if verb in offered
+    }
+    if "prioritize" in offered:
+        extender["weight"] = weight_of(configuration)
+    extender |= {"nodeCacheCapable": True, "httpTimeout": "5s", "ignorable": False}
+    if listening.certificate:
+        extender |= {"enableHTTPS": True, "tlsConfig": {"caFile": listening.certificate}}
+    document = {"apiVersion": API_VERSION, "kind": KIND, "extenders": [extender]}
+    text = block_yaml(document)
+    if listening.token:
+        text = f"# {TOKEN} stands for what {token_file} holds.\n{text}"
+    return text.rstrip("\n")

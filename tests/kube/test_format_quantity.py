@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.kube.quantity import amount_text
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from ksched_cli.errors import InputError
-from ksched_cli.kube.gzipped import unpacked
+from ksched_cli.kube.stored_bytes import unpacked
 
 TEXT = b"kind: Timeline\n" * 20
 

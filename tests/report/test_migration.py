@@ -5,7 +5,7 @@ import pytest
 from ksched_cli.config.answers import ConfigurationMigration
 from ksched_cli.config.migration.migrate import Migration
 from ksched_cli.config.migration.remarks import Remark, RemarkKind
-from ksched_cli.report.migration import is_warning, line
+from ksched_cli.report.configuration_diff import is_warning, remark_line
 from tests.report.schemas import conforms
 
 REMARK = Remark(RemarkKind.LOST, "a.b", 3, "b is gone", "use c")
@@ -36,5 +36,5 @@ def test_the_document_has_the_text_and_every_remark() -> None:
     ],
 )
 def test_a_remark_is_a_line_with_its_place(remark: Remark, text: str, warns: bool) -> None:
-    assert line(remark, "old.yaml") == text
+    assert remark_line(remark, "old.yaml") == text
     assert is_warning(remark) == warns

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from ksched_cli.kube.gzipped import unpacked
 from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.kube.stored_bytes import unpacked
 
 
 class LogEvent(Enum):

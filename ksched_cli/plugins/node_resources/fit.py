@@ -50,7 +50,7 @@ from ksched_cli.framework.pod_groups import GroupKey, Placement
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
-from ksched_cli.kube.format_quantity import amount_texts
+from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.plugins.helper.hints import had_node
 from ksched_cli.plugins.helper.signatures import Fragments, sign_requests
 from ksched_cli.plugins.node_resources.fit_args import NodeResourcesFitArgs, ScoringStrategy

@@ -12,7 +12,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import CPU, PODS
 from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.kube.format_quantity import amount_text, amount_texts, exact_text
+from ksched_cli.kube.quantity import amount_text, amount_texts, exact_text
 from ksched_cli.plugins.helper.evictions import may_make_room, named
 
 # With up to this many pods, every pair is looked at.

@@ -17,7 +17,7 @@ from ksched_cli.cluster.objects import (
 from ksched_cli.cluster.snapshot import Column
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.kube.quantity import amount_text
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.plugins.node_affinity.plugin import label_text, labels_text, terms_text
 from ksched_cli.plugins.volume_binding.binder import (

@@ -32,7 +32,6 @@ from ksched_cli.report.html import (
     expectations,
     explanation,
     fix,
-    forward_look,
     group_explanation,
     pending,
     plugins,
@@ -126,7 +125,7 @@ SCRIPTS = ("base", "grid", "map", "pair", "curves", "page")
 # Each has the page of an answer, or of several.
 MODULES = (
     audit, capacity, compare, compare_replays, configuration, configuration_diff, draws, drift,
-    expectations, explanation, fix, forward_look, group_explanation, pending, plugins, preemption,
+    expectations, explanation, fix, group_explanation, pending, plugins, preemption,
     replay, schedule, shrink, snapshot, sweep, tune, validation,
 )  # fmt: skip
 

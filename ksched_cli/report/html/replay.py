@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ksched_cli.analysis.forward_look import ForwardLook
 from ksched_cli.analysis.replay_cost import ReplayCost
 from ksched_cli.analysis.replay_result import (
     HOUR,
@@ -13,8 +14,10 @@ from ksched_cli.analysis.replay_result import (
     ScalingDecision,
 )
 from ksched_cli.kube.time import SECOND
+from ksched_cli.report.forward_look import assumption_lines, start_text, time_text
+from ksched_cli.report.forward_look import headline as forward_look_headline
 from ksched_cli.report.html.curves import curves_of_run
-from ksched_cli.report.html.sections import Page, Section, Table, Tile, TimeCharts
+from ksched_cli.report.html.sections import Page, Prose, Section, Table, Tile, TimeCharts
 from ksched_cli.report.node_groups import cost_text, hours_text
 from ksched_cli.report.replay import MomentTexts, duration, headline
 
@@ -97,3 +100,30 @@ def _waiting(heading: str, groups: Sequence[GroupWaits]) -> Table:
     times = ("Mean", "Half at most", "9 of 10", "99 of 100", "Longest")
     headers = ("Name", "Pods", "Still wait", *times)
     return Table(heading, headers, rows, note)
+
+
+def forward_look_page(answer: ForwardLook) -> Page:
+    sure = sum(pod.p90 is not None for pod in answer.pods)
+    never = sum(not pod.started and not pod.gated for pod in answer.pods)
+    tiles = [
+        Tile("start in nine of ten draws", f"{sure:,}", "good" if sure else ""),
+        Tile("never start", f"{never:,}", "bad" if never else ""),
+        Tile("draws", f"{answer.draws:,}"),
+    ]
+    rows = [
+        (
+            pod.pod,
+            pod.owner,
+            pod.priority,
+            time_text(pod.p50),
+            time_text(pod.p90),
+            start_text(pod),
+            pod.message,
+        )
+        for pod in answer.pods
+    ]
+    headers = ("Pod", "Owner", "Priority", "Starts in, p50", "p90", "In draws", "Message")
+    sections: list[Section] = [Table("Pending pods", headers, rows)] if rows else []
+    if lines := assumption_lines(answer.assumptions):
+        sections.append(Prose("Assumed", lines))
+    return Page(forward_look_headline(answer), (), tiles, sections)

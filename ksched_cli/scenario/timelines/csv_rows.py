@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube.documents import decode_text, read_file
-from ksched_cli.kube.gzipped import unpacked
 from ksched_cli.kube.quantity import Quantity, QuantityError
+from ksched_cli.kube.stored_bytes import unpacked
 
 Row: TypeAlias = Mapping[str, str]
 # After so many rows that are wrong the others are not read.

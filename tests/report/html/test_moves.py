@@ -1,6 +1,6 @@
 """What moves from where to where."""
 
-from ksched_cli.report.html.moves import SHOWN, moves
+from ksched_cli.report.html.drift import SHOWN_MOVES, moves
 
 
 def test_the_pairs_of_the_most_pods_come_first() -> None:
@@ -11,17 +11,17 @@ def test_the_pairs_of_the_most_pods_come_first() -> None:
 
 
 def test_too_many_pairs_are_put_together_by_where_the_pods_go() -> None:
-    pairs = [*((f"n{i}", "b") for i in range(SHOWN)), ("n1", "b"), ("n1", "c")]
+    pairs = [*((f"n{i}", "b") for i in range(SHOWN_MOVES)), ("n1", "b"), ("n1", "c")]
     section = moves("Moves", ("From", "To"), pairs)
     assert [bar.cells for bar in section.bars] == [
-        (f"{SHOWN} places", "b", SHOWN + 1),
+        (f"{SHOWN_MOVES} places", "b", SHOWN_MOVES + 1),
         ("n1", "c", 1),
     ]
 
 
 def test_what_is_left_out_is_counted() -> None:
-    section = moves("Moves", ("From", "To"), [("a", f"n{i}") for i in range(SHOWN + 3)])
-    assert len(section.bars) == SHOWN
+    section = moves("Moves", ("From", "To"), [("a", f"n{i}") for i in range(SHOWN_MOVES + 3)])
+    assert len(section.bars) == SHOWN_MOVES
     assert section.note == "3 more; the table of pods has all."
 
 
