@@ -310,7 +310,7 @@ class Release:
     minor:    as "1.36"
     version:  of the release that decides, as "v1.36.3"
     gates:    every feature gate that this minor knows → whether it is on
-    inferred: where the minor comes from, "" where the user named it
+    inferred: where the release comes from, "" where the user named it
     unknown:  what it was inferred from, where the minor of that is not known
     """
 
@@ -357,6 +357,8 @@ def release_of(
             f' {MINORS[0]}.4; not "{named}"'
         )
     minor, (version, patch, rules) = match[1], _patch(match[1], match[2])
+    if not inferred and match[2] and int(match[2]) > patch:
+        inferred = f"the newest of {minor} that ksched knows"
     settings = _parsed(feature_gates)
     # Without the option it is the minor before, whose schedulers may be beside.
     is_own = bool(compatibility) and _compatible_minor(compatibility, minor) == minor

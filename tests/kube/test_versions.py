@@ -83,8 +83,13 @@ def test_a_patch_release_is_decided_as_the_nearest_that_is_told_apart(
 ) -> None:
     release = release_of(named)
     assert release.version == version
-    assert release_of(release.number) == release
+    assert release_of(release.number) == replace(release, inferred="")
     assert inferred_release([f"v{named.removeprefix('v')}-gke.7"]).version == version
+
+
+def test_a_later_patch_release_than_the_last_is_said_to_be_decided_as_that() -> None:
+    assert release_of("1.36.9").inferred == "the newest of 1.36 that ksched knows"
+    assert release_of("1.36.4").inferred == ""
 
 
 def test_rules_and_gates_name_the_first_patch_that_has_them() -> None:
