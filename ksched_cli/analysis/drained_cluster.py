@@ -30,7 +30,7 @@ from ksched_cli.scenario.drainability import PodRules, goes_with_node
 from ksched_cli.scenario.node_groups import NodeGroup, with_new_nodes, without_nodes
 from ksched_cli.scenario.nodes import cordon
 from ksched_cli.scenario.pod_passes import replace_pods, select_on_nodes
-from ksched_cli.scenario.pods import budget_matcher, pending_again
+from ksched_cli.scenario.pods import budget_matcher, pending_again, with_counts
 
 _HEALTHY = PodStatus(phase="Running", conditions=(PodCondition("Ready", "True"),))
 
@@ -312,8 +312,5 @@ def _with_more_healthy(
         if count:
             healthy = budget.status.current_healthy + count
             allowed = max(0, healthy - budget.status.desired_healthy)
-            status = structs.replace(
-                budget.status, current_healthy=healthy, disruptions_allowed=allowed
-            )
-            budgets[key] = structs.replace(budget, status=status)
+            budgets[key] = with_counts(budget, current_healthy=healthy, disruptions_allowed=allowed)
     return budgets

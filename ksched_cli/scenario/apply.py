@@ -44,6 +44,7 @@ from ksched_cli.scenario.objects import (
     replaced,
 )
 from ksched_cli.scenario.pod_passes import newest_timestamp
+from ksched_cli.scenario.pods import is_of_daemon_set, is_owned_by
 from ksched_cli.scenario.rollout import restarted
 from ksched_cli.scenario.scale import SCALABLE, resize
 from ksched_cli.scenario.targets import (
@@ -357,20 +358,16 @@ def _with_template(state: ClusterState, workload: Workload, template: Manifest) 
     """The workload's pods and ReplicaSets with this template; their names stay."""
     pods = [_respecified(pod, template) for pod in current_pods(state, workload)]
     state = replaced(state, KINDS["Pod"], pods)
-    sets = []
-    for replica_set in workload.replica_sets:
-        plain = plain_object(KINDS["ReplicaSet"], replica_set)
-        plain["spec"] = {**(plain.get("spec") or {}), "template": template}
-        sets.append(plain)
-    return replaced(state, KINDS["ReplicaSet"], sets)
+    kind = KINDS["ReplicaSet"]
+    sets = [plain_object(kind, each, template=template) for each in workload.replica_sets]
+    return replaced(state, kind, sets)
 
 
 def _respecified(pod: Pod, template: Manifest) -> Manifest:
     """The pod with the template's spec; a stateful pod keeps its claims, a daemon pod its node."""
     plain = plain_object(KINDS["Pod"], pod)
     spec = deepcopy(template.get("spec") or {})
-    owner = pod.metadata.controller
-    if owner is not None and owner.kind == "StatefulSet":
+    if is_owned_by(pod, "StatefulSet"):
         claims = [v for v in plain["spec"].get("volumes") or () if "persistentVolumeClaim" in v]
         own = {volume["name"] for volume in claims}
         spec["volumes"] = [
@@ -380,7 +377,7 @@ def _respecified(pod: Pod, template: Manifest) -> Manifest:
     labels = (template.get("metadata") or {}).get("labels") or {}
     plain["metadata"]["labels"] = {**pod.metadata.labels, **labels}
     plain["spec"] = spec
-    if owner is not None and owner.kind == "DaemonSet":
+    if is_of_daemon_set(pod):
         # Labels and tolerations that the controller adds are those of the pod as it was.
         old = (plain_json(pod.raw).get("spec") or {}).get("tolerations") or ()
         spec["tolerations"] = [*(spec.get("tolerations") or ()), *old]

@@ -13,30 +13,29 @@ from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.arguments import Arguments
-from ksched_cli.scenario.change import Change, Changed
+from ksched_cli.scenario.change import Changed
 from ksched_cli.scenario.objects import objects_of, removed
 from ksched_cli.scenario.owned_pods import OwnedPods
 from ksched_cli.scenario.pod_passes import select_by_id, select_on_nodes
 from ksched_cli.scenario.pods import (
     is_of_daemon_set,
     is_static,
+    moved,
     pending_again,
     without_pods,
 )
 from ksched_cli.scenario.targets import (
     WORKLOADS,
     Target,
+    TargetsChange,
     find_object,
     find_workload,
-    named_targets,
     read_targets,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Delete(Change):
-    targets: tuple[Target, ...]
-
+class Delete(TargetsChange):
     @staticmethod
     def parse(arguments: Arguments) -> Delete:
         if arguments.flags.get("--cascade") == "orphan":
@@ -45,17 +44,9 @@ class Delete(Change):
             )
         return Delete(arguments.text, read_targets(arguments, tuple(KINDS)))
 
-    def apply(self, state: ClusterState) -> Changed:
-        effects: list[Effect] = []
-        for target in named_targets(self, state, self.targets):
-            if target.kind in WORKLOADS:
-                state, more = self._workload(state, target)
-            else:
-                state, more = self._object(state, target)
-            effects += more
-        return state, effects
-
-    def _object(self, state: ClusterState, target: Target) -> Changed:
+    def apply_to(self, state: ClusterState, target: Target) -> Changed:
+        if target.kind in WORKLOADS:
+            return self._workload(state, target)
         kind, obj = find_object(self, state, target)
         if isinstance(obj, Pod):
             return _leave(state, [obj])
@@ -89,8 +80,7 @@ class Delete(Change):
             owners |= {(name, obj_name) for _, obj_name in owned}
             state = removed(state, KINDS[name], owned) if owned else state
         pods = _owned_pods(state, workload.namespace, owners)
-        effects += [Effect(pod.key, "deleted", _where(pod)) for pod in pods]
-        return without_pods(state, pods), effects
+        return without_pods(state, pods), effects + moved(pods, "deleted")
 
 
 def _owned_pods(
@@ -110,7 +100,7 @@ def _owned_pods(
 def _empty_namespace(state: ClusterState, namespace: str) -> Changed:
     """All that is in the namespace goes with it."""
     pods = [pod for pod in state.pods if pod.namespace == namespace]
-    effects = [Effect(pod.key, "deleted", _where(pod)) for pod in pods]
+    effects = moved(pods, "deleted")
     state = without_pods(state, pods)
     for kind in KINDS.values():
         if kind.namespaced and kind.name != "Pod":
@@ -133,17 +123,13 @@ def _leave(state: ClusterState, pods: Iterable[Pod], *, gone: bool = False) -> C
             effects.append(Effect(pod.key, "stays", "static pod"))
         elif _comes_back(pod) and not (own and gone):
             anew.append(pod)
-            effects.append(Effect(pod.key, "pending again", _where(pod)))
+            effects += moved([pod])
         else:
             deleted.append(pod)
-            effects.append(Effect(pod.key, "deleted", _where(pod)))
+            effects += moved([pod], "deleted")
     return pending_again(without_pods(state, deleted), anew), effects
 
 
 def _comes_back(pod: Pod) -> bool:
     """Whether its controller makes it anew."""
     return pod.metadata.controller is not None and not pod.deleting and not pod.finished
-
-
-def _where(pod: Pod) -> str:
-    return f"was on {pod.node_name}" if pod.node_name else "was pending"

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from msgspec import structs
-
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.objects import Pod, PodDisruptionBudget
 from ksched_cli.cluster.state import ClusterState
@@ -27,7 +25,9 @@ from ksched_cli.scenario.pods import (
     is_ready,
     is_running,
     is_static,
+    moved,
     pending_again,
+    with_counts,
     without_pods,
 )
 
@@ -113,7 +113,7 @@ class Drain(Change):
         if self.force and not has_controller:
             effects.append(Effect(pod.key, "deleted", f"was on {pod.node_name}; no controller"))
         else:
-            effects.append(Effect(pod.key, "pending again", f"was on {pod.node_name}"))
+            effects += moved([pod])
             if not has_controller:
                 effects.append(
                     Effect(
@@ -134,8 +134,7 @@ def _never_leaves(pod: Pod) -> str:
     if is_static(pod):
         return "static pod"
     if is_of_daemon_set(pod):
-        owner = pod.metadata.controller
-        return "pod of a DaemonSet" if owner else ""
+        return "pod of a DaemonSet"
     return "is being deleted" if pod.deleting else ""
 
 
@@ -190,10 +189,8 @@ class Evictions:
                 f"{status.desired_healthy} healthy pods and has "
                 f"{status.current_healthy - evicted}{after}"
             )
-        self.budgets[keys[0]] = structs.replace(
-            budget,
-            status=structs.replace(status, disruptions_allowed=status.disruptions_allowed - 1),
-        )
+        allowed = status.disruptions_allowed - 1
+        self.budgets[keys[0]] = with_counts(budget, disruptions_allowed=allowed)
         return ""
 
     def outlook(self, pod: Pod) -> tuple[str, str]:
@@ -232,9 +229,6 @@ def with_budgets(after: ClusterState, before: ClusterState, evictions: Evictions
     for key, evicted in evictions.budgets.items():
         if evicted is before.pod_disruption_budgets[key]:
             continue
-        status = budgets[key].status
-        allowed = min(status.disruptions_allowed, evicted.status.disruptions_allowed)
-        budgets[key] = structs.replace(
-            budgets[key], status=structs.replace(status, disruptions_allowed=allowed)
-        )
+        both = (each.status.disruptions_allowed for each in (budgets[key], evicted))
+        budgets[key] = with_counts(budgets[key], disruptions_allowed=min(both))
     return replace(after, pod_disruption_budgets=budgets)

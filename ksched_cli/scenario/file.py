@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ksched_cli.scenario.delete import Delete
 from ksched_cli.scenario.drain import Drain
 from ksched_cli.scenario.labels import Label
 from ksched_cli.scenario.manifests import Manifest
-from ksched_cli.scenario.nodes import AddNodes, Cordon, TaintNodes, Uncordon
+from ksched_cli.scenario.nodes import AddNodes, Cordon, TaintNodes
 from ksched_cli.scenario.outages import FailNodes, RecoverNodes
 from ksched_cli.scenario.own_document import read_own_document
 from ksched_cli.scenario.reschedule import Reschedule
@@ -50,7 +51,7 @@ _ADD_NODES_FLAGS = dict.fromkeys(
 VERBS: Mapping[str, Verb] = {
     "drain": Verb(Drain.parse, {**_DRAIN_FLAGS, **_SELECTING}),
     "cordon": Verb(Cordon.parse, _SELECTING),
-    "uncordon": Verb(Uncordon.parse, _SELECTING),
+    "uncordon": Verb(partial(Cordon.parse, undo=True), _SELECTING),
     "taint": Verb(TaintNodes.parse, {"--all": False, "--overwrite": False, **_SELECTING}),
     "label": Verb(Label.parse, {"--overwrite": False, **_CHOOSING}),
     "scale": Verb(Scale.parse, {"--replicas": True, **_CHOOSING}),

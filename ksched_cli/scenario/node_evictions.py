@@ -22,6 +22,7 @@ from ksched_cli.scenario.daemon_pods import daemon_model, should_continue_on
 from ksched_cli.scenario.pod_passes import newest_timestamp, replace_pods, select_on_nodes
 from ksched_cli.scenario.pods import (
     is_of_daemon_set,
+    is_owned_by,
     is_running,
     is_static,
     pending_again,
@@ -85,8 +86,7 @@ def with_deletion(
 def is_held(pod: Pod) -> bool:
     """Whether its controller makes another one only once it is gone, for which its node has to
     answer. Upstream: pkg/controller/statefulset."""
-    owner = pod.metadata.controller
-    return owner is not None and owner.kind == "StatefulSet"
+    return is_owned_by(pod, "StatefulSet")
 
 
 def tolerated_for(pod: Pod, taints: Collection[Taint]) -> int | None:

@@ -72,6 +72,13 @@ class NodeChoice:
         return names
 
 
+def node_arguments(arguments: Arguments, usage: str) -> tuple[str, ...]:
+    """What follows the kind, which must be nodes. Raises ChangeError. usage: of the change"""
+    if not arguments.names or arguments.names[0] not in ("node", "nodes", "no"):
+        raise arguments.error(f"expected {usage}")
+    return arguments.names[1:]
+
+
 def check_nodes(change: Change, state: ClusterState, names: Iterable[str]) -> None:
     """Raises ChangeError for a name that no node has."""
     existing = [node.name for node in state.nodes]
@@ -142,30 +149,17 @@ def _is_unschedulable(taint: Taint) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Cordon(Change):
-    """cordon NODE... | -l SELECTOR"""
+    """cordon NODE... | -l SELECTOR, or uncordon"""
 
     nodes: NodeChoice
+    undo: bool = False
 
     @staticmethod
-    def parse(arguments: Arguments) -> Cordon:
-        return Cordon(arguments.text, NodeChoice.read(arguments, arguments.names))
+    def parse(arguments: Arguments, *, undo: bool = False) -> Cordon:
+        return Cordon(arguments.text, NodeChoice.read(arguments, arguments.names), undo)
 
     def apply(self, state: ClusterState) -> Changed:
-        return cordon(state, self.nodes.of(self, state))
-
-
-@dataclass(frozen=True, slots=True)
-class Uncordon(Change):
-    """uncordon NODE... | -l SELECTOR"""
-
-    nodes: NodeChoice
-
-    @staticmethod
-    def parse(arguments: Arguments) -> Uncordon:
-        return Uncordon(arguments.text, NodeChoice.read(arguments, arguments.names))
-
-    def apply(self, state: ClusterState) -> Changed:
-        return cordon(state, self.nodes.of(self, state), undo=True)
+        return cordon(state, self.nodes.of(self, state), undo=self.undo)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +176,9 @@ class TaintNodes(Change):
 
     @staticmethod
     def parse(arguments: Arguments) -> TaintNodes:
-        if not arguments.names or arguments.names[0] not in ("node", "nodes", "no"):
-            raise arguments.error('expected "taint nodes NODE... KEY=VALUE:EFFECT"')
-        specs = [name for name in arguments.names[1:] if _is_taint(name)]
-        names = [name for name in arguments.names[1:] if not _is_taint(name)]
+        tokens = node_arguments(arguments, '"taint nodes NODE... KEY=VALUE:EFFECT"')
+        specs = [token for token in tokens if _is_taint(token)]
+        names = [token for token in tokens if not _is_taint(token)]
         if not specs:
             raise arguments.error("expected a taint: KEY=VALUE:EFFECT, or KEY- to remove one")
         added = tuple(_read_taint(arguments, spec) for spec in specs if not spec.endswith("-"))

@@ -92,8 +92,8 @@ def _with_pods(pods: tuple[Pod, ...], added: tuple[Pod, ...]) -> tuple[Pod, ...]
     return replace_pods(pods, replacements, new.values())
 
 
-def plain_object(kind: Kind, obj: KubeObject) -> Manifest:
-    """The object as it was read, else as it would be written."""
+def plain_object(kind: Kind, obj: KubeObject, **spec: Any) -> Manifest:
+    """The object as it was read, else as it would be written. spec: fields that it gets instead"""
     raw = bytes(getattr(obj, "raw", b""))
     data: Manifest = plain_json(raw or msgspec.json.encode(obj, enc_hook=encode_hook))
     if isinstance(obj, Pod):
@@ -102,6 +102,8 @@ def plain_object(kind: Kind, obj: KubeObject) -> Manifest:
             data["status"] = {"phase": "Pending"}
         created = obj.metadata.creation_timestamp
         data["metadata"] |= {"creationTimestamp": created} if created else {}
+    if spec:
+        data["spec"] = {**(data.get("spec") or {}), **spec}
     group = f"{kind.group}/v1" if kind.group else "v1"
     return {"apiVersion": group, **data, "kind": kind.name}
 

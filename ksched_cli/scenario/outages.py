@@ -25,9 +25,15 @@ from ksched_cli.scenario.node_evictions import (
     is_held,
     with_deletion,
 )
-from ksched_cli.scenario.nodes import NodeChoice, edited_raw, replace_nodes, with_spec
+from ksched_cli.scenario.nodes import (
+    NodeChoice,
+    edited_raw,
+    node_arguments,
+    replace_nodes,
+    with_spec,
+)
 from ksched_cli.scenario.pod_passes import select_on_nodes
-from ksched_cli.scenario.pods import pending_again, without_pods
+from ksched_cli.scenario.pods import moved, pending_again, without_pods
 
 NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
 _UNKNOWN: Mapping[str, Any] = {
@@ -78,15 +84,14 @@ class RecoverNodes(Change):
         state, again = with_deletion(without_pods(with_recovered(state, names), gone), again, "")
         return pending_again(state, again), [
             *(Effect(name, "recovered") for name in names),
-            *(Effect(pod.key, "pending again", f"was on {pod.node_name}") for pod in again),
-            *(Effect(pod.key, "deleted", f"was on {pod.node_name}") for pod in gone),
+            *moved(again),
+            *moved(gone, "deleted"),
         ]
 
 
 def _read_nodes(arguments: Arguments, verb: str) -> NodeChoice:
-    if not arguments.names or arguments.names[0] not in ("node", "nodes", "no"):
-        raise arguments.error(f'expected "{verb} nodes NODE..." or "{verb} nodes -l SELECTOR"')
-    return NodeChoice.read(arguments, arguments.names[1:])
+    usage = f'"{verb} nodes NODE..." or "{verb} nodes -l SELECTOR"'
+    return NodeChoice.read(arguments, node_arguments(arguments, usage))
 
 
 def is_not_ready(node: Node) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
+from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.objects import (
     Pod,
     PodDisruptionBudget,
@@ -36,13 +37,24 @@ def is_static(pod: Pod) -> bool:
     """A node's own pod, of which the API server has only a mirror."""
     if MIRROR_ANNOTATION in pod.metadata.annotations:
         return True
+    return is_owned_by(pod, "Node")
+
+
+def is_owned_by(pod: Pod, kind: str) -> bool:
     owner = pod.metadata.controller
-    return owner is not None and owner.kind == "Node"
+    return owner is not None and owner.kind == kind
 
 
 def is_of_daemon_set(pod: Pod) -> bool:
-    owner = pod.metadata.controller
-    return owner is not None and owner.kind == "DaemonSet"
+    return is_owned_by(pod, "DaemonSet")
+
+
+def moved(pods: Iterable[Pod], action: str = "pending again") -> list[Effect]:
+    """The effects of an action on pods, with the places that they had."""
+    return [
+        Effect(pod.key, action, f"was on {pod.node_name}" if pod.node_name else "was pending")
+        for pod in pods
+    ]
 
 
 def is_running(pod: Pod) -> bool:
@@ -118,14 +130,17 @@ def _budgets_after(
     for key, budget in budgets.items():
         lost = sum(map(budget_matcher(budget), healthy))
         if lost:
-            status = budget.status
-            status = structs.replace(
-                status,
-                current_healthy=max(0, status.current_healthy - lost),
-                disruptions_allowed=max(0, status.disruptions_allowed - lost),
+            budgets[key] = with_counts(
+                budget,
+                current_healthy=max(0, budget.status.current_healthy - lost),
+                disruptions_allowed=max(0, budget.status.disruptions_allowed - lost),
             )
-            budgets[key] = structs.replace(budget, status=status)
     return budgets
+
+
+def with_counts(budget: PodDisruptionBudget, **counts: int) -> PodDisruptionBudget:
+    """The budget with other counts in its status."""
+    return structs.replace(budget, status=structs.replace(budget.status, **counts))
 
 
 def budget_matcher(budget: PodDisruptionBudget) -> Callable[[Pod], bool]:

@@ -52,11 +52,11 @@ def pod_or_workload(
     if beside.pods:
         return state, beside.pods[0]
     kind, obj = workloads[0]
-    manifest = plain_object(kind, obj)
+    spec: dict[str, Any] = {}
     if kind.name in SCALABLE:
         key = (obj.namespace, kind.name, obj.name)
-        count = len(OwnedPods.of(state.pods).active.get(key, ()))
-        manifest["spec"] = {**(manifest.get("spec") or {}), "replicas": count}
+        spec = {"replicas": len(OwnedPods.of(state.pods).active.get(key, ()))}
+    manifest = plain_object(kind, obj, **spec)
     apply = Apply.of("-f", path, obj.namespace, [manifest])
     return apply.apply(state)[0], Target(kind.name, obj.name, obj.namespace)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.lookup import find_pods, matching_pods, read_selector
-from ksched_cli.scenario.pods import is_of_daemon_set, is_running, is_static, unbound
+from ksched_cli.scenario.pods import is_of_daemon_set, is_running, is_static, moved, unbound
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,5 +39,4 @@ class Reschedule(Change):
             for pod in pods
             if is_running(pod) and not is_static(pod) and not is_of_daemon_set(pod)
         ]
-        effects = [Effect(pod.key, "pending again", f"was on {pod.node_name}") for pod in pods]
-        return unbound(state, pods), effects
+        return unbound(state, pods), moved(pods)

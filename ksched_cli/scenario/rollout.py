@@ -10,15 +10,15 @@ from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.arguments import Arguments
-from ksched_cli.scenario.change import Change, Changed
+from ksched_cli.scenario.change import Changed
 from ksched_cli.scenario.objects import Manifest, plain_object, replaced
-from ksched_cli.scenario.pods import is_running, pending_again
+from ksched_cli.scenario.pods import is_running, moved, pending_again
 from ksched_cli.scenario.targets import (
     Target,
+    TargetsChange,
     Workload,
     current_pods,
     find_workload,
-    named_targets,
     read_targets,
 )
 
@@ -29,31 +29,23 @@ WITH_TEMPLATE = (*RESTARTABLE, "ReplicaSet", "ReplicationController")
 def restarted(state: ClusterState, workload: Workload) -> Changed:
     """Its running pods pending again, all in one step."""
     running = [pod for pod in workload.pods if is_running(pod)]
-    effects = [Effect(pod.key, "pending again", f"was on {pod.node_name}") for pod in running]
-    return pending_again(state, running), effects
+    return pending_again(state, running), moved(running)
 
 
 @dataclass(frozen=True, slots=True)
-class RolloutRestart(Change):
-    targets: tuple[Target, ...]
-
+class RolloutRestart(TargetsChange):
     @staticmethod
     def parse(arguments: Arguments) -> RolloutRestart:
         return RolloutRestart(arguments.text, read_targets(arguments, RESTARTABLE))
 
-    def apply(self, state: ClusterState) -> Changed:
-        effects: list[Effect] = []
-        for target in named_targets(self, state, self.targets):
-            state, more = restarted(state, find_workload(self, state, target))
-            effects += more
-        return state, effects
+    def apply_to(self, state: ClusterState, target: Target) -> Changed:
+        return restarted(state, find_workload(self, state, target))
 
 
 @dataclass(frozen=True, slots=True)
-class SetResources(Change):
+class SetResources(TargetsChange):
     """requests, limits: resource and amount. container: a name, "*" in it for any characters."""
 
-    targets: tuple[Target, ...]
     requests: tuple[tuple[str, str], ...]
     limits: tuple[tuple[str, str], ...]
     container: str
@@ -68,15 +60,8 @@ class SetResources(Change):
         container = arguments.flags.get("--containers", "*")
         return SetResources(arguments.text, targets, requests, limits, container)
 
-    def apply(self, state: ClusterState) -> Changed:
-        effects: list[Effect] = []
-        for target in named_targets(self, state, self.targets):
-            workload = find_workload(self, state, target)
-            state, more = self._apply_to(state, workload)
-            effects += more
-        return state, effects
-
-    def _apply_to(self, state: ClusterState, workload: Workload) -> Changed:
+    def apply_to(self, state: ClusterState, target: Target) -> Changed:
+        workload = find_workload(self, state, target)
         effects = [Effect(workload.text, "resources set")]
         state, more = restarted(state, workload)
         pods = [plain_object(KINDS["Pod"], pod) for pod in current_pods(state, workload)]

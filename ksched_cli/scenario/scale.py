@@ -20,13 +20,13 @@ from ksched_cli.scenario.manifests import suffix
 from ksched_cli.scenario.nodes import edited_raw
 from ksched_cli.scenario.objects import plain_object, replaced
 from ksched_cli.scenario.pod_passes import names_in, newest_timestamp
-from ksched_cli.scenario.pods import without_pods
+from ksched_cli.scenario.pods import moved, without_pods
 from ksched_cli.scenario.removal_order import removal_order
 from ksched_cli.scenario.targets import (
     Target,
+    TargetsChange,
     Workload,
     find_workload,
-    named_targets,
     read_targets,
 )
 
@@ -34,8 +34,7 @@ SCALABLE = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 
 
 @dataclass(frozen=True, slots=True)
-class Scale(Change):
-    targets: tuple[Target, ...]
+class Scale(TargetsChange):
     replicas: int
 
     @staticmethod
@@ -43,25 +42,18 @@ class Scale(Change):
         targets = read_targets(arguments, SCALABLE)
         return Scale(arguments.text, targets, arguments.count("--replicas"))
 
-    def apply(self, state: ClusterState) -> Changed:
-        effects: list[Effect] = []
-        for target in named_targets(self, state, self.targets):
-            workload = find_workload(self, state, target)
-            state, more = resize(self, state, workload, self.replicas)
-            effects += more
-        return state, effects
+    def apply_to(self, state: ClusterState, target: Target) -> Changed:
+        return resize(self, state, find_workload(self, state, target), self.replicas)
 
 
 def resize(change: Change, state: ClusterState, workload: Workload, replicas: int) -> Changed:
     """Sets the replicas, and removes the pods that are too many. Those that lack are made where the
     state has the workload's template (workloads.py), else here, as copies of its newest pod."""
     before = len(workload.pods)
-    effects = [Effect(workload.text, "scaled", f"{before} → {replicas} pods")]
     surplus = removal_order(state, workload)[: max(0, before - replicas)]
+    effects = [Effect(workload.text, "scaled", f"{before} → {replicas} pods")]
+    effects += moved(surplus, "removed")
     state = without_pods(state, surplus)
-    for pod in surplus:
-        where = f"was on {pod.node_name}" if pod.node_name else "was pending"
-        effects.append(Effect(pod.key, "removed", where))
     state = _with_replicas(state, workload, surplus, replicas)
     if workload.obj is None and not workload.replica_sets and replicas > before:
         copies = _copies(change, state, workload, replicas - before)
@@ -74,9 +66,8 @@ def _with_replicas(
     state: ClusterState, workload: Workload, surplus: Sequence[Pod], replicas: int
 ) -> ClusterState:
     if workload.obj is not None:
-        plain = plain_object(KINDS[workload.kind], workload.obj)
-        plain["spec"] = {**(plain.get("spec") or {}), "replicas": replicas}
-        state = replaced(state, KINDS[workload.kind], [plain])
+        kind = KINDS[workload.kind]
+        state = replaced(state, kind, [plain_object(kind, workload.obj, replicas=replicas)])
     if not workload.replica_sets:
         return state
     lost = {id(pod) for pod in surplus}
@@ -88,12 +79,9 @@ def _with_replicas(
     # The newest takes what is added: the one with most pods, where a rollout is not under way.
     newest = max(workload.replica_sets, key=lambda rs: (rs.spec.replicas or 0, counts[rs.name]))
     counts[newest.name] += max(0, replicas - sum(counts.values()))
-    manifests = []
-    for replica_set in workload.replica_sets:
-        plain = plain_object(KINDS["ReplicaSet"], replica_set)
-        plain["spec"] = {**(plain.get("spec") or {}), "replicas": counts[replica_set.name]}
-        manifests.append(plain)
-    return replaced(state, KINDS["ReplicaSet"], manifests)
+    kind = KINDS["ReplicaSet"]
+    sets = [plain_object(kind, rs, replicas=counts[rs.name]) for rs in workload.replica_sets]
+    return replaced(state, kind, sets)
 
 
 def _copies(change: Change, state: ClusterState, workload: Workload, count: int) -> list[Pod]:

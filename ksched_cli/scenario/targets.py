@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS, Kind
 from ksched_cli.cluster.objects import KubeObject, Pod, ReplicaSet
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.arguments import Arguments
-from ksched_cli.scenario.change import Change, ChangeError
+from ksched_cli.scenario.change import Change, Changed, ChangeError
 from ksched_cli.scenario.lookup import read_selector
 from ksched_cli.scenario.objects import kind_of, objects_of
 from ksched_cli.scenario.owned_pods import OwnedPods
@@ -111,15 +113,27 @@ def _selected(arguments: Arguments, selector: str, kinds: Iterable[str]) -> tupl
     return tuple(Target(kind, "", namespace, selector) for kind in chosen)
 
 
-def named_targets(
-    change: Change, state: ClusterState, targets: Iterable[Target]
-) -> tuple[Target, ...]:
-    """The targets by name: those that a selector matches for one with a selector. Raises
-    ChangeError where it matches none."""
-    return tuple(each for target in targets for each in _named(change, state, target))
+@dataclass(frozen=True, slots=True)
+class TargetsChange(Change):
+    """A change of objects, one after the other."""
+
+    targets: tuple[Target, ...]
+
+    def apply(self, state: ClusterState) -> Changed:
+        effects: list[Effect] = []
+        for target in [name for each in self.targets for name in _named(self, state, each)]:
+            state, more = self.apply_to(state, target)
+            effects += more
+        return state, effects
+
+    @abstractmethod
+    def apply_to(self, state: ClusterState, target: Target) -> Changed:
+        """The state with one of the objects changed. target: by name. Raises ChangeError."""
 
 
 def _named(change: Change, state: ClusterState, target: Target) -> Iterator[Target]:
+    """The target by name: the objects that its selector matches, where it has one. Raises
+    ChangeError where that matches none."""
     if target.selector is None:
         yield target
         return
