@@ -263,11 +263,8 @@ def _outcome(side: Side) -> _Outcome:
     run = simulation.run()
     simulation.close()
     pods = {pod.key: pod for pod in simulation.state.pods}
-    nodes = {key: pod.node_name for key, pod in pods.items() if pod.node_name and not pod.finished}
     evictions = {eviction.pod: eviction for eviction in run.evicted}
-    for key in evictions:
-        nodes.pop(key, None)
-    return _Outcome(side, run, nodes | dict(run.placements), pods, evictions)
+    return _Outcome(side, run, run.nodes(pods.values()), pods, evictions)
 
 
 def differs(first: Place, other: Place) -> bool:

@@ -332,17 +332,14 @@ def outcome_of(opener: Opener, run: Run, simulation: Simulation) -> Outcome:
     """Runs the simulation, which the opener opened for the Run."""
     record = simulation.run()
     simulation.close()
-    pods = {pod.key: pod for pod in simulation.state.pods}
-    nodes = {key: pod.node_name for key, pod in pods.items() if pod.node_name and not pod.finished}
-    for eviction in record.evicted:
-        nodes.pop(eviction.pod, None)
+    pods = simulation.state.pods
 
     def capacity(name: str, maximum: int) -> CapacityResult:
         return copies_of(opener, run, opener.simulation(run), name, maximum).answer(maximum)
 
     return Outcome(
-        list(pods),
-        nodes | dict(record.placements),
+        list(dict.fromkeys(pod.key for pod in pods)),
+        record.nodes(pods),
         {key: f"is pending: {record.last[key].why_not}" for key in record.pending},
         {key: f"is gated: {gate.message}" for key, gate in record.gated.items()},
         {

@@ -165,7 +165,7 @@ class Fixer:
         self.runs += 1
         if self.search.on_run is not None:
             self.search.on_run(self.runs, max(self.runs, self._last_run))
-        nodes = _nodes(state, record)
+        nodes = record.nodes(state.pods)
         looked = looks.conclude(record)
         self.failed |= not pods.isdisjoint(record.failed)
         self.defects |= simulation.caller.defects
@@ -352,14 +352,6 @@ def _lowered(proposal: Proposal) -> set[str]:
     resources = (proposal.patch.get("spec") or {}).get("resources") or {}
     by_container = (name for amounts in proposal.requests.values() for name in amounts)
     return {*by_container, *(resources.get("requests") or {})}
-
-
-def _nodes(state: ClusterState, record: RunRecord) -> dict[str, str]:
-    """Pod → node, of those that have one after the run."""
-    nodes = {pod.key: pod.node_name for pod in state.pods if pod.node_name and not pod.finished}
-    for eviction in record.evicted:
-        nodes.pop(eviction.pod, None)
-    return nodes | dict(record.placements)
 
 
 def aftermath(before: Outcome, after: Outcome, pods: frozenset[str]) -> Aftermath:

@@ -73,12 +73,10 @@ class GroupTrial(Struct, frozen=True, eq=False):
     trials: of the first pods, in their order; the others were not tried
     status: success where enough have a node; else its first reason is UNSCHEDULABLE where
             upstream's error is
-    placed: whether the group fits, and any of its pods has a node
     """
 
     status: Status
     trials: Sequence[Trial] = ()
-    placed: bool = False
 
     @property
     def error(self) -> str:
@@ -164,7 +162,7 @@ class PodGroupEntityCycle(PodGroupCycle):
             trial = self._try_group(this, this.root, every_node, trials, again=False)
         finally:
             self._trial_binding.take_back()
-        if trial.status.is_success and not trial.placed:
+        if trial.status.is_success and not self._any_placed(this, trials):
             trials[this.root.key] = replace(trial, status=NOT_IN_GROUP)
         return trials
 
@@ -234,6 +232,10 @@ class PodGroupEntityCycle(PodGroupCycle):
                 if each.row is not None:
                     yield pod, each
 
+    def _any_placed(self, this: _Attempt, trials: Trials) -> bool:
+        """Whether the root fits, and any of its pods has a node."""
+        return any(True for _ in self._placed(this, this.root, trials))
+
     def _assume_again(self, this: _Attempt, group: PodGroup, trials: Trials) -> None:
         """Assume the pods again where they were, so that what is tried next sees them. Raises
         PluginError where they cannot be there again. Upstream: assumeSubtreeWithRevert."""
@@ -257,7 +259,6 @@ class PodGroupEntityCycle(PodGroupCycle):
                 trial = self._try_pods(this, group, name, again=again)
         if not trial.status.is_success:
             self._trial_binding.take_back(mark)
-            trial = replace(trial, placed=False)
         trials[group.key] = trial
         if not this.is_dry_run:
             tried = [
@@ -266,7 +267,7 @@ class PodGroupEntityCycle(PodGroupCycle):
                 if (own := trials.get(leaf.key)) is not None
                 for pair in zip(this.pods[leaf.key], own.trials, strict=False)
             ]
-            is_empty = group is this.root and not trial.placed
+            is_empty = group is this.root and not self._any_placed(this, trials)
             message = trial.status.message or (UNSCHEDULABLE if is_empty else "")
             self._tried.append(TriedPlacement(placement, group.key, tried, message))
         return trial
@@ -276,7 +277,7 @@ class PodGroupEntityCycle(PodGroupCycle):
     ) -> GroupTrial:
         """Until enough groups cannot fit any more. Upstream:
         compositePodGroupSchedulingDefaultAlgorithm."""
-        children, placed, scheduled = self._groups.children(group), False, 0
+        children, scheduled = self._groups.children(group), 0
         status = this.plugins.feasible(group, 0, len(children))
         if status.code in _FINAL:
             return GroupTrial(status)
@@ -284,12 +285,11 @@ class PodGroupEntityCycle(PodGroupCycle):
             trial = self._try_group(this, child, placement, trials, again=again)
             if trial.status.code == Code.ERROR:
                 return GroupTrial(Status.error(CHILD_FAILED.format(trial.status.message)))
-            placed = placed or trial.placed
             scheduled += trial.status.is_success
             status = this.plugins.feasible(group, scheduled, remaining)
             if status.code in _FINAL:
                 break
-        return GroupTrial(_without_waiting(status), (), placed)
+        return GroupTrial(_without_waiting(status))
 
     def _try_pods(
         self, this: _Attempt, group: PodGroup, name: str | None, *, again: bool
@@ -321,8 +321,7 @@ class PodGroupEntityCycle(PodGroupCycle):
                 return GroupTrial(Status.error(NOT_EVALUATED.format(status.message)), trials)
             if status.code == Code.UNSCHEDULABLE:
                 return GroupTrial(status, trials)
-        placed = any(trial.row is not None for trial in trials)
-        return GroupTrial(_without_waiting(status), trials, placed)
+        return GroupTrial(_without_waiting(status), trials)
 
     # -- what follows -----------------------------------------------------------------------------
 

@@ -5,11 +5,12 @@ Structs rather than dataclasses: several are made in every attempt.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ksched_cli.cluster.objects import Pod
 from ksched_cli.framework.cycle_state import Note
 from ksched_cli.framework.status import Status
 
@@ -170,6 +171,13 @@ class RunRecord(Struct, frozen=True):
         """The calls that bind pods in place of the Bind plugins, in their order."""
         calls = [attempt.extender_binding for attempt in self.attempts]
         return tuple(call for call in calls if call is not None)
+
+    def nodes(self, pods: Iterable[Pod]) -> dict[str, str]:
+        """Pod → node, of those that have one after the run. pods: of the state"""
+        nodes = {pod.key: pod.node_name for pod in pods if pod.node_name and not pod.finished}
+        for eviction in self.evicted:
+            nodes.pop(eviction.pod, None)
+        return nodes | dict(self.placements)
 
     def about(self, pods: Container[str] | None) -> RunRecord:
         """The run as far as it is about these pods; None: about all."""

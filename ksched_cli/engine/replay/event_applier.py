@@ -5,7 +5,7 @@ Upstream: pkg/scheduler/eventhandlers.go (addAllEventHandlers).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -189,11 +189,8 @@ class EventApplier:
             self.log.counts.ignored += 1
             self.queue.move(ASSIGNED_POD_ADD, None, pod)
             return
-        now = self.scheduler.clock.now
-        self.log.arrive(pod, now, runs_for)
-        if runs_for is not None and pod.pod.node_name not in self.scheduler.down_nodes:
-            end = End(now + runs_for, pod.key, PodOutcome.ENDED)
-            self.scheduler.ends.schedule(pod.uid, end)
+        self.log.arrive(pod, self.scheduler.clock.now, runs_for)
+        self.scheduler.schedule_end(pod, runs_for)
         self.queue.move(ASSIGNED_POD_ADD, None, pod)
 
     def _pending(self) -> list[PodInfo]:
@@ -452,7 +449,7 @@ def object_events(
     if before.nodes is not after.nodes:
         old = {node.name: node for node in before.nodes}
         new = {node.name: node for node in after.nodes}
-        yield from _node_events(old, new)
+        yield from _events_of(old, new, events.NODE)
     for attribute, resource in _RESOURCES.items():
         yield from _events_of(getattr(before, attribute), getattr(after, attribute), resource)
     if release is not None and release.enabled(GATE):
@@ -485,18 +482,6 @@ def _tainted_slices(
             yield ObjectEvent(event, previous, current)
 
 
-def _node_events(old: Mapping[str, Node], new: Mapping[str, Node]) -> Iterator[ObjectEvent]:
-    for name, node in old.items():
-        if name not in new:
-            yield ObjectEvent(ClusterEvent(events.NODE, Action.DELETE), node, None)
-    for name, node in new.items():
-        if name not in old:
-            yield ObjectEvent(ClusterEvent(events.NODE, Action.ADD), None, node)
-        elif node is not old[name]:
-            for event in events.node_events(old[name], node):
-                yield ObjectEvent(event, old[name], node)
-
-
 def _events_of(
     old: Mapping[Any, KubeObject | Plain], new: Mapping[Any, KubeObject | Plain], resource: str
 ) -> Iterator[ObjectEvent]:
@@ -508,8 +493,11 @@ def _events_of(
     for key, item in new.items():
         if key not in old:
             yield ObjectEvent(ClusterEvent(resource, Action.ADD), None, item)
-        elif item is not old[key]:
-            yield ObjectEvent(ClusterEvent(resource, Action.UPDATE), old[key], item)
+        elif item is not (before := old[key]):
+            updates: Iterable[ClusterEvent] = (ClusterEvent(resource, Action.UPDATE),)
+            if isinstance(before, Node) and isinstance(item, Node):
+                updates = events.node_events(before, item)
+            yield from (ObjectEvent(event, before, item) for event in updates)
 
 
 def changes_objects(before: ClusterState, after: ClusterState) -> bool:

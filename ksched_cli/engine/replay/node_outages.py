@@ -135,9 +135,8 @@ class NodeOutages:
             runs_for = None if record is None else record.runs_for
             if pod.pod.deleting:
                 self._finish_deletion(pod, runs_for)
-            elif runs_for is not None:
-                end = End(self._now + runs_for, pod.key, PodOutcome.ENDED)
-                self.scheduler.ends.schedule(pod.uid, end)
+            else:
+                self.scheduler.schedule_end(pod, runs_for)
 
     def _finish_deletion(self, pod: PodInfo, runs_for: int | None) -> None:
         record = self.scheduler.log.record_of(pod, 0)

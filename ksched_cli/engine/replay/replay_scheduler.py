@@ -125,14 +125,17 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         assert groups is not None
         assert key is not None
         popped = (self.queue.pop_pod(member) for member in groups.members(key))
-        members = [first, *(queued for queued in popped if queued is not None)]
-        for queued in members:
-            if queued.pod.pod.deleting:
-                self.queue.done(queued.pod.uid)
-        members = [queued for queued in members if not queued.pod.pod.deleting]
+        members = self._not_deleting([first, *filter(None, popped)])
         members.sort(key=_group_order)
         if members:
             self._schedule_with_names(members)
+
+    def _not_deleting(self, members: Sequence[QueuedPodInfo]) -> list[QueuedPodInfo]:
+        """The members that are tried; the others are done with."""
+        for queued in members:
+            if queued.pod.pod.deleting:
+                self.queue.done(queued.pod.uid)
+        return [queued for queued in members if not queued.pod.pod.deleting]
 
     def _schedule_with_names(self, members: Sequence[QueuedPodInfo]) -> None:
         if not self.makes_room_at_once:
@@ -146,10 +149,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
 
     def _try_entity(self, group: QueuedPodGroupInfo) -> None:
         """A group that the queue gave."""
-        members = [queued for queued in group.members if not queued.pod.pod.deleting]
-        for queued in group.members:
-            if queued.pod.pod.deleting:
-                self.queue.done(queued.pod.uid)
+        members = self._not_deleting(group.members)
         self._group = group
         if members:
             self._schedule_with_names(members)
@@ -208,7 +208,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             self.queue.activate(groups.members(key))
 
     def _bind(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
-        pod, now = queued.pod, self.clock.now
+        pod = queued.pod
         before, record = pod.pod, self.log.live[pod.key]
         self.cluster.place(pod, outcome.attempt.node)
         if self.is_grouped(pod) or outcome.attempt.waited is not None:
@@ -216,11 +216,9 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             snapshot = self.cluster.snapshot
             snapshot.remove(pod, snapshot.row[outcome.attempt.node])
             snapshot.add(pod, snapshot.row[outcome.attempt.node])
-        self.log.place(record, outcome.attempt.node, now)
+        self.log.place(record, outcome.attempt.node, self.clock.now)
         self.log.counts.tied += outcome.attempt.is_tied
-        if record.runs_for is not None and record.node not in self.down_nodes:
-            end = End(now + record.runs_for, pod.key, PodOutcome.ENDED)
-            self.ends.schedule(pod.uid, end)
+        self.schedule_end(pod, record.runs_for)
         self._trace(outcome, "scheduled")
         self._tell(partial(self._hear_of_binding, before, pod))
 
@@ -320,6 +318,12 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         self.evict(victim, 0 if self.makes_room_at_once else grace)
 
     # -- pods that leave --------------------------------------------------------------------------
+
+    def schedule_end(self, pod: PodInfo, runs_for: int | None) -> None:
+        """The pod on a node ends after so many microseconds, unless the node has failed."""
+        if runs_for is not None and pod.pod.node_name not in self.down_nodes:
+            end = End(self.clock.now + runs_for, pod.key, PodOutcome.ENDED)
+            self.ends.schedule(pod.uid, end)
 
     def evict(self, pod: PodInfo, grace: int | None) -> None:
         """Evict a pod from a node; it stays for this many microseconds, or until its node
