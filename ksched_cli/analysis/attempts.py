@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, cast
 from msgspec import field
 
 from ksched_cli.answers import Count, Part
-from ksched_cli.engine.records import Attempt, PostFilterRecord
+from ksched_cli.engine.records import Attempt, PostFilterRecord, PreemptionCandidate
 from ksched_cli.framework.status import Rejection, Status
 
 CodeName = Literal[
@@ -58,13 +58,6 @@ class NodeRejection(PluginStatus, frozen=True, kw_only=True, omit_defaults=True)
             reasons=status.reasons,
             details=rejection.details,
         )
-
-
-class PreemptionCandidate(Part, frozen=True):
-    """A node that preemption could make room on."""
-
-    victims: tuple[str, ...]
-    pdb_violations: Count
 
 
 class PostFilterOutcome(Part, frozen=True, omit_defaults=True):
@@ -153,8 +146,5 @@ def _outcome(record: PostFilterRecord) -> PostFilterOutcome:
         record.node,
         record.ties,
         record.victims,
-        {
-            node: PreemptionCandidate(candidate.victims, candidate.pdb_violations)
-            for node, candidate in record.candidates.items()
-        },
+        record.candidates,
     )

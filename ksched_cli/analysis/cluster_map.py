@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ksched_cli.analysis.pending import owner
+from ksched_cli.analysis.pending import owner_path
 from ksched_cli.analysis.usage import NodeUsage, node_usages
 from ksched_cli.cluster.node_columns import REGION_LABELS, ZONE_LABELS
 from ksched_cli.cluster.objects import Node
@@ -117,7 +117,7 @@ def _pods(simulation: Simulation, run: RunRecord) -> list[MappedPod]:
             state, why = "gated", run.gated[key].message
         elif key in ignored:
             state, node, why = "left out", "", f"it is {ignored[key]}"
-        name = f"{pod.namespace}/{owner(info)}"
-        return MappedPod(key, name, state, node, score, why, info.priority, info.resources.requests)
+        requests = info.resources.requests
+        return MappedPod(key, owner_path(pod), state, node, score, why, info.priority, requests)
 
     return sorted(map(mapped, simulation.state.pods), key=lambda pod: pod.pod)

@@ -17,7 +17,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 from msgspec import structs
 
 from ksched_cli.analysis.causes import Cause, PodViews, cause_of_move, obstacle_on, views
-from ksched_cli.analysis.pending import owner
+from ksched_cli.analysis.pending import owner_path
 from ksched_cli.analysis.usage import (
     NodeUsage,
     Utilization,
@@ -309,8 +309,7 @@ def _differing(outcomes: Sequence[_Outcome]) -> list[str]:
 def _owner(outcomes: Iterable[_Outcome], key: str) -> str:
     for outcome in outcomes:
         if key in outcome.pods:
-            pod = outcome.pods[key]
-            return f"{pod.namespace}/{owner(outcome.side.simulation.catalog.info(pod))}"
+            return owner_path(outcome.pods[key])
     return key
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Self
 
 from msgspec import structs
 
-from ksched_cli.analysis.pending import PendingGroup, owner, pending_groups
+from ksched_cli.analysis.pending import PendingGroup, owner_path, pending_groups
 from ksched_cli.analysis.reasons import Reason
 from ksched_cli.answers import HIDDEN, Part
 from ksched_cli.cluster.objects import Pod, PodDisruptionBudget
@@ -143,8 +143,7 @@ class DrainedCluster:
 
     def hold(self, pod: Pod, because: str, message: str = "") -> Hold:
         """Return the hold that a pod that cannot leave has on its node."""
-        name = f"{pod.namespace}/{owner(self.simulation.catalog.info(pod))}"
-        return Hold(pod.key, because, message, owner=name)
+        return Hold(pod.key, because, message, owner=owner_path(pod))
 
     def drain(self, nodes: Collection[str]) -> DrainOutcome:
         """Drain nodes that are cordoned, together. Where a pod cannot leave, or fits nowhere, the

@@ -159,21 +159,20 @@ class PodsEvicted(Expectation):
 
 
 @dataclass(frozen=True, slots=True)
-class PendingCount(Expectation):
-    """Gated pods do not count."""
+class PodCount(Expectation):
+    """what: "pending", without gated pods, or "evicted"."""
 
     count: int
+    what: Literal["pending", "evicted"]
 
     def check(self, outcome: Outcome) -> Failure | None:
-        return _count_verdict(self.count, list(outcome.pending), "pending")
-
-
-@dataclass(frozen=True, slots=True)
-class EvictedCount(Expectation):
-    count: int
-
-    def check(self, outcome: Outcome) -> Failure | None:
-        return _count_verdict(self.count, list(outcome.evicted), "evicted")
+        keys = list(getattr(outcome, self.what))
+        if len(keys) == self.count:
+            return None
+        more = ", …" if len(keys) > _LISTED else ""
+        listed = f": {', '.join(keys[:_LISTED])}{more}" if keys else ""
+        message = f"expected {self.count} pods {self.what}, got {len(keys)}{listed}"
+        return Failure(message, keys[0] if keys else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,17 +404,13 @@ def _labels(state: ClusterState) -> dict[str, Mapping[str, str]]:
     return {node.metadata.name: node.metadata.labels or {} for node in state.nodes}
 
 
-def _no_details(_outcome: Outcome, _key: str) -> str:
-    return ""
-
-
 def _verdict(
     outcome: Outcome,
     pattern: str,
     keys: Sequence[str],
     wrong: Sequence[str],
     expected: str,
-    details: Callable[[Outcome, str], str] = _no_details,
+    details: Callable[[Outcome, str], str] = lambda *_: "",
 ) -> Failure | None:
     if not keys:
         return _no_pod(outcome, pattern)
@@ -432,16 +427,6 @@ def _no_pod(outcome: Outcome, pattern: str) -> Failure:
     near = get_close_matches(pattern.strip("*"), [*outcome.pods, *names], n=3)
     hint = f"; did you mean {', '.join(near)}?" if near else ""
     return Failure(f'no pod matches "{pattern}" ({len(outcome.pods)} pods){hint}')
-
-
-def _count_verdict(expected: int, keys: Sequence[str], what: str) -> Failure | None:
-    if len(keys) == expected:
-        return None
-    more = ", …" if len(keys) > _LISTED else ""
-    listed = f": {', '.join(keys[:_LISTED])}{more}" if keys else ""
-    return Failure(
-        f"expected {expected} pods {what}, got {len(keys)}{listed}", keys[0] if keys else ""
-    )
 
 
 def _listed_labels(labels: Mapping[str, str]) -> str:

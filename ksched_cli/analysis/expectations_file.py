@@ -10,13 +10,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from ksched_cli.analysis.expectations import (
-    EvictedCount,
     Expectation,
     Fits,
     Limits,
     NodeHours,
     NodesUsed,
-    PendingCount,
+    PodCount,
     PodsEvicted,
     PodsOn,
     PodsPending,
@@ -141,9 +140,9 @@ class _Reader:
             case {"pod": pods, "evicted": evicted}:
                 return PodsEvicted(name, pods, evicted)
             case {"pending": count} | {"pendingAtEnd": count}:
-                return PendingCount(name, count)
+                return PodCount(name, count, "pending")
             case {"evicted": count}:
-                return EvictedCount(name, count)
+                return PodCount(name, count, "evicted")
             case {"spread": spread}:
                 return Spread(name, spread["pods"], spread["over"], spread["atMost"])
         return self._limited(name, entry, place)

@@ -268,15 +268,9 @@ def chosen_pods(
     matches = label_selector_of(selector).matches
     state, keys = simulation.state, None
     if workload:
-        owned = OwnedPods.of(state.pods)
         kind, name = _workload_kind(workload), workload.rpartition("/")[2]
-        keys = {
-            pod.key
-            for groups in (owned.active, owned.ended, owned.deleted)
-            for key, pods in groups.items()
-            if key[2] == name and kind in ("", key[1])
-            for pod in pods
-        }
+        owned = OwnedPods.of(state.pods).all_of(lambda k: k[2] == name and kind in ("", k[1]))
+        keys = {pod.key for pod in owned}
         if not keys:
             raise UsageError(_no_such_pod(simulation, workload))
     return frozenset(
@@ -302,14 +296,10 @@ def check_nodes(simulation: Simulation, names: Iterable[str]) -> None:
 
 def owners(simulation: Simulation, pods: Iterable[str]) -> dict[str, str]:
     """Return, by pod key, who manages each of these pods."""
-    from ksched_cli.analysis.pending import owner
+    from ksched_cli.analysis.pending import owner_path
 
     keys = set(pods)
-    return {
-        pod.key: f"{pod.metadata.namespace}/{owner(simulation.catalog.info(pod))}"
-        for pod in simulation.state.pods
-        if pod.key in keys
-    }
+    return {pod.key: owner_path(pod) for pod in simulation.state.pods if pod.key in keys}
 
 
 def _no_such_pod(simulation: Simulation, name: str) -> str:

@@ -20,8 +20,8 @@ from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.device_classes import may_allocate_devices
+from ksched_cli.scenario.owned_pods import deployment_of
 
-HASH_LABEL = "pod-template-hash"
 # The kind of owner of a pod without a controller.
 POD = "Pod"
 
@@ -90,7 +90,8 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
     by_message: dict[tuple[str, str, str], list[PodInfo]] = {}
     for key in run.pending:
         pod = pods[key]
-        by_message.setdefault((pod.namespace, owner(pod), run.last[key].why_not), []).append(pod)
+        group_key = (pod.namespace, owner_of(pod.pod), run.last[key].why_not)
+        by_message.setdefault(group_key, []).append(pod)
     by_look: dict[object, tuple[tuple[Reason, ...], Diagnosis | None]] = {}
     groups: dict[tuple[str, str, str], PendingGroup] = {}
     for (namespace, name, message), members in by_message.items():
@@ -112,22 +113,18 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
     return tuple(sorted(groups.values(), key=lambda group: -len(group.pods)))
 
 
-def owner(pod: PodInfo) -> str:
-    """Return Kind/name of what manages the pod."""
-    return owner_of(pod.pod)
-
-
 def owner_of(pod: Pod) -> str:
-    """Do as `owner`."""
+    """Return Kind/name of what manages the pod."""
     controller = pod.metadata.controller
     if controller is None:
         return f"{POD}/{pod.name}"
-    template_hash = pod.metadata.labels.get(HASH_LABEL)
-    if controller.kind == "ReplicaSet" and template_hash:
-        deployment = controller.name.removesuffix(f"-{template_hash}")
-        if deployment != controller.name:
-            return f"Deployment/{deployment}"
-    return f"{controller.kind}/{controller.name}"
+    deployment = deployment_of(pod)
+    return f"Deployment/{deployment}" if deployment else f"{controller.kind}/{controller.name}"
+
+
+def owner_path(pod: Pod) -> str:
+    """Return namespace/Kind/name of what manages the pod."""
+    return f"{pod.namespace}/{owner_of(pod)}"
 
 
 def _look(simulation: Simulation, pod: PodInfo) -> tuple[tuple[Reason, ...], Diagnosis | None]:

@@ -304,31 +304,25 @@ def _non_candidates(evaluation: Evaluation, preemption: Preemption) -> tuple[Non
     missing = shortfalls(snapshot, evaluation.pod).tolist()
     nodes = []
     for row, name in enumerate(snapshot.names):
-        rejection = preemption.rejected.get(name)
+        rejection, removed = preemption.rejected.get(name), None
         status = evaluation.statuses.at(row)
         if rejection is not None:
             removed = sum(pod.priority < priority for pod in snapshot.pods[row])
-            nodes.append(_non_candidate(name, rejection, removed, missing[row]))
         elif status.code != Code.UNSCHEDULABLE:
-            details = evaluation.details(status.plugin, "filter", row)
-            rejection = Rejection(status, details)
-            nodes.append(_non_candidate(name, rejection, None, missing[row]))
+            rejection = Rejection(status, evaluation.details(status.plugin, "filter", row))
+        else:
+            continue
+        node = NonCandidateNode(
+            node=name,
+            pods_removed=removed,
+            plugin=rejection.status.plugin,
+            code=code_name(rejection.status),
+            reasons=rejection.status.reasons,
+            details=rejection.details,
+            shortfall=missing[row],
+        )
+        nodes.append(node)
     return tuple(nodes)
-
-
-def _non_candidate(
-    node: str, rejection: Rejection, pods_removed: int | None, shortfall: float
-) -> NonCandidateNode:
-    status = rejection.status
-    return NonCandidateNode(
-        node=node,
-        pods_removed=pods_removed,
-        plugin=status.plugin,
-        code=code_name(status),
-        reasons=status.reasons,
-        details=rejection.details,
-        shortfall=shortfall,
-    )
 
 
 def _unsearched(evaluation: Evaluation, preemption: Preemption) -> tuple[str, ...]:

@@ -395,13 +395,9 @@ def scaling_of(replay: Replay) -> ScalingResult | None:
 
     def group(name: str) -> GroupResult:
         counts = autoscaler.state.counts[name]
-        nodes = NodeRange.of(counts, replay.clock.now)
         return GroupResult(
             name=name,
-            start=nodes.start,
-            max=nodes.max,
-            end=nodes.end,
-            hours=nodes.hours,
+            **structs.asdict(NodeRange.of(counts, replay.clock.now)),
             added=changes[name, ScaleAction.SCALE_UP],
             removed=changes[name, ScaleAction.SCALE_DOWN],
             sizes=tuple(GroupSize(seconds(at), count) for at, count in counts.steps),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
@@ -23,7 +23,6 @@ from ksched_cli.analysis.usage import (
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.engine.records import Eviction, ExtenderBinding, IgnoredPod, RunRecord
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.status import Defect
 
 
 class PluginFailure(Part, frozen=True):
@@ -98,34 +97,9 @@ def result_of(
     by: str = "",
     before: Sequence[NodeUsage] | None = None,
 ) -> ScheduleResult:
-    """simulation: after the run. before: how full the nodes were before it, for a page. The others
-    as `schedule_result` has them."""
-    return schedule_result(
-        run,
-        trace=trace,
-        traced=traced,
-        usages=node_usages(simulation.snapshot),
-        defects=simulation.caller.defects.values(),
-        by=by,
-        cluster_map=maps.cluster_map(simulation, run, before) if before is not None else None,
-        pending_groups=pending_pods.pending_groups(simulation, run) if before is not None else (),
-    )
-
-
-def schedule_result(
-    run: RunRecord,
-    *,
-    trace: bool,
-    traced: Collection[str] = (),
-    usages: Sequence[NodeUsage] = (),
-    defects: Iterable[Defect] = (),
-    by: str = "",
-    cluster_map: ClusterMap | None = None,
-    pending_groups: Sequence[PendingGroup] = (),
-) -> ScheduleResult:
-    """traced: the pods whose attempts are in it; where empty, all are. usages: of the nodes after
-    the run; by: the label that they are shown by. defects: of plugins. cluster_map, pending_groups:
-    for a page"""
+    """simulation: after the run. traced: the pods whose attempts are in it; where empty, all are.
+    by: the label that nodes are shown by. before: how full they were before the run, for a page"""
+    usages = node_usages(simulation.snapshot)
     notes = {pod: run.last[pod].notes for pod in sorted(run.placements)}
     attempts = [record for record in run.attempts if not traced or record.pod in traced]
     return ScheduleResult(
@@ -135,7 +109,7 @@ def schedule_result(
         undecided=run.failed,
         defects=tuple(
             PluginFailure(defect.plugin, defect.point, defect.problem, tuple(defect.pods))
-            for defect in defects
+            for defect in simulation.caller.defects.values()
         ),
         ignored=run.ignored,
         evicted=tuple(eviction.pod for eviction in run.evicted),
@@ -150,8 +124,8 @@ def schedule_result(
         notes={pod: noted for pod, noted in notes.items() if noted} or UNSET,
         extender_bindings=run.extender_bindings or UNSET,
         attempts=tuple(map(trace_of, attempts)) if trace else UNSET,
-        cluster_map=cluster_map,
-        pending_groups=tuple(pending_groups),
+        cluster_map=maps.cluster_map(simulation, run, before) if before is not None else None,
+        pending_groups=pending_pods.pending_groups(simulation, run) if before is not None else (),
     )
 
 

@@ -30,7 +30,7 @@ from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.carry_over import CarriesOver
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nominator import Nominator
-from ksched_cli.framework.pod_groups import PodGroups
+from ksched_cli.framework.pod_groups import GroupKey, PodGroups
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.waiting_pods import WaitingPods
@@ -176,6 +176,10 @@ class Engine:
         groups = self.pod_groups
         return groups if groups is not None and groups.are_entities else None
 
+    def entity_of(self, pod: PodInfo) -> GroupKey | None:
+        """What the pod is tried with, see PodGroups.entity_of; None where it is tried alone."""
+        return None if self.pod_groups is None else self.pod_groups.entity_of(pod.pod)
+
     @property
     def handle(self) -> Handle:
         """The handle of any profile: they share their services."""
@@ -277,12 +281,8 @@ class Engine:
 
 def carry_over(before: Engine, after: Engine) -> None:
     """Carry over what plugins, and the services that all profiles share, have assumed."""
-    _carry_services_over(before, after)
-    for name, framework in after.frameworks.items():
-        framework.carry_over(before.frameworks[name])
-
-
-def _carry_services_over(before: Engine, after: Engine) -> None:
     for factory, service in before.handle.services.items():
         if isinstance(service, CarriesOver):
             after.handle.service(factory).carry_over(service)
+    for name, framework in after.frameworks.items():
+        framework.carry_over(before.frameworks[name])

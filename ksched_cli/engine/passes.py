@@ -72,7 +72,7 @@ class PassScheduler(Scheduler[Entry]):
                 continue
             tried = True
             if self.is_grouped(entry.pod):
-                self._try_group(self._entity_of(entry))
+                self._try_group(self.engine.entity_of(entry.pod))
             else:
                 entry.activated = False
                 self.schedule(entry)
@@ -96,15 +96,10 @@ class PassScheduler(Scheduler[Entry]):
         self.schedule_group(members)
         self._look_back(members)
 
-    def _entity_of(self, entry: Entry) -> GroupKey | None:
-        groups = self.engine.pod_groups
-        return groups.entity_of(entry.pod.pod) if groups is not None else None
-
     def members(self, group: GroupKey | None) -> list[Entry]:
         """Return the pods that are tried together, in order. group: see PodGroups.entity_of"""
-        entries = [
-            entry for entry in self.backlog if not entry.waits and self._entity_of(entry) == group
-        ]
+        entity_of = self.engine.entity_of
+        entries = [each for each in self.backlog if not each.waits and entity_of(each.pod) == group]
         return sorted(entries, key=lambda entry: -entry.pod.priority)
 
     def _look_back(self, tried: Iterable[Entry]) -> None:

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.pod_group_cycle import (
+    NO_PLACEMENT,
     OTHER_FAILED,
     TWO_SCHEDULERS,
     UNSCHEDULABLE,
@@ -48,7 +49,6 @@ from ksched_cli.framework.status import Code, PluginError, Status
 # By key of a group, what came of trying it.
 Trials: TypeAlias = "dict[GroupKey, GroupTrial]"
 
-NO_PLACEMENT = "0/{} placements are available, first placement status: {}"
 NO_OBJECT = "pod group object not found for pod group {}/{}"
 NOT_ASSUMED = "failed to assume the subtree: {}"
 CHILD_FAILED = "composite pod group evaluation failed due to child error: {}"

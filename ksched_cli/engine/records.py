@@ -10,16 +10,18 @@ from collections.abc import Container, Iterable, Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.framework.cycle_state import Note
 from ksched_cli.framework.status import Status
 
 
-class Candidate(Struct, frozen=True):
-    """A node that preemption could make room on. victims: pod keys, most important first."""
+class PreemptionCandidate(Part, frozen=True):
+    """A node that preemption could make room on."""
 
+    # Keys, the most important first.
     victims: tuple[str, ...]
-    pdb_violations: int
+    pdb_violations: Count
 
 
 class PostFilterRecord(Struct, frozen=True):
@@ -29,7 +31,7 @@ class PostFilterRecord(Struct, frozen=True):
     node: str = ""
     ties: tuple[str, ...] = ()
     victims: tuple[str, ...] = ()
-    candidates: Mapping[str, Candidate] = field(default_factory=dict)
+    candidates: Mapping[str, PreemptionCandidate] = field(default_factory=dict)
 
 
 class NodeScore(Struct, frozen=True):

@@ -18,7 +18,13 @@ from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.engine.binding_cycle import BindingCycle, Outcome
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.pipeline import Pipeline
-from ksched_cli.engine.records import NO_DETAIL, Attempt, Candidate, Detail, PostFilterRecord
+from ksched_cli.engine.records import (
+    NO_DETAIL,
+    Attempt,
+    Detail,
+    PostFilterRecord,
+    PreemptionCandidate,
+)
 from ksched_cli.framework.cache.score_cache import TIE_BITS, TIE_MASK
 from ksched_cli.framework.deferred_actions import deferred
 from ksched_cli.framework.device_classes import may_allocate_devices
@@ -303,7 +309,9 @@ def _post_filter_record(status: Status, preemption: Preemption, detailed: bool) 
     candidates = {}
     if detailed:
         candidates = {
-            node: Candidate(tuple(pod.key for pod in victims.pods), victims.pdb_violations)
+            node: PreemptionCandidate(
+                tuple(pod.key for pod in victims.pods), victims.pdb_violations
+            )
             for node, victims in preemption.candidates.items()
         }
     victims = tuple(pod.key for pod in preemption.victims)

@@ -24,6 +24,9 @@ _WIDTH = 36  # of a label in a side's name
 DEFAULT_CONFIGURATION = "default configuration"
 
 
+Content = Callable[[Run, Inputs], Sequence[Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class Axis:
     """One thing that decides.
@@ -38,7 +41,7 @@ class Axis:
     name: str
     fields: tuple[str, ...]
     label: Callable[[Run], str]
-    content: Callable[[Run, Inputs], Sequence[Any]] | None = None
+    content: Content | None = None
 
     def as_written(self, run: Run) -> tuple[Any, ...]:
         """The Run's fields of this axis, as they were written."""
@@ -71,7 +74,7 @@ def _plugins(run: Run, inputs: Inputs) -> Sequence[Any]:
     return [part for text in run.plugins for part in (text, inputs.code(text).content)]
 
 
-def _file(field: str) -> Callable[[Run, Inputs], Sequence[Any]]:
+def _file(field: str) -> Content:
     def content(run: Run, inputs: Inputs) -> Sequence[Any]:
         path = getattr(run, field)
         return [inputs.file(path).content] if path else [None]
@@ -127,27 +130,26 @@ def _plugins_label(run: Run) -> str:
     return f"with {', '.join(run.plugins)}" if run.plugins else "without plugins"
 
 
-def _version_label(run: Run) -> str:
-    return f"Kubernetes {run.kubernetes_version or 'of the kubelets'}"
-
-
 def _timeline_label(run: Run) -> str:
     until = f" until {run.until}" if run.until else ""
     return f"{run.timeline or 'without timeline'}{until}"
-
-
-def _autoscaler_label(run: Run) -> str:
-    return f"with {run.autoscaler}" if run.autoscaler else "without autoscaler"
-
-
-def _prices_label(run: Run) -> str:
-    return f"at {', '.join(run.prices)}" if run.prices else "without prices"
 
 
 def _ties_label(run: Run) -> str:
     if run.tie_break == "name":
         return "ties by name"
     return "random ties" if run.seed is None else f"seed {run.seed}"
+
+
+def _text(name: str, field: str, form: str, default: str, content: Content | None = None) -> Axis:
+    """An axis whose label is the field's value in a form; where that is empty, the default."""
+
+    def label(run: Run) -> str:
+        value = getattr(run, field)
+        text = value if isinstance(value, str) else ", ".join(value)
+        return form.format(text) if value else default
+
+    return Axis(name, (field,), label, content)
 
 
 def _switch(field: str, on: str, off: str) -> Axis:
@@ -183,20 +185,15 @@ def short_path(path: str) -> str:
 
 CONFIGURATION = Axis("configuration", ("configuration",), configuration_label, _configuration)
 AXES: tuple[Axis, ...] = (
-    Axis("Kubernetes version", ("kubernetes_version",), _version_label),
-    Axis(
-        "feature gates",
-        ("feature_gates",),
-        lambda run: run.feature_gates or "default feature gates",
+    _text(
+        "Kubernetes version", "kubernetes_version", "Kubernetes {}", "Kubernetes of the kubelets"
     ),
-    Axis(
+    _text("feature gates", "feature_gates", "{}", "default feature gates"),
+    _text(
         "compatibility version",
-        ("min_compatibility_version",),
-        lambda run: (
-            f"compatible with {run.min_compatibility_version}"
-            if run.min_compatibility_version
-            else "default compatibility version"
-        ),
+        "min_compatibility_version",
+        "compatible with {}",
+        "default compatibility version",
     ),
     CONFIGURATION,
     Axis("plugins", ("plugins",), _plugins_label, _plugins),
@@ -204,8 +201,8 @@ AXES: tuple[Axis, ...] = (
     Axis("state", ("states", "live", "workloads"), _state_label, _state),
     Axis("changes", ("changes", "namespace"), changes_label, _changes),
     Axis("timeline", ("timeline", "until", "namespace"), _timeline_label, _timeline),
-    Axis("autoscaler", ("autoscaler",), _autoscaler_label, _file("autoscaler")),
-    Axis("prices", ("prices",), _prices_label, _prices),
+    _text("autoscaler", "autoscaler", "with {}", "without autoscaler", _file("autoscaler")),
+    _text("prices", "prices", "at {}", "without prices", _prices),
     Axis("tie-break", ("tie_break", "seed"), _ties_label),
     _switch("preemption", "with preemption", "without preemption"),
     _switch("retries", "with retries", "without retries"),

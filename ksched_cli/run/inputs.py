@@ -13,10 +13,11 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from importlib.metadata import entry_points
 from inspect import getsource
+from itertools import chain
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
 
 from msgspec import Struct
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from ksched_cli.framework.interface import Plugin
     from ksched_cli.scenario.change import Change
 
+K = TypeVar("K")
+V = TypeVar("V")
+
 DIGEST_LENGTH = 20
 
 
@@ -47,6 +51,13 @@ def digest(*parts: Any) -> str:
         total.update(b"%d:" % len(raw))
         total.update(raw)
     return total.hexdigest()[:DIGEST_LENGTH]
+
+
+def _once(cache: dict[K, V], key: K, make: Callable[[], V]) -> V:
+    """What the cache has under the key, else what `make` returns from now on."""
+    if key not in cache:
+        cache[key] = make()
+    return cache[key]
 
 
 def _new_folder() -> str:
@@ -197,9 +208,7 @@ class Inputs:
 
     def digested(self, key: bytes, make: Callable[[], str]) -> str:
         """The digest of some contents, which are large. key: of the contents, in these inputs"""
-        if key not in self._digests:
-            self._digests[key] = make()
-        return self._digests[key]
+        return _once(self._digests, key, make)
 
     # -- states -----------------------------------------------------------------------------------
 
@@ -224,31 +233,22 @@ class Inputs:
         """The bytes of a state's files. Raises InputError."""
         from ksched_cli.cluster.loading.files import StateFiles
 
-        if paths not in self._states:
-            files = StateFiles(paths)
-            self._states[paths] = tuple(files.sources())
-        return self._states[paths]
+        return _once(self._states, paths, lambda: tuple(StateFiles(paths).sources()))
 
     # -- everything else --------------------------------------------------------------------------
 
     def changes(self, run: Run) -> tuple[Change, ...]:
         """The Run's changes, parsed. Raises KschedError."""
         key = as_json((run.changes, run.namespace))
-        if key not in self._changes:
-            parsed: list[Change] = []
-            for source in run.changes:
-                parsed += _parsed(source, run.namespace)
-            self._changes[key] = tuple(parsed)
-        return self._changes[key]
+        parsed = (_parsed(source, run.namespace) for source in run.changes)
+        return _once(self._changes, key, lambda: tuple(chain.from_iterable(parsed)))
 
     def configuration(self, reference: str) -> ConfigurationText:
         """reference: in the form of Run.configuration. Raises InputError."""
         # Brings the reader of YAML along.
         from ksched_cli.config.sources import read_configuration_text
 
-        if reference not in self._configurations:
-            self._configurations[reference] = read_configuration_text(reference)
-        return self._configurations[reference]
+        return _once(self._configurations, reference, lambda: read_configuration_text(reference))
 
     def give_configuration(self, reference: str, raw: bytes) -> None:
         """Add a configuration under this name that is not in a file. Raises InputError."""
@@ -283,25 +283,18 @@ class Inputs:
 
     def code(self, text: str) -> CodeSource:
         """text: in the form of Run.plugins. Raises UsageError."""
-        if text not in self._code:
-            self._code[text] = CodeSource.of(text)
-        return self._code[text]
+        return _once(self._code, text, lambda: CodeSource.of(text))
 
     def code_here(self, text: str) -> str:
         """Return the code as --plugin takes it in this process. Raises UsageError."""
         if text not in self._code:
             return text
-        if text not in self._here:
-            self._here[text] = self._code[text].here(self._folder)
-        return self._here[text]
+        return _once(self._here, text, lambda: self._code[text].here(self._folder))
 
     def file(self, path: str) -> FileContent:
         """A timeline, an autoscaler, prices or a recording. Raises InputError."""
-        if path not in self._files:
-            content, _ = read_file(path)
-            absolute = "" if path == "-" else os.path.abspath(path)
-            self._files[path] = FileContent(path, absolute, content)
-        return self._files[path]
+        absolute = "" if path == "-" else os.path.abspath(path)
+        return _once(self._files, path, lambda: FileContent(path, absolute, read_file(path)[0]))
 
     def path_here(self, path: str) -> str:
         """Return the file's path in this process. Standard input ends, so a copy of it is kept.
@@ -310,9 +303,7 @@ class Inputs:
             self.file(path)
         if path not in self._files:
             return path
-        if path not in self._here:
-            self._here[path] = self._files[path].here(self._folder)
-        return self._here[path]
+        return _once(self._here, path, lambda: self._files[path].here(self._folder))
 
     def read(self, runs: Iterable[Run]) -> None:
         """Reads whatever the Runs name, so that they can be opened without their files. Raises

@@ -87,14 +87,9 @@ def _owned_pods(
     state: ClusterState, namespace: str, owners: Iterable[tuple[str, str]]
 ) -> list[Pod]:
     """Return the owned pods in the order of the state. owners: kinds and names"""
-    owned = OwnedPods.of(state.pods)
-    ids = {
-        id(pod)
-        for kind, name in owners
-        for groups in (owned.active, owned.ended, owned.deleted)
-        for pod in groups.get((namespace, kind, name), ())
-    }
-    return select_by_id(state.pods, ids)
+    keys = {(namespace, kind, name) for kind, name in owners}
+    owned = OwnedPods.of(state.pods).all_of(keys.__contains__)
+    return select_by_id(state.pods, set(map(id, owned)))
 
 
 def _empty_namespace(state: ClusterState, namespace: str) -> Changed:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from ksched_cli.cluster.objects import LabelSelector, Pod
 from ksched_cli.kube.selectors import SelectorError, label_selector
@@ -13,8 +13,6 @@ from ksched_cli.scenario.pod_passes import select_by_id
 
 WorkloadKey = tuple[str, str, str]
 """Namespace, kind and name."""
-
-Key = TypeVar("Key", WorkloadKey, str)
 
 HASH_LABEL = "pod-template-hash"
 
@@ -49,6 +47,13 @@ class OwnedPods(Struct):
     @classmethod
     def of(cls, pods: tuple[Pod, ...]) -> OwnedPods:
         return _index.owned_pods(pods)
+
+    def all_of(self, chosen: Callable[[WorkloadKey], bool]) -> Iterator[Pod]:
+        """The pods of the workloads chosen, whatever has become of them."""
+        for groups in (self.active, self.ended, self.deleted):
+            for key, pods in groups.items():
+                if chosen(key):
+                    yield from pods
 
     def adopted(self, namespace: str, selector: LabelSelector | None) -> list[Pod]:
         """The orphans that a controller with this selector would take over."""
@@ -110,41 +115,32 @@ class _Index:
         # Pods that join have their place among those that stay.
         joining = group_pods(select_by_id(pods, joining_ids) if joining_ids else ())
         leaving = group_pods(select_by_id(self._pods, leaving_ids) if leaving_ids else ())
-        owned = self._owned
-        change = _Regrouping(pods, leaving_ids)
-        return OwnedPods(
-            change.regrouped(owned.active, leaving.active, joining.active),
-            change.regrouped(owned.ended, leaving.ended, joining.ended),
-            change.regrouped(owned.orphans, leaving.orphans, joining.orphans),
-            change.regrouped(owned.deleted, leaving.deleted, joining.deleted),
-        )
+        parts = map(structs.astuple, (self._owned, leaving, joining))
+        groups = zip(*parts, strict=True)
+        return OwnedPods(*(_regrouped(pods, leaving_ids, *each) for each in groups))
 
 
-class _Regrouping(Struct):
+def _regrouped(
+    pods: tuple[Pod, ...],
+    leaving_ids: set[int],
+    groups: dict[Any, list[Pod]],
+    leaving: Mapping[Any, list[Pod]],
+    joining: Mapping[Any, list[Pod]],
+) -> dict[Any, list[Pod]]:
     """pods: of the state after; leaving_ids: identities of those that it does not have any more"""
-
-    pods: tuple[Pod, ...]
-    leaving_ids: set[int]
-
-    def regrouped(
-        self,
-        groups: dict[Key, list[Pod]],
-        leaving: Mapping[Key, list[Pod]],
-        joining: Mapping[Key, list[Pod]],
-    ) -> dict[Key, list[Pod]]:
-        groups = dict(groups)
-        members = {
-            key: [pod for pod in groups.pop(key, ()) if id(pod) not in self.leaving_ids]
-            for key in {**leaving, **joining}
-        }
-        for key, pods in joining.items():
-            members[key] += pods
-        moved = {id(pod) for key in joining for pod in members[key]}
-        ordered = select_by_id(self.pods, moved) if moved else ()
-        position = {id(pod): index for index, pod in enumerate(ordered)}
-        for key in joining:
-            members[key].sort(key=lambda pod: position[id(pod)])
-        return groups | {key: pods for key, pods in members.items() if pods}
+    groups = dict(groups)
+    members = {
+        key: [pod for pod in groups.pop(key, ()) if id(pod) not in leaving_ids]
+        for key in {**leaving, **joining}
+    }
+    for key, own in joining.items():
+        members[key] += own
+    moved = {id(pod) for key in joining for pod in members[key]}
+    ordered = select_by_id(pods, moved) if moved else ()
+    position = {id(pod): index for index, pod in enumerate(ordered)}
+    for key in joining:
+        members[key].sort(key=lambda pod: position[id(pod)])
+    return groups | {key: own for key, own in members.items() if own}
 
 
 _index = _Index()

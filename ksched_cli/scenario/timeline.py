@@ -492,27 +492,16 @@ def read_timeline(
     Raises InputError, with line and column where the text has them.
     """
     if path.removesuffix(_GZIP).endswith(_LINES):
-        return _read_lines(path, state, namespace, name or path, reads, warn)
-    document = read_own_document(path, "Timeline", _HINT, name)
-    return Timeline(
-        document.name,
-        document.data,
-        state,
-        namespace,
-        reads=reads,
-        _path=path,
-        _text=document.text,
-    )
+        name, text = name or path, ""
+        header = _header_of_lines(path, name)
+    else:
+        document = read_own_document(path, "Timeline", _HINT, name)
+        name, header, text = document.name, document.data, document.text
+    return Timeline(name, header, state, namespace, reads=reads, _warn=warn, _path=path, _text=text)
 
 
-def _read_lines(
-    path: str,
-    state: ClusterState,
-    namespace: str,
-    name: str,
-    reads: frozenset[str],
-    warn: Callable[[str], None],
-) -> Timeline:
+def _header_of_lines(path: str, name: str) -> Mapping[str, Any]:
+    """The first line of a file of JSON lines. Raises InputError. name: of the file"""
     try:
         with open(path, "rb") as raw, unpacked_by_name(raw, path) as file:
             first = next(whole_lines(file, name, ignore), b"")
@@ -521,9 +510,9 @@ def _read_lines(
     except OSError as error:
         raise InputError(name, f"cannot be read: {error.strerror}") from None
     try:
-        header = msgspec.json.decode(first)
+        header: Mapping[str, Any] = msgspec.json.decode(first)
     except _UNREADABLE as error:
         problem = f"the first line is not JSON: {error}"
         raise InputError(name, problem, position=Position(1, 1), hint=_HINT) from None
     check_document(header, "timeline", decode_text(first, name), name, _HINT)
-    return Timeline(name, header, state, namespace, reads=reads, _warn=warn, _path=path)
+    return header

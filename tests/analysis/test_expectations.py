@@ -4,14 +4,13 @@ import pytest
 
 from ksched_cli.analysis.capacity import CapacityResult
 from ksched_cli.analysis.expectations import (
-    EvictedCount,
     Expectation,
     Fits,
     Limits,
     NodeHours,
     NodesUsed,
     Outcome,
-    PendingCount,
+    PodCount,
     PodsEvicted,
     PodsOn,
     PodsPending,
@@ -52,8 +51,8 @@ OUTCOME = Outcome(
         PodsPending("", "held", ""),
         PodsEvicted("", "low", True),
         PodsEvicted("", "web-*", False),
-        PendingCount("", 1),
-        EvictedCount("", 1),
+        PodCount("", 1, "pending"),
+        PodCount("", 1, "evicted"),
         NodesUsed("", Limits(2, 2)),
         NodesUsed("", Limits(None, 3)),
         Spread("", "x/*", "zone", 1),
@@ -96,8 +95,8 @@ def test_an_expectation_holds(expectation: Expectation) -> None:
             "y/low",
         ),
         (PodsEvicted("", "held", True), "is gated: waiting for gates", "y/held"),
-        (PendingCount("", 0), "expected 0 pods pending, got 1: y/big", "y/big"),
-        (EvictedCount("", 2), "expected 2 pods evicted, got 1: y/low", "y/low"),
+        (PodCount("", 0, "pending"), "expected 0 pods pending, got 1: y/big", "y/big"),
+        (PodCount("", 2, "evicted"), "expected 2 pods evicted, got 1: y/low", "y/low"),
         (
             NodesUsed("", Limits(3, None)),
             "expected at least 3 nodes with pods, got 2",

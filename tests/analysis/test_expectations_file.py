@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.analysis.expectations import PendingCount, PodsOn, PodsPending, Spread
+from ksched_cli.analysis.expectations import PodCount, PodsOn, PodsPending, Spread
 from ksched_cli.analysis.expectations_file import read_expectations
 from ksched_cli.errors import InputError
 
@@ -39,7 +39,7 @@ expect:
         PodsOn("in the east", "web-*", "", {"zone": "east"}),
         PodsOn("pod: db, on: node-1", "db", "node-1", {}),
         PodsPending("pod: big, pending: true, because: cpu", "big", "cpu"),
-        PendingCount("pending: 1", 1),
+        PodCount("pending: 1", 1, "pending"),
         Spread("spread: {pods: web-*, over: zone, atMost: 1}", "web-*", "zone", 1),
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from ksched_cli.analysis.pending import PendingReport, owner, pending_report
+from ksched_cli.analysis.pending import PendingReport, owner_of, pending_report
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation, Mode
@@ -41,7 +41,7 @@ def test_the_owner_is_the_controller_and_that_of_a_replica_set_its_deployment() 
         "e": (owned("ReplicaSet", "web-5d9f", "e"), "ReplicaSet/web-5d9f"),
     }
     run = simulation(cluster(*(manifest for manifest, _ in objects.values())))
-    owners = {name: owner(find(run, name)) for name in objects}
+    owners = {name: owner_of(find(run, name).pod) for name in objects}
     assert owners == {name: expected for name, (_, expected) in objects.items()}
 
 

@@ -13,7 +13,7 @@ from _pytest.mark import ParameterSet
 from cases import GATES_FILE, differs, expected_file
 from releases import PATCHES
 
-from ksched_cli.analysis.schedule import schedule_result
+from ksched_cli.analysis.schedule import result_of
 from ksched_cli.answers import document_of
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
@@ -89,7 +89,7 @@ def decide(case: Path, minor: str) -> dict[str, Any]:
     text = text_of(config) if config.exists() else None
     configuration = load_configuration(text, "config.yaml", registry)
     simulation = Simulation(state_of(case), configuration, registry, Options(detailed=True))
-    document = document_of(schedule_result(simulation.run(), trace=True))
+    document = document_of(result_of(simulation, simulation.run(), trace=True))
     check(simulation)
     text = json.dumps(document)
     validate(text)

@@ -9,10 +9,10 @@ from hypothesis import given
 
 from ksched_cli.analysis.named_objects import owners
 from ksched_cli.analysis.pending import pending_groups
-from ksched_cli.analysis.schedule import schedule_result
+from ksched_cli.analysis.schedule import ScheduleResult, result_of
 from ksched_cli.analysis.usage import node_usages
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.records import Eviction, RunRecord
+from ksched_cli.engine.records import Eviction
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.report import schedule
 from ksched_cli.report.table import EVERYTHING, TERMINAL
@@ -21,11 +21,16 @@ from tests.clusters import states
 from tests.report.schemas import conforms, squeezed
 
 
+def answer(simulated: Simulation, *, trace: bool = False) -> ScheduleResult:
+    return result_of(simulated, simulated.run(), trace=trace)
+
+
 @given(states(max_nodes=4, max_pending=3))
 def test_runs_are_as_their_schema_says(state: ClusterState) -> None:
-    run = simulate(state)
-    traced = conforms(schedule_result(run, trace=True), "schedule_result")
-    plain = conforms(schedule_result(run, trace=False), "schedule_result")
+    simulated = simulation(state)
+    run = simulated.run()
+    traced = conforms(result_of(simulated, run, trace=True), "schedule_result")
+    plain = conforms(result_of(simulated, run), "schedule_result")
     assert {key: traced[key] for key in plain} == plain
     assert len(traced["attempts"]) == len(run.attempts)
     assert sum(plain["summary"][key] for key in ("placed", "pending", "gated")) == len(
@@ -34,44 +39,44 @@ def test_runs_are_as_their_schema_says(state: ClusterState) -> None:
     assert set(plain["messages"]) == {*plain["pending"], *plain["gated"]}
 
 
-def gated() -> RunRecord:
-    return simulate(cluster(node("a"), pod("held", gates=["example.com/wait"])))
+def gated() -> Simulation:
+    return simulation(cluster(node("a"), pod("held", gates=["example.com/wait"])))
 
 
-def preempting() -> RunRecord:
+def preempting() -> Simulation:
     low, high = pod("low", cpu="1", node="a"), pod("high", cpu="1", priority=1)
-    return simulate(cluster(node("a", cpu="1"), low, high))
+    return simulation(cluster(node("a", cpu="1"), low, high))
 
 
-def broken() -> RunRecord:
+def broken() -> Simulation:
     term = {"weight": 1, "preference": {"matchExpressions": [{"key": "k", "operator": "Gt"}]}}
     rules = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
-    return simulate(cluster(node("a"), node("b"), pod("p", affinity=rules)))
+    return simulation(cluster(node("a"), node("b"), pod("p", affinity=rules)))
 
 
-def conflicting() -> RunRecord:
+def conflicting() -> Simulation:
     fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in "ab"]
     required = {"nodeSelectorTerms": [{"matchFields": fields}]}
     rules = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    return simulate(cluster(node("a"), node("b"), pod("p", affinity=rules)))
+    return simulation(cluster(node("a"), node("b"), pod("p", affinity=rules)))
 
 
 @pytest.mark.parametrize("run", [gated, preempting, broken, conflicting])
-def test_what_seldom_happens_has_its_place_in_the_schema_too(run: Callable[[], RunRecord]) -> None:
-    conforms(schedule_result(run(), trace=True), "schedule_result")
+def test_what_seldom_happens_has_its_place_in_the_schema_too(run: Callable[[], Simulation]) -> None:
+    conforms(answer(run(), trace=True), "schedule_result")
 
 
 def test_gated_pods_and_evictions_are_listed() -> None:
-    result = schedule_result(gated(), trace=False)
+    result = answer(gated())
     assert result.gated == ("default/held",)
     assert result.messages == {"default/held": "waiting for scheduling gates: [example.com/wait]"}
-    result = schedule_result(preempting(), trace=False)
+    result = answer(preempting())
     assert result.evicted == ("default/low",)
     assert result.evictions == (Eviction("default/low", "a", "default/high"),)
 
 
 def test_a_broken_cycle_says_what_broke_it() -> None:
-    result = schedule_result(broken(), trace=True)
+    result = answer(broken(), trace=True)
     assert "values" in result.messages["default/p"]
     assert result.attempts
     assert result.attempts[0].error == result.messages["default/p"]
@@ -136,9 +141,7 @@ def test_every_node_is_listed_where_that_is_asked_for() -> None:
 
 def test_the_nodes_after_the_run_are_in_the_document() -> None:
     run = uneven()
-    record = run.run()
-    usages = node_usages(run.snapshot)
-    result = conforms(schedule_result(record, trace=False, usages=usages), "schedule_result")
+    result = conforms(answer(run), "schedule_result")
     assert result["nodes"][1] == {
         "name": "half",
         "allocatable": {"cpu": "4", "memory": "17179869184", "pods": "110"},

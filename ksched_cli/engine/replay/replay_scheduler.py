@@ -202,8 +202,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
     def _hold(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
         """Upstream: the Permit of GangScheduling activates the other pods of the gang."""
         self._trace(outcome, "waiting")
-        groups = self.engine.pod_groups
-        key = groups.entity_of(queued.pod.pod) if groups is not None else None
+        groups, key = self.engine.pod_groups, self.engine.entity_of(queued.pod)
         if groups is not None and key is not None:
             self.queue.activate(groups.members(key))
 

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from ksched_cli.analysis.cluster_map import cluster_map
-from ksched_cli.analysis.pending import pending_groups
-from ksched_cli.analysis.schedule import schedule_result
+from ksched_cli.analysis.schedule import result_of
 from ksched_cli.analysis.usage import node_usages
 from ksched_cli.answers import document_of
 from ksched_cli.report.html.page import render_page
@@ -16,14 +14,7 @@ def shown(*objects: Manifest) -> tuple[dict[str, Any], str]:
     """The document of a run, and its page."""
     simulated = simulation(cluster(*objects))
     before = node_usages(simulated.snapshot)
-    run = simulated.run()
-    answer = schedule_result(
-        run,
-        trace=False,
-        usages=node_usages(simulated.snapshot),
-        cluster_map=cluster_map(simulated, run, before),
-        pending_groups=pending_groups(simulated, run),
-    )
+    answer = result_of(simulated, simulated.run(), before=before)
     return document_of(answer), render_page(answer)
 
 
