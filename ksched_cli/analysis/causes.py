@@ -103,10 +103,9 @@ def views(
 def node_views(simulation: Simulation, pod: PodInfo, names: Collection[str]) -> PodViews | None:
     """Return how an attempt to place the pod now judges the nodes of these names; None where it
     breaks."""
-    framework = simulation.frameworks[pod.spec.scheduler_name]
     pipeline = simulation.pipeline
     is_detailed, pipeline.detailed = pipeline.detailed, True
-    evaluation = pipeline.evaluate(framework, pod, Mode.RANKED)
+    evaluation = simulation.evaluate(pod, Mode.RANKED)
     pipeline.detailed = is_detailed
     if evaluation.error:
         return None
@@ -136,7 +135,7 @@ def _rejection(simulation: Simulation, evaluation: Evaluation, row: int) -> Stat
     status = evaluation.statuses.at(row)
     if status.plugin and not simulation.nominator:
         return status
-    exhaustive = simulation.pipeline.evaluate(evaluation.framework, evaluation.pod, Mode.EXHAUSTIVE)
+    exhaustive = simulation.evaluate(evaluation.pod, Mode.EXHAUSTIVE)
     rejections = exhaustive.rejections[row] if exhaustive.rejections else []
     return rejections[0].status if rejections else status
 

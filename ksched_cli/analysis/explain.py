@@ -35,7 +35,6 @@ from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import Attempt, NodeScore
 from ksched_cli.engine.scheduling_cycle import TieBreak, first_by_name
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import Code
 
 NEVER_PREEMPTS = "Never"
@@ -246,11 +245,10 @@ class _View:
 
         tie_break: chooses the node; before an attempt it must not draw, for the attempt will
         """
-        framework = self.simulation.frameworks[pod.spec.scheduler_name]
-        evaluation = self.simulation.pipeline.evaluate(framework, pod, Mode.EXHAUSTIVE)
+        evaluation = self.simulation.evaluate(pod, Mode.EXHAUSTIVE)
         self._evaluation = None if self._all_details else evaluation
         self.explanation = replace(
-            _of_all_nodes(evaluation, framework, tie_break, all_details=self._all_details),
+            _of_all_nodes(evaluation, tie_break, all_details=self._all_details),
             diagnosis=diagnose(evaluation, self.simulation.state),
         )
         if self._evaluation is not None and self.explanation.node:
@@ -265,10 +263,8 @@ class _View:
             self.explanation = replace(self.explanation, nodes=tuple(nodes))
 
 
-def _of_all_nodes(
-    evaluation: Evaluation, framework: Framework, tie_break: TieBreak, *, all_details: bool
-) -> Explanation:
-    percentage = framework.profile.percentage_of_nodes_to_score
+def _of_all_nodes(evaluation: Evaluation, tie_break: TieBreak, *, all_details: bool) -> Explanation:
+    profile = evaluation.framework.profile
     names = evaluation.statuses.snapshot.names
     rows = evaluation.feasible.indices()
     totals = evaluation.totals
@@ -282,7 +278,7 @@ def _of_all_nodes(
     below = totals[totals < best]
     return Explanation(
         pod=evaluation.pod.key,
-        profile=framework.profile.scheduler_name,
+        profile=profile.scheduler_name,
         nodes=_nodes(evaluation, all_details),
         node=node,
         node_count=len(names),
@@ -292,7 +288,7 @@ def _of_all_nodes(
         margin=best - int(below.max()) if fits and len(below) else None,
         best_of_all=BestNode(node, best) if fits else None,
         feasible=len(rows) if fits else 0,
-        nodes_to_find=feasible_nodes_to_find(percentage, len(names)),
+        nodes_to_find=feasible_nodes_to_find(profile.percentage_of_nodes_to_score, len(names)),
         message="" if fits or evaluation.error else evaluation.fit_error(),
         error=evaluation.error,
         pre_filter=status_of(evaluation.pre_filter),

@@ -257,8 +257,7 @@ class _View:
         )
 
     def _look(self, pod: PodInfo, placement: str = "") -> None:
-        framework = self._simulation.frameworks[pod.spec.scheduler_name]
-        evaluation = self._simulation.pipeline.evaluate(framework, pod, Mode.REASONS)
+        evaluation = self._simulation.evaluate(pod, Mode.REASONS)
         diagnosis = diagnose(evaluation, self._simulation.state)
         if diagnosis is not None or not self._group.plugin:
             self._diagnoses[pod.key, placement] = diagnosis

@@ -66,9 +66,7 @@ class Looks:
 
     def look(self, pod: PodInfo) -> None:
         """Before an attempt of one of the pods, with the cluster as it is then."""
-        simulation = self.simulation
-        framework = simulation.frameworks[pod.spec.scheduler_name]
-        evaluation = simulation.pipeline.evaluate(framework, pod, Mode.REASONS)
+        evaluation = self.simulation.evaluate(pod, Mode.REASONS)
         domain = self._domain(pod)
         looks = self._looks.setdefault(domain, {})
         fitting = self._fitting.setdefault(domain, set())

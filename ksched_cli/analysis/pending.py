@@ -129,8 +129,7 @@ def owner_path(pod: Pod) -> str:
 
 def _look(simulation: Simulation, pod: PodInfo) -> tuple[tuple[Reason, ...], Diagnosis | None]:
     """Return how an attempt to place the pod now would end."""
-    framework = simulation.frameworks[pod.spec.scheduler_name]
-    evaluation = simulation.pipeline.evaluate(framework, pod, Mode.REASONS)
+    evaluation = simulation.evaluate(pod, Mode.REASONS)
     return (
         () if evaluation.error else reasons(evaluation),
         diagnose(evaluation, simulation.state),

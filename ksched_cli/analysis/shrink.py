@@ -77,6 +77,11 @@ class NodeToDrain(Part, frozen=True, kw_only=True, omit_defaults=True):
             waits=max(0, drain.rounds - 1),
         )
 
+    @classmethod
+    def staying(cls, node: str, held: Mapping[str, tuple[Hold, ...]]) -> NodeToDrain:
+        """A node that cannot go. held: what keeps each such node"""
+        return cls(node=node, removable=False, held_by=held[node])
+
 
 class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     """Which nodes could go.
@@ -354,11 +359,7 @@ def shrink(
         NodeToDrain.of(name, drain, order)
         for order, (name, drain) in enumerate(plan.drains.items(), 1)
     ]
-    staying = [
-        NodeToDrain(node=name, removable=False, held_by=held[name])
-        for name in sorted(nodes)
-        if name not in plan.drains
-    ]
+    staying = [NodeToDrain.staying(name, held) for name in sorted(nodes) if name not in plan.drains]
     return ShrinkResult(
         nodes=(*going, *staying),
         removable=len(going),

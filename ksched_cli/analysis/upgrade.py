@@ -106,7 +106,7 @@ def upgrade(
         waiting = [name for name in waiting if name not in gone]
         if on_progress is not None:
             on_progress(len(models) - len(waiting) - len(held), len(models))
-    blocked = [NodeToDrain(node=name, removable=False, held_by=held[name]) for name in sorted(held)]
+    blocked = [NodeToDrain.staying(name, held) for name in sorted(held)]
     return UpgradePlan(
         surge=surge,
         nodes=len(pool),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from msgspec import Struct
@@ -18,6 +18,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration, Profile
 from ksched_cli.engine.batching import Batching
 from ksched_cli.engine.binding_cycle import BindingCycle
+from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.extender_runner import ExtenderOptions, ExtenderRunner
 from ksched_cli.engine.pipeline import Pipeline
 from ksched_cli.engine.pod_group_cycle import GroupResult, PermittedGroupCycle, PodGroupCycle
@@ -220,6 +221,23 @@ class Engine:
         raise TypeError(
             f"a {type(self).__name__} cannot be copied or pickled: make another from its state,"
             " configuration, registry and options"
+        )
+
+    def evaluate(self, pod: PodInfo, mode: Mode) -> Evaluation:
+        """How an attempt to place the pod now would judge the nodes."""
+        return self.pipeline.evaluate(self.frameworks[pod.spec.scheduler_name], pod, mode)
+
+    def replaced(self, state: ClusterState, **shared: Any) -> Self:
+        """An engine of these objects that replaces this one in its run. shared: parts that both
+        have"""
+        return type(self)(
+            state,
+            self.configuration,
+            self.registry,
+            self.options,
+            caller=self.caller,
+            before=self,
+            **shared,
         )
 
     def close(self) -> None:

@@ -135,14 +135,7 @@ class Simulation(Engine):
 
     def renewed(self, state: ClusterState) -> Simulation:
         """Return a simulation of these objects that replaces this one, and has not run yet."""
-        after = Simulation(
-            state,
-            self.configuration,
-            self.registry,
-            self.options,
-            caller=self.caller,
-            before=self,
-        )
+        after = self.replaced(state)
         after.pipeline.search.next_start = self.pipeline.search.next_start
         carry_over(self, after)
         self.close()

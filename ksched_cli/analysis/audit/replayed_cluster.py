@@ -114,12 +114,12 @@ class ReplayedCluster:
     def _judge_placement(self, placement: Placement) -> DecisionVerdict:
         simulation, pod = self.simulation, self.info(placement.pod)
         row = simulation.snapshot.row[placement.node]
-        framework, pipeline = self.framework(placement.pod), simulation.pipeline
+        pipeline = simulation.pipeline
         if simulation.nominator.node_of(pod):
-            evaluation = pipeline.evaluate(framework, pod, Mode.SAMPLED)
+            evaluation = simulation.evaluate(pod, Mode.SAMPLED)
             if evaluation.feasible.indices().tolist() == [row]:
                 return DecisionVerdict(Grade.NOMINATED, evaluation, (placement.node,))
-        evaluation = pipeline.evaluate(framework, pod, Mode.RANKED)
+        evaluation = simulation.evaluate(pod, Mode.RANKED)
         if evaluation.error:
             return DecisionVerdict(None, evaluation, reason=evaluation.error)
         expected, grade = best_nodes(evaluation), None
@@ -135,7 +135,7 @@ class ReplayedCluster:
         """Judge a preemption. decision.victims: empty where it is not known which pods left for the
         pod"""
         pipeline, pod = self.simulation.pipeline, self.info(decision.pod)
-        evaluation = pipeline.evaluate(self.framework(decision.pod), pod, Mode.SAMPLED)
+        evaluation = self.simulation.evaluate(pod, Mode.SAMPLED)
         if evaluation.error:
             return DecisionVerdict(None, evaluation, reason=evaluation.error)
         expected = best_nodes(evaluation)
@@ -364,7 +364,7 @@ def _starts(
 def _is_best_from(simulation: Simulation, evaluation: Evaluation, row: int, start: int) -> bool:
     pipeline = simulation.pipeline
     earlier, pipeline.search.next_start = pipeline.search.next_start, start
-    sampled = pipeline.evaluate(evaluation.framework, evaluation.pod, Mode.SAMPLED)
+    sampled = simulation.evaluate(evaluation.pod, Mode.SAMPLED)
     if simulation.snapshot.names[row] in best_nodes(sampled):
         pipeline.search.advance(sampled.visited, len(simulation.snapshot))
         return True

@@ -287,15 +287,7 @@ class MutableCluster:
         """Rebuild the engine from these objects. Return the former one, not closed yet."""
         before = self.engine
         self.state = state
-        self.engine = Engine(
-            state,
-            self.configuration,
-            self.registry,
-            self.options,
-            caller=before.caller,
-            waiting=before.waiting,
-            before=before,
-        )
+        self.engine = before.replaced(state, waiting=before.waiting)
         return before
 
     def renominate(self, before: Nominator, pods: Mapping[str, PodInfo]) -> None:

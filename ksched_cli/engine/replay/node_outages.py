@@ -139,7 +139,7 @@ class NodeOutages:
                 self.scheduler.schedule_end(pod, runs_for)
 
     def _finish_deletion(self, pod: PodInfo, runs_for: int | None) -> None:
-        record = self.scheduler.log.record_of(pod, 0)
+        record = self.scheduler.log.record_of(pod)
         is_evicted = record.evicted is not None
         self.scheduler.end(pod.key, PodOutcome.EVICTED if is_evicted else PodOutcome.DELETED)
         if is_evicted and is_held(pod.pod):
@@ -245,7 +245,7 @@ class NodeOutages:
         pod = self.cluster.bound.get(key)
         if pod is None or pod.pod.deleting or pod.pod.node_name not in self._state.down:
             return
-        record = self.scheduler.log.record_of(pod, 0)
+        record = self.scheduler.log.record_of(pod)
         if is_held(pod.pod):
             self.scheduler.evict(pod, None)
             return

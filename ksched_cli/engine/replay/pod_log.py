@@ -66,9 +66,9 @@ class PodLog:
         self.live[pod.key] = record
         return record
 
-    def record_of(self, pod: PodInfo, at: int) -> PodRecord:
+    def record_of(self, pod: PodInfo) -> PodRecord:
         """The pod's record; a new one for a pod that ran from the beginning and has none yet."""
-        return self.live.get(pod.key) or self.arrive(pod, at)
+        return self.live.get(pod.key) or self.arrive(pod, 0)
 
     def try_pod(self, pod: PodInfo, at: int) -> PodRecord:
         """An attempt begins."""

@@ -327,7 +327,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
     def evict(self, pod: PodInfo, grace: int | None) -> None:
         """Evict a pod from a node; it stays for this many microseconds, or until its node
         answers."""
-        self.log.evict(self.log.record_of(pod, 0), self.clock.now)
+        self.log.evict(self.log.record_of(pod), self.clock.now)
         self.delete_bound(pod, grace, PodOutcome.EVICTED)
 
     def delete_bound(self, pod: PodInfo, grace: int | None, outcome: PodOutcome) -> None:
@@ -335,7 +335,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         if grace == 0:
             self.end(pod.key, outcome)
             return
-        record = self.log.record_of(pod, 0)
+        record = self.log.record_of(pod)
         is_victim = outcome is PodOutcome.EVICTED
         new = self.cluster.mark_deleting(pod, self.clock.text, is_victim=is_victim)
         if grace is not None:
@@ -352,7 +352,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         """A pod has left its node."""
         self.cluster.note_departure(pod)
         self.ends.cancel(pod.uid)
-        record = self.log.record_of(pod, 0)
+        record = self.log.record_of(pod)
         self.log.leave(record, outcome, self.clock.now)
         self.queue.move(ASSIGNED_POD_DELETE, pod, None)
         if pod.key in self.victims:

@@ -73,9 +73,7 @@ class Packing:
 
     def rejections(self, key: str, node: str) -> tuple[Status, ...]:
         """The statuses of all plugins that reject the pod on the node; empty where it fits."""
-        pod = self.pods[key]
-        framework = self.engine.frameworks[pod.spec.scheduler_name]
-        evaluation = self.engine.pipeline.evaluate(framework, pod, Mode.EXHAUSTIVE)
+        evaluation = self.engine.evaluate(self.pods[key], Mode.EXHAUSTIVE)
         if evaluation.error:
             return (Status(Code.ERROR, (evaluation.error,)),)
         if evaluation.pre_filter is not None:
