@@ -50,6 +50,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return LoadFileScheduling(config, log)
 
 
+@pytest.fixture
+def runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps make their runs in this process; others take long to start."""
+    from tests.sweep.sweeps import in_this_process
+
+    for module in ("execution", "run_process"):
+        monkeypatch.setattr(
+            f"ksched_cli.sweep.{module}.serially", lambda shared, timeout: in_this_process(shared)
+        )
+
+
 @pytest.fixture(scope="session", autouse=True)
 def hundred_columns() -> None:
     """Tables are as wide as in a pipe, and the oldest minor decides, wherever the tests run."""

@@ -33,5 +33,6 @@ def test_a_transcript_is_what_the_command_prints(
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.delenv("KSCHED_KUBERNETES_VERSION")  # what a reader sees
-    shown = CliRunner().invoke(application(), shlex.split(command)).stdout
+    arguments = shlex.split(command)
+    shown = CliRunner().invoke(application(arguments[:1]), arguments).stdout
     assert [line.rstrip() for line in shown.rstrip().splitlines()] == output.splitlines()

@@ -12,7 +12,6 @@ import typer
 from ksched_cli.commands import main as entry
 from ksched_cli.kube.streams import LIMIT, MAX_SIZE
 from tests.commands.runners import Ksched, WriteConfig, WriteState
-from tests.sweep.sweeps import in_this_process
 
 APPLICATION = entry.application
 
@@ -40,15 +39,6 @@ def ksched(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
         return exit.value.code, captured.out, captured.err
 
     return run
-
-
-@pytest.fixture
-def runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sweeps make their runs in this process; others take long to start."""
-    for module in ("execution", "run_process"):
-        monkeypatch.setattr(
-            f"ksched_cli.sweep.{module}.serially", lambda shared, timeout: in_this_process(shared)
-        )
 
 
 @pytest.fixture

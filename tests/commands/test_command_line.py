@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,11 @@ def test_help_is_a_command_too(command: str, ksched: Run) -> None:
     assert ksched("help", *command.split()) == ksched(*command.split(), "--help")
 
 
+@cache
+def root() -> Any:
+    return typer.main.get_command(application())
+
+
 def _examples() -> list[str]:
     """Every example in the help of a command."""
 
@@ -79,7 +85,7 @@ def _examples() -> list[str]:
         assert command.examples, f"{command.name} has no example"
         return list(command.examples)
 
-    return of(typer.main.get_command(application()))
+    return of(root())
 
 
 @pytest.mark.parametrize("example", _examples())
@@ -87,7 +93,7 @@ def test_an_example_in_help_is_a_command_line_that_the_command_takes(example: st
     assert len(example) <= 78
     program, *args = shlex.split(re.sub(r" [|>] (?!ksched).*|.*\| (?=ksched)", "", example))
     assert program == "ksched"
-    command: Any = typer.main.get_command(application())
+    command = root()
     while hasattr(command, "commands"):
         command = command.commands[args.pop(0)]
     command.make_context(command.name, args)

@@ -136,6 +136,7 @@ space:
 }
 
 
+@pytest.mark.usefixtures("runs_here")
 @pytest.mark.parametrize(
     "command",
     [

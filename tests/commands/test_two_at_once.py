@@ -62,6 +62,7 @@ COMMANDS: dict[str, Callable[[Path, str], tuple[object, ...]]] = {
 }
 
 
+@pytest.mark.usefixtures("runs_here")
 @pytest.mark.parametrize("option", COMMANDS)
 def test_a_file_that_another_ksched_uses_is_refused_and_stays(
     option: str, ksched: Ksched, tmp_path: Path
@@ -89,6 +90,7 @@ AT_WORK = {
 }
 
 
+@pytest.mark.usefixtures("runs_here")
 @pytest.mark.parametrize("option", COMMANDS)
 def test_a_command_at_work_has_its_file_to_itself(
     option: str, ksched: Ksched, tmp_path: Path

@@ -19,6 +19,7 @@ from tests.commands.runners import Ksched
 from tests.sweep.sweeps import write_sweep
 from tests.sweep.test_tune_file import OBJECTIVES, SPACE
 
+pytestmark = pytest.mark.usefixtures("runs_here")
 ROOT = Path(__file__).parents[2]
 Command = Callable[[Path, str], tuple[object, ...]]
 

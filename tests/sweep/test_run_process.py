@@ -90,8 +90,9 @@ class Forger(FilterPlugin):
 
 @pytest.mark.parametrize("line", [b"", b"5\n", b"[]\n", b"\xff\n", b"{\n"])
 def test_an_answer_that_a_plugin_forges_is_none_and_runs_nothing(
-    line: bytes, tmp_path: Path
+    line: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("ksched_cli.sweep.run_process.ATTEMPTS", 1)  # that of a second is the same
     effect = calls(names("os", "mkdir"), text(str(tmp_path / "effect")))
     (tmp_path / "answer").write_bytes(line or pickle.PROTO + b"\x04" + effect + pickle.STOP)
     (tmp_path / "forger.py").write_text(FORGER)

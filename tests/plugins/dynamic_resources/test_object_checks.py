@@ -158,8 +158,8 @@ def test_a_command_warns_where_pods_want_devices(tmp_path: Path) -> None:
     pods = [claiming(0, "p", ["one"])]
     items = [node("a"), claim("one", "fast"), *pods]
     state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    shown = CliRunner().invoke(application(), ["schedule", "--state", str(state)])
+    shown = CliRunner().invoke(application(["schedule"]), ["schedule", "--state", str(state)])
     assert 'there is no DeviceClass "fast" in the state' in shown.stderr
     state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items[:2]}))
-    shown = CliRunner().invoke(application(), ["schedule", "--state", str(state)])
+    shown = CliRunner().invoke(application(["schedule"]), ["schedule", "--state", str(state)])
     assert "fast" not in shown.stderr

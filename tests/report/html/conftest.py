@@ -13,7 +13,6 @@ from tests.report.html.pages import PageOf, Parsed, check_stands_alone
 ksched = conftest.ksched
 write_state = conftest.write_state
 write_config = conftest.write_config
-runs_here = conftest.runs_here
 
 
 @pytest.fixture
