@@ -19,6 +19,8 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any, TextIO
 
+import typer
+
 import ksched_cli
 from ksched_cli.commands import main as entry
 from ksched_cli.sweep import execution, run_process
@@ -114,6 +116,8 @@ def main() -> None:
         with suppress(ImportError):  # the extra tune need not be installed
             import_module(library)
     gc.freeze()  # a search for garbage would copy the memory of each fork
+    application = typer.main.get_command(entry.application())
+    setattr(entry, "application", lambda names: application)  # noqa: B010
     sys.argv = ["ksched", "schedule", "--state", "state.json", "-o", "json"]
     with redirect_stdout(io.StringIO()), suppress(SystemExit):
         entry.main()  # what it imports, reads and counts need not be done in each fork
