@@ -14,15 +14,21 @@ from ksched_cli.cluster.loading.gc_control import gc_paused, gc_rare
 
 
 @pytest.fixture(autouse=True)
-def as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing is frozen, nor was when ksched looked; afterwards the tests are frozen again."""
+def restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whether somebody has frozen objects is asked again."""
     monkeypatch.setattr("ksched_cli.cluster.loading.gc_control._RARE.others", False)
     enabled, threshold = gc.isenabled(), gc.get_threshold()
+    yield
+    (gc.enable if enabled else gc.disable)()
+    gc.set_threshold(*threshold)
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    """Nothing is frozen; afterwards the tests are again."""
     gc.unfreeze()
     yield
     gc.freeze()
-    (gc.enable if enabled else gc.disable)()
-    gc.set_threshold(*threshold)
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -40,6 +46,7 @@ def test_collection_resumes_after_an_error() -> None:
     assert gc.isenabled()
 
 
+@pytest.mark.usefixtures("thawed")
 def test_what_was_made_meanwhile_counts_as_old() -> None:
     gc.enable()
     with gc_paused():
@@ -58,6 +65,7 @@ def test_the_threshold_is_raised_but_never_lowered_or_switched_on(
     assert gc.get_threshold() == (youngest, 10, 10)
 
 
+@pytest.mark.usefixtures("thawed")
 def test_what_is_there_before_is_left_out_of_collections_meanwhile() -> None:
     before = gc.get_freeze_count()
     with gc_rare():
@@ -85,6 +93,7 @@ def test_garbage_of_many_runs_does_not_fill_the_memory(
     assert (garbage() is None) is enabled
 
 
+@pytest.mark.usefixtures("thawed")
 def test_objects_that_somebody_else_froze_stay_frozen() -> None:
     gc.freeze()
     before = gc.get_freeze_count()
