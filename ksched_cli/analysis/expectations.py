@@ -187,6 +187,14 @@ class Limits:
             self.at_most is None or figure <= self.at_most
         )
 
+    def check(
+        self, figure: float, what: str, shown: Callable[[float], str] = "{:g}".format
+    ) -> Failure | None:
+        """Check a figure. what: it is of, in words that follow a number"""
+        if self.hold(figure):
+            return None
+        return Failure(f"expected {self.text(shown)} {what}, got {shown(figure)}")
+
     def text(self, shown: Callable[[float], str] = "{:g}".format) -> str:
         """Return the bounds as text, such as `at least 1 and at most 5`."""
         limits = (("at least", self.at_least), ("at most", self.at_most))
@@ -198,10 +206,7 @@ class NodesUsed(Expectation):
     limits: Limits
 
     def check(self, outcome: Outcome) -> Failure | None:
-        used = outcome.nodes_used
-        if self.limits.hold(used):
-            return None
-        return Failure(f"expected {self.limits.text()} nodes with pods, got {used}")
+        return self.limits.check(outcome.nodes_used, "nodes with pods")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +221,8 @@ class Utilized(Expectation):
         usage = outcome.usage.get(self.resource)
         if usage is None:
             return Failure(f"no node has any {self.resource}")
-        share: float = getattr(usage, self.figure)
-        if self.limits.hold(share):
-            return None
-        expected = self.limits.text("{:.1%}".format)
         what = f"{self.figure} utilization of {self.resource}"
-        return Failure(f"expected {expected} {what}, got {share:.1%}")
+        return self.limits.check(getattr(usage, self.figure), what, "{:.1%}".format)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,12 +277,9 @@ class NodeHours(Expectation):
     limits: Limits
 
     def check(self, outcome: Outcome) -> Failure | None:
-        hours = outcome.node_hours
-        if hours is None:
+        if outcome.node_hours is None:
             return Failure("node-hours require a timeline")
-        if self.limits.hold(hours):
-            return None
-        return Failure(f"expected {self.limits.text()} node-hours, got {hours:g}")
+        return self.limits.check(outcome.node_hours, "node-hours")
 
 
 def _time(seconds: float) -> str:

@@ -12,7 +12,7 @@ from ksched_cli.cluster.objects import Node, Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
-from ksched_cli.scenario.lookup import find_pods, matching_pods, read_selector
+from ksched_cli.scenario.lookup import choose_pods, read_selector
 from ksched_cli.scenario.node_evictions import remove_stray_daemons
 from ksched_cli.scenario.nodes import NodeChoice, edited_raw, node_names, replace_nodes
 from ksched_cli.scenario.pod_passes import replace_pods
@@ -77,12 +77,9 @@ class Label(Change):
         return state, effects + removals
 
     def _pods(self, state: ClusterState) -> Changed:
-        if self.names:
-            pods = find_pods(self, state, self.names, self.namespace)
-        else:
-            pods = matching_pods(state, read_selector(self.text, self.selector), self.namespace)
-            if not pods and self.selector:
-                raise self.error(f"no pod matches -l {self.selector}")
+        pods = choose_pods(self, state, self.names, self.selector, self.namespace)
+        if not pods and self.selector:
+            raise self.error(f"no pod matches -l {self.selector}")
         effects = [effect for pod in pods for effect in self._effects(pod)]
         labelled = {id(pod): self._labelled(pod) for pod in pods}
         return replace(state, pods=replace_pods(state.pods, labelled)), effects

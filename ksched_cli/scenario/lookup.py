@@ -50,9 +50,14 @@ def _pod(
     return pods[0]
 
 
-def matching_pods(state: ClusterState, selector: Selector, namespace: str) -> list[Pod]:
-    """The pods that the selector matches. namespace: "" for every one."""
-    pods = select_by_labels(state.pods, selector)
+def choose_pods(
+    change: Change, state: ClusterState, names: Sequence[str], selector: str, namespace: str
+) -> list[Pod]:
+    """The pods of these names; without any those that the selector matches, "" all. namespace: ""
+    for every one. Raises ChangeError."""
+    if names:
+        return find_pods(change, state, names, namespace)
+    pods = select_by_labels(state.pods, read_selector(change.text, selector))
     return [pod for pod in pods if pod.namespace == namespace] if namespace else pods
 
 

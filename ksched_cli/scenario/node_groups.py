@@ -9,13 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from msgspec import structs
-
 from ksched_cli.cluster.objects import CSINode, Node
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.time import SECOND
-from ksched_cli.scenario.nodes import copy_of_node
+from ksched_cli.scenario.nodes import copy_of_csi_node, copy_of_node
 from ksched_cli.scenario.prices import NodePrice, Price, Prices
 from ksched_cli.scenario.workloads import with_daemon_pods
 
@@ -58,10 +56,7 @@ class NodeGroup:
         return copy_of_node(self.template, name)
 
     def new_csi_node(self, name: str) -> CSINode | None:
-        if self.csi_node is None:
-            return None
-        metadata = structs.replace(self.csi_node.metadata, name=name, uid="")
-        return structs.replace(self.csi_node, metadata=metadata)
+        return None if self.csi_node is None else copy_of_csi_node(self.csi_node, name)
 
     def node_price(self, node: Node, prices: Prices) -> NodePrice | None:
         """What a node of the group costs: by its name, its labels or the group's name, else the

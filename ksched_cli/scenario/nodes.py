@@ -313,7 +313,7 @@ class AddNodes(Change):
         model = self._model(state)
         csi_nodes = dict(state.csi_nodes)
         if self.like in csi_nodes:
-            csi_nodes |= {name: _renamed_csi_node(csi_nodes[self.like], name) for name in names}
+            csi_nodes |= {name: copy_of_csi_node(csi_nodes[self.like], name) for name in names}
         copies = (self._tainted(copy_of_node(model, name)) for name in names)
         detail = f"like {self.like}" if self.like else ""
         effects = [Effect(name, "added", detail) for name in names]
@@ -376,5 +376,5 @@ def copy_of_node(model: Node, name: str) -> Node:
     return with_spec(renamed, taints, unschedulable=False)
 
 
-def _renamed_csi_node(csi_node: CSINode, name: str) -> CSINode:
+def copy_of_csi_node(csi_node: CSINode, name: str) -> CSINode:
     return structs.replace(csi_node, metadata=structs.replace(csi_node.metadata, name=name, uid=""))

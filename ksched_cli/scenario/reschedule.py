@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
-from ksched_cli.scenario.lookup import find_pods, matching_pods, read_selector
+from ksched_cli.scenario.lookup import choose_pods, read_selector
 from ksched_cli.scenario.pods import is_of_daemon_set, is_running, is_static, moved, unbound
 
 
@@ -30,13 +30,9 @@ class Reschedule(Change):
         return Reschedule(arguments.text, arguments.names, selector, namespace)
 
     def apply(self, state: ClusterState) -> Changed:
-        if self.names:
-            pods = find_pods(self, state, self.names, self.namespace)
-        else:
-            pods = matching_pods(state, read_selector(self.text, self.selector), self.namespace)
         pods = [
             pod
-            for pod in pods
+            for pod in choose_pods(self, state, self.names, self.selector, self.namespace)
             if is_running(pod) and not is_static(pod) and not is_of_daemon_set(pod)
         ]
         return unbound(state, pods), moved(pods)

@@ -87,6 +87,12 @@ class _Plan(Struct):
                 names.add(name)
                 yield name
 
+    def load(self) -> ClusterState:
+        """What has been made, alone. Raises InputError where a template is not valid."""
+        source = f"the template of {self.owners[0]}" if self.owners else "a template"
+        loaded = load_objects(self.state, (*self.others, *self.manifests), source)
+        return replace(loaded, warnings=())
+
 
 def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
     """The state with the pods that its workloads lack, last in the queue, and an effect for each.
@@ -106,13 +112,12 @@ def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
     if newest:
         for manifest in plan.manifests:
             manifest["metadata"]["creationTimestamp"] = newest
-    source = f"the template of {plan.owners[0]}" if plan.owners else "a template"
-    added = load_objects(state, (*plan.others, *plan.manifests), source)
+    added = plan.load()
     effects = [
         Effect(pod.key, "pending", f"created for {owner}")
         for pod, owner in zip(added.pods, plan.owners, strict=True)
     ]
-    return with_objects(state, replace(added, warnings=())), effects
+    return with_objects(state, added), effects
 
 
 def _make_all(plan: _Plan) -> None:
@@ -270,11 +275,11 @@ def with_daemon_pods(state: ClusterState, nodes: frozenset[str], *, running: boo
         _make_daemons(plan, daemon_set, nodes)
     if not plan.manifests:
         return state
-    added = load_objects(state, plan.manifests, f"the template of {plan.owners[0]}")
-    pods = added.pods
+    added = plan.load()
     if running:
-        pods = tuple(msgspec.structs.replace(pod, node_name=target_node(pod)) for pod in pods)
-    return with_objects(state, replace(added, pods=pods, warnings=()))
+        pods = (msgspec.structs.replace(pod, node_name=target_node(pod)) for pod in added.pods)
+        added = replace(added, pods=tuple(pods))
+    return with_objects(state, added)
 
 
 def _make_daemons(plan: _Plan, daemon_set: DaemonSet, nodes: frozenset[str] | None = None) -> None:

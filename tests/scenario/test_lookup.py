@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.scenario.change import Change, ChangeError
-from ksched_cli.scenario.lookup import find_pods, matching_pods, read_selector
+from ksched_cli.scenario.lookup import choose_pods, find_pods, read_selector
 from ksched_cli.scenario.nodes import Cordon, NodeChoice
 from ksched_cli.testing import cluster, pod
 
@@ -52,10 +52,9 @@ def test_a_name_that_is_not_there_or_not_clear_is_an_error(
 
 
 def test_a_selector_matches_in_one_namespace_or_in_all() -> None:
-    everything = read_selector("", "")
-    assert len(matching_pods(STATE, everything, "")) == 3
-    assert [p.key for p in matching_pods(STATE, everything, "far")] == ["far/b"]
-    assert [p.key for p in matching_pods(STATE, read_selector("", "app=b"), "")] == ["far/b"]
+    assert len(choose_pods(CHANGE, STATE, (), "", "")) == 3
+    assert [p.key for p in choose_pods(CHANGE, STATE, (), "", "far")] == ["far/b"]
+    assert [p.key for p in choose_pods(CHANGE, STATE, (), "app=b", "")] == ["far/b"]
 
 
 @given(LABELS)
