@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from ksched_cli.config.checks.known_names import name_tables, read_table
+from ksched_cli.config.checks.known_names import name_tables
+from ksched_cli.config.tables import read_table
 from ksched_cli.kube.field_errors import ErrorType, FieldError
 from ksched_cli.kube.near_names import nearest
 
@@ -38,7 +39,7 @@ class _ExplanationTables(msgspec.Struct, frozen=True):
 
 @cache
 def _tables() -> _ExplanationTables:
-    return read_table("explanations.yaml", _ExplanationTables)
+    return read_table(__file__, _ExplanationTables)
 
 
 def explanation(error: FieldError, key: str) -> tuple[str, str]:

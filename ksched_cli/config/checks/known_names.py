@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
-from typing import TypeVar
 
 import msgspec
-import yaml
 
-T = TypeVar("T")
+from ksched_cli.config.tables import read_table
 
 
 class NameTables(msgspec.Struct, frozen=True):
@@ -46,10 +43,4 @@ class NameTables(msgspec.Struct, frozen=True):
 
 @cache
 def name_tables() -> NameTables:
-    return read_table("known_names.yaml", NameTables)
-
-
-def read_table(name: str, cls: type[T]) -> T:
-    """One of the tables beside this file."""
-    text = resources.files(__package__).joinpath(name).read_text("utf-8")
-    return msgspec.convert(yaml.load(text, yaml.CSafeLoader), cls)
+    return read_table(__file__, NameTables)

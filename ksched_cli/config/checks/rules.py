@@ -9,7 +9,7 @@ from textwrap import indent
 from typing import Any
 
 from ksched_cli.config.checks.findings import Severity
-from ksched_cli.config.checks.known_names import read_table
+from ksched_cli.config.tables import read_table
 from ksched_cli.config.types import API_VERSION, KIND
 
 # The family of what kube-scheduler refuses, which is always said.
@@ -37,7 +37,7 @@ class Rule:
 @cache
 def rules() -> Mapping[str, Rule]:
     """All rules by id, the errors first."""
-    entries = read_table("rules.yaml", dict[str, dict[str, Any]])
+    entries = read_table(__file__, dict[str, dict[str, Any]])
     return {
         name: Rule(
             name,

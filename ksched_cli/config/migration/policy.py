@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from ksched_cli.config.migration.configuration import (
     AVOID_PODS,
     AVOID_PODS_HINT,
@@ -19,63 +21,23 @@ from ksched_cli.config.migration.configuration import (
 from ksched_cli.config.migration.expected import STRATEGIES
 from ksched_cli.config.migration.old_effect import Effect
 from ksched_cli.config.migration.remarks import Remarks
+from ksched_cli.config.tables import read_table
 from ksched_cli.kube.documents import Path
 
-_PREDICATES: Mapping[str, str] = {
-    "CheckNodeUnschedulable": "NodeUnschedulable",
-    "CheckVolumeBinding": "VolumeBinding",
-    "EvenPodsSpread": "PodTopologySpread",
-    "GeneralPredicates": "NodeResourcesFit NodeName NodePorts NodeAffinity",
-    "HostName": "NodeName",
-    "MatchInterPodAffinity": "InterPodAffinity",
-    "MatchNodeSelector": "NodeAffinity",
-    "MaxAzureDiskVolumeCount": "AzureDiskLimits",
-    "MaxCSIVolumeCountPred": "NodeVolumeLimits",
-    "MaxCinderVolumeCount": "CinderLimits",
-    "MaxEBSVolumeCount": "EBSLimits",
-    "MaxGCEPDVolumeCount": "GCEPDLimits",
-    "NoDiskConflict": "VolumeRestrictions",
-    "NoVolumeZoneConflict": "VolumeZone",
-    "PodFitsHostPorts": "NodePorts",
-    "PodFitsPorts": "NodePorts",
-    "PodFitsResources": "NodeResourcesFit",
-    "PodToleratesNodeTaints": "TaintToleration",
-}
-_MANDATORY = ("PodToleratesNodeTaints", "CheckNodeUnschedulable")
-_NOT_BY_DEFAULT = (
-    "HostName", "MatchNodeSelector", "MaxCinderVolumeCount", "PodFitsHostPorts", "PodFitsPorts",
-    "PodFitsResources",
-)  # fmt: skip
-_DEFAULT_PREDICATES = tuple(name for name in _PREDICATES if name not in _NOT_BY_DEFAULT)
-_PRIORITIES: Mapping[str, str] = {
-    "BalancedResourceAllocation": "NodeResourcesBalancedAllocation",
-    "EvenPodsSpreadPriority": "PodTopologySpread",
-    "ImageLocalityPriority": "ImageLocality",
-    "InterPodAffinityPriority": "InterPodAffinity",
-    "LeastRequestedPriority": "NodeResourcesLeastAllocated",
-    "MostRequestedPriority": "NodeResourcesMostAllocated",
-    "NodeAffinityPriority": "NodeAffinity",
-    "NodePreferAvoidPodsPriority": "NodePreferAvoidPods",
-    "RequestedToCapacityRatio": "RequestedToCapacityRatio",
-    "SelectorSpreadPriority": "PodTopologySpread",
-    "TaintTolerationPriority": "TaintToleration",
-}
-_DEFAULT_WEIGHTS: Mapping[str, int] = {
-    "SelectorSpreadPriority": 1,
-    "InterPodAffinityPriority": 1,
-    "LeastRequestedPriority": 1,
-    "BalancedResourceAllocation": 1,
-    "NodePreferAvoidPodsPriority": 10_000,
-    "NodeAffinityPriority": 1,
-    "TaintTolerationPriority": 1,
-    "ImageLocalityPriority": 1,
-    "EvenPodsSpreadPriority": 2,
-}
+
+class _Tables(msgspec.Struct, frozen=True):
+    """policy.yaml, whose comments say what each table is."""
+
+    predicates: Mapping[str, tuple[str, ...]]
+    mandatory: tuple[str, ...]
+    not_by_default: frozenset[str]
+    priorities: Mapping[str, str]
+    default_weights: Mapping[str, int]
+    points: Mapping[str, tuple[str, ...]]
+
+
+_TABLES = read_table(__file__, _Tables)
 _ALIASES = {"ServiceSpreadingPriority": "SelectorSpreadPriority"}
-_POINTS: Mapping[str, tuple[str, ...]] = {
-    "VolumeBinding": ("preFilter", "filter", "reserve", "preBind"),
-    **dict.fromkeys(("NodeUnschedulable", "NodeName", "TaintToleration"), ("filter",)),
-}
 _ALWAYS = {"queueSort": "PrioritySort", "postFilter": "DefaultPreemption", "bind": "DefaultBinder"}
 _SERVICE = "no plugin looks at the pods of a service; see InterPodAffinity and PodTopologySpread"
 
@@ -97,12 +59,12 @@ class PolicyPlugins:
         """The plugins per point, by their names in v1.22."""
         points: dict[str, list[str]] = {point: [name] for point, name in _ALWAYS.items()}
         for predicate in self.predicates:
-            for plugin in _PREDICATES[predicate].split():
-                for point in _POINTS.get(plugin, ("preFilter", "filter")):
+            for plugin in _TABLES.predicates[predicate]:
+                for point in _TABLES.points.get(plugin, ("preFilter", "filter")):
                     points.setdefault(point, []).append(plugin)
         weights: dict[str, int] = {}
         for priority in sorted(self.priorities):
-            weights.setdefault(_PRIORITIES[priority], self.priorities[priority])
+            weights.setdefault(_TABLES.priorities[priority], self.priorities[priority])
         points["score"] = points["preScore"] = list(weights)
         names = {point: tuple(dict.fromkeys(names)) for point, names in points.items()}
         return Effect(names, weights)
@@ -130,12 +92,14 @@ def read_policy(policy: Mapping[str, Any], remarks: Remarks) -> PolicyPlugins:
     plugins = PolicyPlugins()
     predicates, priorities = policy.get("predicates"), policy.get("priorities")
     if predicates is None:
-        plugins.predicates = dict.fromkeys(_DEFAULT_PREDICATES)
+        plugins.predicates = dict.fromkeys(
+            name for name in _TABLES.predicates if name not in _TABLES.not_by_default
+        )
     for index, entry in enumerate(predicates if isinstance(predicates, list) else ()):
         _predicate(("predicates", index), entry, plugins, remarks)
-    plugins.predicates |= dict.fromkeys(_MANDATORY)
+    plugins.predicates |= dict.fromkeys(_TABLES.mandatory)
     if priorities is None:
-        plugins.priorities = dict(_DEFAULT_WEIGHTS)
+        plugins.priorities = dict(_TABLES.default_weights)
     for index, entry in enumerate(priorities if isinstance(priorities, list) else ()):
         _priority(("priorities", index), entry, plugins, remarks)
     _remark_on_rest(policy, plugins, remarks)
@@ -161,7 +125,7 @@ def _arguments(entry: Any) -> tuple[str, Mapping[str, Any]]:
 
 def _predicate(path: Path, entry: Any, plugins: PolicyPlugins, remarks: Remarks) -> None:
     name, argument = _arguments(entry)
-    if name in _PREDICATES:
+    if name in _TABLES.predicates:
         plugins.predicates[name] = None
     elif isinstance(argument.get("labelsPresence"), Mapping):
         presence = argument["labelsPresence"]
@@ -186,7 +150,7 @@ def _priority(path: Path, entry: Any, plugins: PolicyPlugins, remarks: Remarks) 
         remarks.changed(path, "EqualPriority is left out: it favours no node")
     elif name == "NodePreferAvoidPodsPriority":
         remarks.lost(path, AVOID_PODS, AVOID_PODS_HINT)
-    elif name in _PRIORITIES and name != "RequestedToCapacityRatio":
+    elif name in _TABLES.priorities and name != "RequestedToCapacityRatio":
         plugins.priorities[name] = weight
     elif isinstance(ratio, Mapping):
         plugins.priorities["RequestedToCapacityRatio"] = weight

@@ -5,9 +5,11 @@ from ksched_cli.config.migration.configuration import (
     label_requirements,
     strategy_args,
 )
-from ksched_cli.config.migration.old_versions import V1BETA2
+from ksched_cli.config.migration.old_versions import OLD_VERSIONS
 from ksched_cli.config.migration.remarks import Remarks
 from ksched_cli.kube.document_edits import EditableDocument
+
+V1BETA2 = OLD_VERSIONS["v1beta2"]
 
 
 def test_fields_of_old_versions_are_left_out() -> None:

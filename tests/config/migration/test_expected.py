@@ -11,8 +11,11 @@ from ksched_cli.config.migration.expected import (
     with_strategy,
 )
 from ksched_cli.config.migration.old_effect import Effect, old_effect
-from ksched_cli.config.migration.old_versions import V1BETA1, V1BETA2
+from ksched_cli.config.migration.old_versions import OLD_VERSIONS
 from tests.config.registries import REGISTRY
+
+V1BETA1 = OLD_VERSIONS["v1beta1"]
+V1BETA2 = OLD_VERSIONS["v1beta2"]
 
 LEAST, MOST = "NodeResourcesLeastAllocated", "NodeResourcesMostAllocated"
 

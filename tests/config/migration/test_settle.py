@@ -2,10 +2,13 @@
 
 from ksched_cli.config.migration.expected import Expected, expected_of
 from ksched_cli.config.migration.old_effect import old_effect
-from ksched_cli.config.migration.old_versions import V1BETA2, V1BETA3
+from ksched_cli.config.migration.old_versions import OLD_VERSIONS
 from ksched_cli.config.migration.settle import list_at, settle
 from ksched_cli.kube.document_edits import EditableDocument
 from tests.config.registries import REGISTRY, configured
+
+V1BETA2 = OLD_VERSIONS["v1beta2"]
+V1BETA3 = OLD_VERSIONS["v1beta3"]
 
 
 def expected(version: str) -> Expected:
