@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 import ksched_cli
+from ksched_cli.config.tables import read_table
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.scenario.change import ChangeError
@@ -21,64 +22,20 @@ from ksched_cli.serve.cut import Page
 Schema: TypeAlias = Mapping[str, Any]
 
 _SCHEMAS = Path(ksched_cli.__file__).parent / "schemas"
-POD: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "description": "name, namespace/name, or a workload such as deployment/web",
-}
-NAMESPACE: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "description": "The namespace of the pod and of names in changes",
-}
-CHANGES: Schema = {
-    "type": "array",
-    "items": {"type": "string", "minLength": 1},
-    "description": "Changes to the state, applied first, in kubectl's words: 'drain node-3', "
-    "'scale "
-    "deployment/web --replicas=12', 'label nodes node-1 disk=ssd', 'apply -f {JSON}'. A "
-    "real cluster is never changed.",
-}
-CONFIGURATION: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "description": "A KubeSchedulerConfiguration as YAML, in place of the server's",
-}
-MINOR: Schema = {
-    "type": "string",
-    "pattern": rf"^({'|'.join(map(escape, MINORS))})(\.\d+)?$",
-    "description": f"Whose rules apply: one of {', '.join(MINORS)}, or a patch release as 1.34.4",
-}
-PAGING: Mapping[str, Schema] = {
-    "part": {
-        "type": "string",
-        "description": "A list of the answer that was cut, such as /placements; shows it from "
-        "`offset` "
-        "on",
-    },
-    "offset": {"type": "integer", "minimum": 0},
-}
-OF_STATE: Mapping[str, Schema] = {
-    "changes": CHANGES,
-    "configuration": CONFIGURATION,
-    "kubernetes_version": MINOR,
-}
-OF_POD: Mapping[str, Schema] = {"pod": POD, "namespace": NAMESPACE, **OF_STATE}
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionTool:
+class QuestionTool(msgspec.Struct, frozen=True):
     """A question.
 
     command: its words; schema: of its answer, in schemas/
-    arguments: by name, the JSON Schema of each; required: names of them
+    arguments: their names; required: those that must be there
     """
 
     name: str
     command: tuple[str, ...]
     schema: str
     description: str
-    arguments: Mapping[str, Schema]
+    arguments: tuple[str, ...]
     required: tuple[str, ...] = ()
 
     @property
@@ -89,7 +46,7 @@ class QuestionTool:
     def input_schema(self) -> dict[str, Any]:
         return {
             "type": "object",
-            "properties": {**self.arguments, **PAGING},
+            "properties": {name: ARGUMENTS[name] for name in (*self.arguments, *_TABLES.paging)},
             "required": list(self.required),
             "additionalProperties": False,
         }
@@ -111,64 +68,27 @@ def _schema(name: str) -> dict[str, Any]:
     return schema
 
 
-TOOLS = (
-    QuestionTool(
-        "schedule", ("schedule",), "schedule_result",
-        "Where kube-scheduler would place the pending pods, and why the others stay pending.",
-        OF_STATE,
-    ),
-    QuestionTool(
-        "explain", ("explain",), "explanation",
-        "Why a pod goes where it goes, or nowhere: every plugin's verdict and score per node.",
-        OF_POD, ("pod",),
-    ),
-    QuestionTool(
-        "explain_pending", ("explain", "--pending"), "pending_report",
-        "Why pods stay pending, in groups by owner and reason.",
-        {"namespace": NAMESPACE, **OF_STATE},
-    ),
-    QuestionTool(
-        "fix", ("fix",), "remedies",
-        "The smallest changes after which a pod is placed, each verified by a run.",
-        OF_POD, ("pod",),
-    ),
-    QuestionTool(
-        "preempt", ("preempt",), "preemption_result",
-        "Whom a pod would evict, where, and why there.",
-        OF_POD, ("pod",),
-    ),
-    QuestionTool(
-        "capacity", ("capacity",), "capacity_result",
-        "How many more copies of a pod fit, and what stops the next one.",
-        OF_POD, ("pod",),
-    ),
-    QuestionTool(
-        "shrink", ("shrink",), "shrink_result",
-        "Which nodes could be drained with every pod placed elsewhere, and what holds the others.",
-        OF_STATE,
-    ),
-    QuestionTool(
-        "compare", ("compare",), "comparison",
-        "Compare the state with and without these changes, this configuration or this "
-        "Kubernetes version: which pods move or become pending, and why.",
-        OF_STATE,
-    ),
-    QuestionTool(
-        "drift", ("drift",), "drift_result",
-        "Every running pod: where it is, and where it would go today.",
-        OF_STATE,
-    ),
-    QuestionTool(
-        "validate", ("validate",), "validation_result",
-        "Check whether kube-scheduler accepts a configuration; findings by line.",
-        {"configuration": CONFIGURATION, "kubernetes_version": MINOR}, ("configuration",),
-    ),
-    QuestionTool(
-        "config_show", ("config", "show"), "effective_configuration",
-        "Show the configuration that takes effect: plugins, weights and args of every profile.",
-        {"configuration": CONFIGURATION, "kubernetes_version": MINOR},
-    ),
-)  # fmt: skip
+class _Tables(msgspec.Struct, frozen=True):
+    """tools.yaml, whose comments say what each table is."""
+
+    arguments: Mapping[str, Schema]
+    paging: Mapping[str, Schema]
+    tools: tuple[QuestionTool, ...]
+
+
+_TABLES = read_table(__file__, _Tables)
+TOOLS = _TABLES.tools
+# By name, the JSON Schema of each.
+ARGUMENTS: Mapping[str, Schema] = {
+    **_TABLES.arguments,
+    **_TABLES.paging,
+    "kubernetes_version": {
+        "type": "string",
+        "pattern": rf"^({'|'.join(map(escape, MINORS))})(\.\d+)?$",
+        "description": f"Whose rules apply: one of {', '.join(MINORS)}, or a patch release as "
+        "1.34.4",
+    },
+}
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
