@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import Meta, field
+from msgspec import field
 
-from ksched_cli.answers import HIDDEN, Answer, Count, Part, Rank
-from ksched_cli.config.checks.findings import Finding, Severity
+from ksched_cli.answers import HIDDEN, Answer, Count, Part
+from ksched_cli.config.checks.findings import Finding
 from ksched_cli.config.diff import ConfigurationChange
 from ksched_cli.config.effective import Configuration
 from ksched_cli.config.go_types import to_wire
@@ -32,34 +32,6 @@ class KubeSchedulerVerdict(Part, frozen=True):
     error: str | None
 
 
-class ReviewFinding(Part, frozen=True):
-    """A problem or a remark.
-
-    path: as profiles[0].plugins.score; empty for the whole file
-    rule: `ksched validate --explain RULE` says what it finds
-    """
-
-    severity: Severity
-    path: str
-    line: Rank | None
-    column: Rank | None
-    message: Annotated[str, Meta(min_length=1)]
-    hint: str
-    rule: str
-
-    @classmethod
-    def of(cls, finding: Finding) -> ReviewFinding:
-        return cls(
-            finding.severity,
-            finding.path,
-            finding.line,
-            finding.column,
-            finding.message,
-            finding.hint,
-            finding.rule,
-        )
-
-
 class ReviewedFile(Part, frozen=True):
     """A configuration; a file may hold several.
 
@@ -75,13 +47,20 @@ class ReviewedFile(Part, frozen=True):
     object: str
     valid: bool
     kube_scheduler: KubeSchedulerVerdict
-    findings: tuple[ReviewFinding, ...]
-    ignored: tuple[ReviewFinding, ...]
+    findings: tuple[Finding, ...]
+    ignored: tuple[Finding, ...]
 
     @classmethod
     def of(cls, text: ReviewedText) -> ReviewedFile:
         source, review = text.source, text.review
-        return cls(source.path, source.object, review.valid, _verdict(review), *_findings(review))
+        return cls(
+            source.path,
+            source.object,
+            review.valid,
+            _verdict(review),
+            review.findings,
+            review.silenced,
+        )
 
 
 class ValidationResult(Answer, frozen=True, kw_only=True):
@@ -97,19 +76,18 @@ class ValidationResult(Answer, frozen=True, kw_only=True):
     kind: Literal["ValidationResult"] = "ValidationResult"
     valid: bool
     kube_scheduler: KubeSchedulerVerdict
-    findings: tuple[ReviewFinding, ...]
-    ignored: tuple[ReviewFinding, ...]
+    findings: tuple[Finding, ...]
+    ignored: tuple[Finding, ...]
     headline: Annotated[str, HIDDEN]
 
     @classmethod
     def of(cls, review: Review, headline: str) -> ValidationResult:
         """headline: the file and the verdict"""
-        findings, ignored = _findings(review)
         return cls(
             valid=review.valid,
             kube_scheduler=_verdict(review),
-            findings=findings,
-            ignored=ignored,
+            findings=review.findings,
+            ignored=review.silenced,
             headline=headline,
         )
 
@@ -146,12 +124,6 @@ class ValidationResults(Answer, frozen=True, kw_only=True):
 def _verdict(review: Review) -> KubeSchedulerVerdict:
     verdict = review.verdict
     return KubeSchedulerVerdict(review.version, verdict.accepts, verdict.stage, verdict.error)
-
-
-def _findings(review: Review) -> tuple[tuple[ReviewFinding, ...], tuple[ReviewFinding, ...]]:
-    """Those that count, and those that are silenced."""
-    first, second = (map(ReviewFinding.of, each) for each in (review.findings, review.silenced))
-    return tuple(first), tuple(second)
 
 
 class EffectiveConfiguration(Answer, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ksched_cli import program_name
@@ -50,7 +51,7 @@ class Place:
     def of(self, finding: Finding) -> Finding:
         """The finding with its position in the file."""
         position = self.position(finding.line, finding.column)
-        return replace(finding, line=position.line, column=position.column)
+        return structs.replace(finding, line=position.line, column=position.column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from ksched_cli.config.allowed_plugins import AllowedPlugin
 from ksched_cli.config.checks.findings import Finding, Severity, in_order
 from ksched_cli.config.checks.ignores import LATER_RULE, ignores
@@ -288,8 +290,8 @@ def with_later_refusals(
             if finding.refused and (finding.rule, finding.path) not in errors:
                 errors.add((finding.rule, finding.path))
                 message = f"Kubernetes {registry.release.minor} refuses this: {finding.message}"
-                warning = replace(finding, severity=Severity.WARNING, refused=False)
-                warnings.append(replace(warning, rule=LATER_RULE, message=message))
+                warning = structs.replace(finding, severity=Severity.WARNING, refused=False)
+                warnings.append(structs.replace(warning, rule=LATER_RULE, message=message))
     if not warnings:
         return review
     text = raw.decode("utf-8", "replace")

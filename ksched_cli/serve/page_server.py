@@ -28,6 +28,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ksched_cli.answers import plain
 from ksched_cli.errors import KschedError, shortened_lines
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.table import printable
@@ -335,7 +336,7 @@ class PageServer:
             request,
             lambda: self.workbench.findings(draft.configuration, draft.kubernetes_version),
         )
-        return _json({"findings": findings})
+        return _json({"findings": plain(findings)})
 
     async def _page(self, request: Request) -> Response:
         about, path = request.query_params.get("about", ""), request.path_params

@@ -20,7 +20,7 @@ from ksched_cli.analysis.named_objects import find_pod, pods_of
 from ksched_cli.analysis.schedule import RunSummary, ScheduleResult, result_of
 from ksched_cli.analysis.usage import node_usages
 from ksched_cli.answers import Answer, AppliedChange, StateAnswer, document_of
-from ksched_cli.config.answers import ReviewFinding
+from ksched_cli.config.checks.findings import Finding
 from ksched_cli.config.effective import Configuration
 from ksched_cli.config.embedded import ConfigurationText
 from ksched_cli.config.reviewer import Reviewer, ReviewOptions
@@ -275,7 +275,7 @@ class Workbench:
         document.put((*path, len(document.get(path) or [])), entry)
         return document.text
 
-    def findings(self, text: str, minor: str) -> list[ReviewFinding]:
+    def findings(self, text: str, minor: str) -> list[Finding]:
         """Return what `ksched validate` reports. Raises KschedError."""
         base = self.base
         version = minor or base.kubernetes_version or self.opener.release(base).number
@@ -285,7 +285,7 @@ class Workbench:
         plugins = self.opener.plugins(base)
         reviewer = Reviewer(options, lambda release: in_release(plugins, release))
         reviewed = reviewer.review(ConfigurationText("configuration", text.encode()))
-        return [ReviewFinding.of(finding) for finding in reviewed.review.findings]
+        return [*reviewed.review.findings]
 
     # -- objects ----------------------------------------------------------------------------------
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
+from msgspec import Meta
+
+from ksched_cli.answers import HIDDEN, Part, Rank
 from ksched_cli.errors import Position
 from ksched_cli.kube.documents import Locator, Path, path_text
 
@@ -23,19 +26,22 @@ class Severity(StrEnum):
     INFO = "info"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """path: as profiles[0].plugins.score; line, column: from 1, None if there is no place;
-    refused: kube-scheduler refuses the file for it, or crashes."""
+class Finding(Part, frozen=True):
+    """A problem or a remark.
+
+    path: as profiles[0].plugins.score; empty for the whole file
+    rule: `ksched validate --explain RULE` says what it finds
+    refused: kube-scheduler refuses the file for it, or crashes
+    """
 
     severity: Severity
     path: str
-    line: int | None
-    column: int | None
-    message: str
+    line: Rank | None
+    column: Rank | None
+    message: Annotated[str, Meta(min_length=1)]
     hint: str
     rule: str
-    refused: bool = False
+    refused: Annotated[bool, HIDDEN] = False
 
 
 class Findings:

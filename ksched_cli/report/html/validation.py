@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 from ksched_cli.config.answers import (
     ReviewedFile,
-    ReviewFinding,
     ValidationResult,
     ValidationResults,
 )
-from ksched_cli.config.checks.findings import Severity
+from ksched_cli.config.checks.findings import Finding, Severity
 from ksched_cli.report.html.columns import Kind, column
 from ksched_cli.report.html.sections import Grid, Group, Groups, Page, Prose, Section, Tile
 from ksched_cli.report.table import counted
@@ -105,7 +104,7 @@ def _findings(answer: ValidationResult | ReviewedFile, begin: str) -> list[Group
     return [_group(finding, begin) for finding in answer.findings]
 
 
-def _group(finding: ReviewFinding, begin: str) -> Group:
+def _group(finding: Finding, begin: str) -> Group:
     where = f"line {finding.line}, column {finding.column}: " if finding.line else ""
     hint = f"\n{finding.hint}" if finding.hint else ""
     return Group(
