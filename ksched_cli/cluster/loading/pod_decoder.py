@@ -154,6 +154,7 @@ class PodDecoder:
         return spec, decoded
 
 
+@lru_cache(maxsize=1024)
 def _utc(text: str, path: str) -> str:
     """A timestamp in UTC with whole seconds, a form that sorts as text. Raises PartError."""
     if not text or (_PLAIN_TIME.fullmatch(text) is not None and _is_day(text[:_DATE])):
