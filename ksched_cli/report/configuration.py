@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ksched_cli.config.effective import Configuration, PluginRef, Profile
@@ -15,7 +16,7 @@ def table(configuration: Configuration, limit: Limit) -> str:
     parts = [_profile(profile, configuration, limit) for profile in configuration.profiles]
     if configuration.extenders:
         rows = [
-            (extender.url_prefix, _settings(to_wire(extender), hidden=("urlPrefix",)))
+            (extender.url_prefix, settings_text(to_wire(extender), hidden=("urlPrefix",)))
             for extender in configuration.extenders
         ]
         parts.append(limit.columns(("EXTENDER", "SETTINGS"), rows))
@@ -34,15 +35,15 @@ def _profile(profile: Profile, configuration: Configuration, limit: Limit) -> st
     origins = {ref.origin for refs in profile.plugins.values() for ref in refs}
     if origins - {"default"}:
         parts.append("* named under the file's multiPoint, + named at the point itself")
-    args = [(name, _settings(to_wire(settings))) for name, settings in profile.args.items()]
+    args = [(name, settings_text(to_wire(settings))) for name, settings in profile.args.items()]
     if args:
         parts.append("\n" + limit.columns(("ARGS OF", "SETTINGS"), args))
     return "\n".join(parts)
 
 
-def _settings(settings: Any, hidden: tuple[str, ...] = ("apiVersion", "kind")) -> str:
+def settings_text(settings: Any, hidden: tuple[str, ...] = ("apiVersion", "kind")) -> str:
     """Plain data on one line, with spaces where it may wrap."""
-    if not isinstance(settings, dict):
+    if not isinstance(settings, Mapping):
         return json.dumps(settings, ensure_ascii=False)
     shown = {key: value for key, value in settings.items() if key not in hidden}
     return ", ".join(
@@ -50,10 +51,10 @@ def _settings(settings: Any, hidden: tuple[str, ...] = ("apiVersion", "kind")) -
     )
 
 
-_MARKS = {"default": "", "multiPoint": "*"}
+MARKS = {"default": "", "multiPoint": "*"}
 
 
 def _shown(ref: PluginRef) -> str:
     """Name, mark of origin, and the weight where it counts."""
-    name = ref.name + _MARKS.get(ref.origin, "+")
+    name = ref.name + MARKS.get(ref.origin, "+")
     return f"{name} ({ref.weight})" if ref.weight else name

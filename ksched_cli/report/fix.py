@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ksched_cli.analysis.remedies import Remedies, Remedy
+from ksched_cli.report.reasons import why_not
 from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted, printable
 
 
@@ -123,7 +124,7 @@ def _conflict(answer: Remedies, limit: Limit) -> str:
     rows = [
         (
             counted(each.nodes, "node"),
-            f"{each.plugin}: {each.reason}" if each.plugin else each.reason,
+            why_not(each.plugin, (each.reason,)),
         )
         for each in answer.conflict
     ]

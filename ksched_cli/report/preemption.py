@@ -4,13 +4,13 @@ grouped by reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ksched_cli.analysis.attempts import NodeRejection
 from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionResult
 from ksched_cli.plugins import short_names
-from ksched_cli.report.reasons import message_line, nearest_text
+from ksched_cli.report.reasons import message_line, nearest_text, why_not
 from ksched_cli.report.table import ALL_HINT, GREEN, RED, YELLOW, Limit, counted, marked
 
 BEST_CANDIDATES = 3
@@ -108,7 +108,7 @@ def _candidates(answer: PreemptionResult, limit: Limit) -> str:
     if not shown:
         return ""
     headers: tuple[str, ...] = ("CANDIDATE", "EVICTED", "PRIORITY", "STARTED", "BECAUSE WITH IT")
-    rows = _candidate_rows(answer.node, shown, limit, _why)
+    rows = _candidate_rows(answer.node, shown, limit, why_not_with_it)
     if not replace(limit, width=(limit.width or 0) + WRAPPED).fits_width(headers, rows):
         rows = _candidate_rows(answer.node, shown, limit, _plugin)
     if not any(row[STARTED] for row in rows):
@@ -157,13 +157,9 @@ def _plugin(rejection: NodeRejection) -> str:
     return SHORT_NAMES.get(rejection.plugin, rejection.plugin)
 
 
-def _why(rejection: NodeRejection) -> str:
+def why_not_with_it(rejection: NodeRejection) -> str:
+    """Why a victim cannot stay."""
     return why_not(rejection.plugin, (*rejection.reasons, *rejection.details))
-
-
-def why_not(plugin: str, reasons: Iterable[str]) -> str:
-    text = "; ".join(reasons)
-    return f"{plugin}: {text}" if plugin else text
 
 
 def _others(answer: PreemptionResult, limit: Limit) -> str:
@@ -172,7 +168,7 @@ def _others(answer: PreemptionResult, limit: Limit) -> str:
     nodes = sorted(answer.not_candidates, key=lambda node: (node.shortfall, node.node))
     groups: dict[object, list[NonCandidateNode]] = {}
     for node in nodes:
-        reason = (_pods_removed(node), node.plugin, node.reasons)
+        reason = (pods_removed(node), node.plugin, node.reasons)
         groups.setdefault(node.node if limit.rows is None else reason, []).append(node)
     if not groups:
         return ""
@@ -207,13 +203,14 @@ def _other_row(group: list[NonCandidateNode], limit: Limit) -> tuple[str, str, s
     details = [node.details for node in group]
     if len(group) <= MAX_NAMED_NODES and len(set(details)) == 1:
         text = "; ".join((why, *details[0]))
-        return ", ".join(names), _pods_removed(group[0]), text
+        return ", ".join(names), pods_removed(group[0]), text
     ties = [node.node for node in group if node.shortfall == group[0].shortfall]
     text = f"{why}\n{nearest_text(ties, '; '.join(details[0]), limit)}"
-    return counted(len(group), "node"), _pods_removed(group[0]), text
+    return counted(len(group), "node"), pods_removed(group[0]), text
 
 
-def _pods_removed(node: NonCandidateNode) -> str:
+def pods_removed(node: NonCandidateNode) -> str:
+    """Which pods the attempt did without."""
     if node.pods_removed is None:
         return "all pods"
     if node.pods_removed == 0:

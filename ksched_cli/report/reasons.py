@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ksched_cli import program_name
 from ksched_cli.analysis.diagnosis import Diagnosis
@@ -37,9 +37,10 @@ def brief_reasons_table(reasons: Sequence[Reason], most: int, limit: Limit) -> s
     `most`."""
     rows = []
     for reason in reasons:
-        nearest = reason.nearest
-        where = nearest and f"\n{nearest_text((nearest.node,), nearest.detail, limit)}"
-        rows.append((counted(reason.nodes, "node"), f"{_name(reason)}{where or ''}"))
+        why, nearest = why_not(reason.plugin, (reason.reason,)), reason.nearest
+        if nearest is not None:
+            why += f"\n{nearest_text((nearest.node,), nearest.detail, limit)}"
+        rows.append((counted(reason.nodes, "node"), why))
     return _cut(rows, most, limit)
 
 
@@ -63,14 +64,16 @@ def _cut(rows: Sequence[tuple[str, str]], most: int, limit: Limit) -> str:
 
 def _row(reason: Reason, limit: Limit) -> tuple[str, str]:
     alone = "" if reason.alone == reason.nodes else f" ({reason.alone:,} for no other reason)"
-    why, nearest = f"{_name(reason)}{alone}", reason.nearest
+    why, nearest = f"{why_not(reason.plugin, (reason.reason,))}{alone}", reason.nearest
     if nearest is not None:
         why += f"\n{nearest_text((nearest.node, *nearest.tied_nodes), nearest.detail, limit)}"
     return counted(reason.nodes, "node"), why
 
 
-def _name(reason: Reason) -> str:
-    return f"{reason.plugin}: {reason.reason}" if reason.plugin else reason.reason
+def why_not(plugin: str, reasons: Iterable[str]) -> str:
+    """The reasons, after the plugin, if there is one."""
+    text = "; ".join(reasons)
+    return f"{plugin}: {text}" if plugin else text
 
 
 def nearest_text(names: Sequence[str], detail: str, limit: Limit) -> str:
@@ -92,8 +95,7 @@ def _apart(nodes: Sequence[NodeExplanation], limit: Limit) -> str:
     for group in groups.values():
         where = ", ".join(node.node for node in group)
         for rejection in group[0].rejections:
-            why = "; ".join((*rejection.reasons, *rejection.details))
-            plugin = rejection.plugin
-            rows.append((where, f"{plugin}: {why}" if plugin else why))
+            why = why_not(rejection.plugin, (*rejection.reasons, *rejection.details))
+            rows.append((where, why))
             where = ""
     return limit.cut_columns(("NOT ON", "WHY"), rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ksched_cli.analysis.scale_up import GroupScaleUp, GroupVerdict, ScaleUp
+from ksched_cli.report.reasons import why_not
 from ksched_cli.report.table import GREEN, YELLOW, Limit, counted
 
 HEADERS = ("NODE GROUP", "NODES", "VERDICT", "WHY")
@@ -36,10 +37,7 @@ def group_row(group: GroupScaleUp) -> tuple[str, ...]:
 def _why(group: GroupScaleUp) -> str:
     match group.verdict:
         case GroupVerdict.REJECTS:
-            return "; ".join(
-                f"{each.plugin}: {each.message}" if each.plugin else each.message
-                for each in group.rejections
-            )
+            return "; ".join(why_not(each.plugin, (each.message,)) for each in group.rejections)
         case GroupVerdict.SCALES_UP | GroupVerdict.NOT_CHOSEN:
             would = "" if group.verdict is GroupVerdict.SCALES_UP else "would add "
             return f"{would}{counted(group.adds, 'node')} for {counted(group.pods, 'pending pod')}"

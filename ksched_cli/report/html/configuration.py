@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any
 
 from ksched_cli.config.answers import EffectiveConfiguration
+from ksched_cli.report.configuration import MARKS, settings_text
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.sections import Bars, Page, Section, Table, Tile
 from ksched_cli.report.table import counted
-
-IDENTITY = ("apiVersion", "kind")
 
 
 def page(answer: EffectiveConfiguration) -> Page:
@@ -36,20 +33,17 @@ def page(answer: EffectiveConfiguration) -> Page:
         sections.append(Table(f"Profile {name}", ("Point", "Plugins, in order"), rows, note))
         if answer.weights[name]:
             sections.append(_weights(name, answer.weights[name]))
-        args = [(plugin, _settings(args)) for plugin, args in answer.args[name].items()]
+        args = [(plugin, settings_text(args)) for plugin, args in answer.args[name].items()]
         if args:
             sections.append(Table(f"Args in {name}", ("Plugin", "Args"), args))
     if answer.extenders:
         rows = [
-            (extender.get("urlPrefix", ""), _settings(extender, ("urlPrefix",)))
+            (extender.get("urlPrefix", ""), settings_text(extender, ("urlPrefix",)))
             for extender in answer.extenders
         ]
         sections.append(Table("Extenders", ("URL", "Settings"), rows))
     title = f"{counted(len(profiles), 'profile')}: {', '.join(profiles)}"
     return Page(title, (), tiles, sections)
-
-
-MARKS = {"default": "", "multiPoint": "*"}
 
 
 def _plugin(answer: EffectiveConfiguration, profile: str, point: str, plugin: str) -> str:
@@ -63,11 +57,3 @@ def _weights(profile: str, weights: Mapping[str, int]) -> Bars:
         bar((plugin, weight), (weight,), ("weight",), most) for plugin, weight in weights.items()
     ]
     return Bars(f"Weights in {profile}", ("Plugin", "Weight", ""), bars)
-
-
-def _settings(settings: Any, hidden: tuple[str, ...] = IDENTITY) -> str:
-    """Plain data in a cell."""
-    if not isinstance(settings, Mapping):
-        return json.dumps(settings, ensure_ascii=False)
-    shown = {key: value for key, value in settings.items() if key not in hidden}
-    return ", ".join(f"{key}: {json.dumps(v, ensure_ascii=False)}" for key, v in shown.items())

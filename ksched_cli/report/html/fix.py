@@ -6,6 +6,7 @@ from ksched_cli.analysis.remedies import Remedies, Remedy
 from ksched_cli.report.fix import change_option, effects, headline, search
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.sections import Bars, Group, Groups, Page, Prose, Section, Table, Tile
+from ksched_cli.report.reasons import why_not
 from ksched_cli.report.table import PAGE
 
 
@@ -25,10 +26,7 @@ def page(answer: Remedies) -> Page:
         sections.append(Groups("What helps", groups, "Each was verified by a complete run."))
         sections.append(_costs(remedies))
     if answer.conflict:
-        rows = [
-            (each.nodes, f"{each.plugin}: {each.reason}" if each.plugin else each.reason)
-            for each in answer.conflict
-        ]
+        rows = [(each.nodes, why_not(each.plugin, (each.reason,))) for each in answer.conflict]
         sections.append(Table("Why no change that was tried helps", ("Nodes", "Reason"), rows))
     if answer.runs:
         sections.append(Prose("The search", (search(answer, PAGE),)))

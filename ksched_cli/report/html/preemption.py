@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ksched_cli.analysis.attempts import NodeRejection
 from ksched_cli.analysis.preempt import (
     CandidateNode,
     NonCandidateNode,
@@ -24,7 +23,7 @@ from ksched_cli.report.html.sections import (
     Table,
     Tile,
 )
-from ksched_cli.report.preemption import headline
+from ksched_cli.report.preemption import headline, pods_removed, why_not_with_it
 from ksched_cli.report.table import PAGE, counted
 
 SHOWN_CANDIDATES = 10
@@ -115,14 +114,9 @@ def _victim(victim: Victim) -> tuple[Any, ...]:
         victim.pod,
         victim.priority,
         victim.start_time,
-        rejection and _why(rejection),
+        rejection and why_not_with_it(rejection),
         ", ".join(victim.violates),
     )
-
-
-def _why(rejection: NodeRejection) -> str:
-    reasons = "; ".join((*rejection.reasons, *rejection.details))
-    return f"{rejection.plugin}: {reasons}" if rejection.plugin else reasons
 
 
 def _candidates(candidates: Sequence[CandidateNode]) -> list[dict[str, Any]]:
@@ -141,17 +135,10 @@ def _candidates(candidates: Sequence[CandidateNode]) -> list[dict[str, Any]]:
 
 
 def _others(nodes: Sequence[NonCandidateNode]) -> list[dict[str, Any]]:
-    removed = [_removed(node.pods_removed) for node in nodes]
     return [
         column("Node", [node.node for node in nodes]),
-        column("Pods removed", removed),
+        column("Pods removed", [pods_removed(node) for node in nodes]),
         column("Plugin", [node.plugin for node in nodes]),
         column("Reasons", ["; ".join(node.reasons) for node in nodes]),
         column("Details", ["; ".join(node.details) for node in nodes]),
     ]
-
-
-def _removed(count: int | None) -> str:
-    if count is None:
-        return "all pods"
-    return f"{counted(count, 'pod')} of lower priority" if count else ""
