@@ -78,6 +78,7 @@ class Rules:
         taints too, whatever its hints
     flushes_gated_pods: pods that a plugin holds back are asked about anew when they have been in
         the queue for long
+    remembers_flushes: these pods then stay as long again; else until the next flush
     hears_of_deleted_claims: DynamicResources
     hears_of_unscheduled_pods: PodTopologySpread and InterPodAffinity are registered for events of
         pods without a node as well; else for those with one and the rejected pod
@@ -156,6 +157,7 @@ class Rules:
     binding_frees_nomination: bool = False
     adds_taint_events: bool = False
     flushes_gated_pods: bool = True
+    remembers_flushes: bool = True
     hears_of_deleted_claims: bool = True
     hears_of_unscheduled_pods: bool = False
     avoids_any_term: bool = True
@@ -271,10 +273,14 @@ _RULES = {"1.34": _RULES_1_34, "1.35": _RULES_1_35, "1.36": _RULES_1_36, "1.37":
 MINORS = tuple(_RULES)
 NEWEST = MINORS[-1]
 # The newest patch release of each minor; later ones are decided as that.
-_LAST_PATCH = {"1.34": 4, "1.35": 4, "1.36": 4, "1.37": 2}
+_LAST_PATCH = {"1.34": 10, "1.35": 8, "1.36": 4, "1.37": 2}
 # The first patch release that differs from those before → the rules that do.
 _PATCHES: dict[str, dict[int, dict[str, Any]]] = {
     "1.34": {2: {"names_taint": False, "ends_at_terminating_victims": False}},
+    "1.35": {
+        6: {"scores_allocated_claims": True},
+        8: {"flushes_gated_pods": True, "remembers_flushes": False},
+    },
     "1.36": {
         2: {
             "counts_shared_devices": True,

@@ -31,6 +31,7 @@ MODULES = {
 # the release of MODULES: fuzz.py tries no others by default.
 PATCHES = {
     "1.34.4": ("taints", "preempt", "nominated", "everything", "replay"),
+    "1.35.8": ("claims", "extended_resources", "gated", "replay"),
     "1.36.1": ("claims", "devices", "device_pools", "extended_resources", "replay"),
     "1.36.4": ("devices", "device_pools", "gated", "replay", "replay_groups"),
 }

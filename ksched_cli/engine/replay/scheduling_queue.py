@@ -697,7 +697,6 @@ class SchedulingQueue:
         """Tries pods again that have been unschedulable for long. Upstream:
         flushUnschedulablePodsLeftover."""
         for queued in self._places.unschedulable.take_overdue(self._clock.now):
-            queued.flushed = self._clock.now
             self._move_alike([queued], EVERYTHING, None, None, None)
 
     def flush_backoff(self) -> None:

@@ -104,7 +104,7 @@ class SubQueues:
             backoff.longest_after(),
             on_rejections,
             forms_classes=framework.sort_key is not None,
-            flushes_gated=framework.handle.release.rules.flushes_gated_pods,
+            rules=framework.handle.release.rules,
         )
         self._backoff = backoff
         self._clock = clock

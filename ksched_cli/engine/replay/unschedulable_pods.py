@@ -14,9 +14,11 @@ from ksched_cli.cluster.pod_info import has_volume_claims
 from ksched_cli.engine.replay.equivalence_class import EquivalenceClass, OnRejections
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
 from ksched_cli.engine.replay.queued_pod_group import QueuedPodGroupInfo
+from ksched_cli.kube.versions import Rules
 
 _FLUSH_INTERVAL = 30_000_000
 _MAX_STAY = 300_000_000
+_NEWEST = Rules()
 
 # By uid; classes, and pods that may become some, by what their members share besides.
 Group = dict[Hashable, QueuedPodInfo]
@@ -38,7 +40,7 @@ class UnschedulablePods:
 
     longest_after: after so many rejections the backoff does not grow any more
     forms_classes: whether pods become members of classes
-    flushes_gated: see Rules.flushes_gated_pods
+    rules: see Rules.flushes_gated_pods, remembers_flushes
     gated_count: how many of the pods are gated
     """
 
@@ -48,12 +50,12 @@ class UnschedulablePods:
         on_rejections: OnRejections | None = None,
         *,
         forms_classes: bool = False,
-        flushes_gated: bool = True,
+        rules: Rules = _NEWEST,
     ) -> None:
         self._longest_after = longest_after
         self._on_rejections = on_rejections
         self._forms_classes = forms_classes
-        self._flushes_gated = flushes_gated
+        self._rules = rules
         self.gated_count = 0
         self._groups: dict[_GroupKey, Group] = {}
         self._keys: dict[QueuedPodInfo, tuple[_GroupKey, Hashable]] = {}
@@ -89,7 +91,7 @@ class UnschedulablePods:
         self._keys[queued] = group_key, key
         if queued.gated:
             self.gated_count += queued.size
-        if self._flushes_gated or not queued.gated:
+        if self._rules.flushes_gated_pods or not queued.gated:
             due = (
                 (max(queued.timestamp, queued.flushed) + _MAX_STAY)
                 // _FLUSH_INTERVAL
@@ -134,7 +136,9 @@ class UnschedulablePods:
         """The pods that a flush moves now; they are still here."""
         overdue = []
         while (due := self.next_flush()) is not None and due <= now:
-            overdue.append(heappop(self._flushes)[3])
+            queued = heappop(self._flushes)[3]
+            queued.flushed = now if self._rules.remembers_flushes else now - _MAX_STAY
+            overdue.append(queued)
         return overdue
 
 

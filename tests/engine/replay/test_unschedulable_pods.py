@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.pod_info import PodCatalog
 from ksched_cli.engine.replay.equivalence_class import EquivalenceClass
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
 from ksched_cli.engine.replay.unschedulable_pods import UnschedulablePods
+from ksched_cli.kube.versions import release_of
 
 CATALOG = PodCatalog()
 SPEC = PodSpec()
@@ -67,7 +70,11 @@ def test_a_pod_is_flushed_at_the_first_tick_after_more_than_five_minutes() -> No
 
 
 def test_a_pod_that_has_moved_or_is_gated_is_not_flushed() -> None:
-    pods, pod, gated = UnschedulablePods(flushes_gated=False), queued("a", 1), queued("b")
+    pods, pod, gated = (
+        UnschedulablePods(rules=release_of("1.36").rules),
+        queued("a", 1),
+        queued("b"),
+    )
     gated.gating_plugin = "SchedulingGates"
     pods.add(pod)
     pods.add(gated)
@@ -76,12 +83,12 @@ def test_a_pod_that_has_moved_or_is_gated_is_not_flushed() -> None:
     assert pods.next_flush() is None
 
 
-def test_a_gated_pod_is_flushed_again_after_as_long_from_1_37_on() -> None:
-    pods, gated = UnschedulablePods(), queued("a")
+@pytest.mark.parametrize(("release", "again"), [("1.35.8", 360), ("1.36.4", 660), ("1.37", 660)])
+def test_a_gated_pod_is_flushed_again(release: str, again: int) -> None:
+    pods, gated = UnschedulablePods(rules=release_of(release).rules), queued("a")
     gated.gating_plugin = "SchedulingGates"
     pods.add(gated)
     assert pods.take_overdue(330 * SECOND) == [gated]
     pods.remove(gated)
-    gated.flushed = 330 * SECOND
     pods.add(gated)
-    assert pods.next_flush() == 660 * SECOND
+    assert pods.next_flush() == again * SECOND
