@@ -23,8 +23,7 @@ from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.kube.gates import POD_GROUP_KINDS
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
-from ksched_cli.scenario.autoscaler_file import read_autoscaler
-from ksched_cli.scenario.node_groups import AutoscalerSettings
+from ksched_cli.scenario.node_groups import AutoscalerSettings, read_autoscaler
 from ksched_cli.scenario.prices import read_prices
 from ksched_cli.scenario.timeline import read_timeline
 

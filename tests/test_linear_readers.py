@@ -29,12 +29,11 @@ from ksched_cli.config.sources import find_configurations, read_configuration_te
 from ksched_cli.errors import ignore
 from ksched_cli.extenders.recording import Replay
 from ksched_cli.run.run import Run
-from ksched_cli.scenario.autoscaler_file import read_autoscaler
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import read_scenario
+from ksched_cli.scenario.node_groups import read_autoscaler
 from ksched_cli.scenario.timeline import read_timeline
-from ksched_cli.scenario.timelines.csv_rows import CsvFile
-from ksched_cli.scenario.timelines.trace_csv import TraceColumns, TraceReader
+from ksched_cli.scenario.timelines.trace_csv import CsvFile, TraceColumns, TraceReader
 from ksched_cli.sweep.rows import RowsFile
 from ksched_cli.sweep.sweep_file import read_sweep
 from ksched_cli.sweep.tune_file import read_tune

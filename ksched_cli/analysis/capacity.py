@@ -35,11 +35,11 @@ from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.stored_bytes import ObjectJson
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import Run
+from ksched_cli.scenario.arguments import Target
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.nodes import AddNodes
 from ksched_cli.scenario.prices import Prices
 from ksched_cli.scenario.replicas import next_replicas, pod_or_workload, workload_target
-from ksched_cli.scenario.targets import Target
 
 # Up to so many nodes each number is tried; beyond it the search halves.
 LINEAR_MAX = 8

@@ -25,12 +25,16 @@ from ksched_cli.engine.engine import carry_over
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.device_classes import may_allocate_devices
-from ksched_cli.scenario.drain import Evictions, with_budgets
-from ksched_cli.scenario.drainability import PodRules, goes_with_node
+from ksched_cli.scenario.drain import Evictions, PodRules, goes_with_node, with_budgets
 from ksched_cli.scenario.node_groups import NodeGroup, with_new_nodes, without_nodes
 from ksched_cli.scenario.nodes import cordon
-from ksched_cli.scenario.pod_passes import replace_pods, select_on_nodes
-from ksched_cli.scenario.pods import budget_matcher, pending_again, with_counts
+from ksched_cli.scenario.pods import (
+    budget_matcher,
+    pending_again,
+    replace_pods,
+    select_on_nodes,
+    with_counts,
+)
 
 _HEALTHY = PodStatus(phase="Running", conditions=(PodCondition("Ready", "True"),))
 

@@ -26,8 +26,8 @@ from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.kube.time import SECOND, unix_seconds
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
-from ksched_cli.scenario.removal_order import time_of
-from ksched_cli.scenario.timelines.run_times import RunTimes, history_owner
+from ksched_cli.scenario.scale import time_of
+from ksched_cli.scenario.timelines.dump import RunTimes, history_owner
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Basis = Literal["history", "deadline", "none"]

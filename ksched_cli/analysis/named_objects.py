@@ -247,8 +247,8 @@ def find_pods(simulation: Simulation, names: Iterable[str], namespace: str = "")
 
 def label_selector_of(text: str) -> Selector:
     """Parse a selector as -l takes it. Raises UsageError."""
+    from ksched_cli.scenario.arguments import read_selector
     from ksched_cli.scenario.change import ChangeError
-    from ksched_cli.scenario.lookup import read_selector
 
     try:
         return read_selector("", text)

@@ -14,10 +14,10 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.resources import is_scalar_resource
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.interface import Proposal
+from ksched_cli.scenario.arguments import WORKLOADS
 from ksched_cli.scenario.objects import objects_of
 from ksched_cli.scenario.owned_pods import deployment_of
-from ksched_cli.scenario.rollout import WITH_TEMPLATE
-from ksched_cli.scenario.targets import WORKLOADS
+from ksched_cli.scenario.scale import WITH_TEMPLATE
 
 _DEFAULT_TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 # The fields of a pending pod that may change; tolerations may be added.

@@ -30,11 +30,10 @@ from ksched_cli.cluster.resources import PODS, node_allocatable
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
-from ksched_cli.scenario.drainability import PodRules, goes_with_node, node_stays
-from ksched_cli.scenario.pod_passes import select_on_nodes
-from ksched_cli.scenario.pods import unbound
+from ksched_cli.scenario.drain import PodRules, goes_with_node, node_stays
+from ksched_cli.scenario.pods import select_on_nodes, unbound
 from ksched_cli.scenario.prices import NO_PRICES, Prices
-from ksched_cli.scenario.removal_order import time_of
+from ksched_cli.scenario.scale import time_of
 
 # Larger sets are tried one by one where they are not more than this.
 MAX_SETS = 300

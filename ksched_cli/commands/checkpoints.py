@@ -95,7 +95,7 @@ def fingerprint_of(run: Run, opener: Opener, **others: object) -> str:
     and what is recorded (others). Raises KschedError."""
     from ksched_cli.run.differences import digest_of
     from ksched_cli.run.inputs import digest
-    from ksched_cli.scenario.state_file import manifests
+    from ksched_cli.scenario.objects import manifests
 
     if run.record_extenders or run.replay_extenders:
         recording = "--record-extenders" if run.record_extenders else "--replay-extenders"

@@ -17,7 +17,7 @@ from ksched_cli.commands.forms import forms_of
 MAX_BYTES = 20_000_000
 MAX_YAML_BYTES = 1_000_000
 POD_PREFIX = "pod/"
-# Those of scenario/targets.py, which takes a fifth of a second to import.
+# Those of scenario/arguments.py, which takes a fifth of a second to import.
 WORKLOADS = (
     "Deployment",
     "StatefulSet",

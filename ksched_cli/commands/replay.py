@@ -139,7 +139,7 @@ def _look_forward(options: ReplayCommandOptions, timeline: str) -> ExitCode:
     from ksched_cli.commands.output import limit, show_of_state, warn
     from ksched_cli.report import forward_look as renderer
     from ksched_cli.report.forms import Report
-    from ksched_cli.scenario.timelines.run_times import RunTimes
+    from ksched_cli.scenario.timelines.dump import RunTimes
 
     first, until = options.seed or 0, options.until
     options = replace(options, tie_break="random", seed=first, until="")
@@ -307,7 +307,7 @@ def _note_speed(run: Replay, pace: Pace) -> None:
 def _save(run: Replay, path: str) -> None:
     from ksched_cli.live.snapshot import ClusterSnapshot
     from ksched_cli.live.snapshot_file import snapshot_text, written_aside
-    from ksched_cli.scenario.state_file import manifests
+    from ksched_cli.scenario.objects import manifests
 
     state = run.state()
     # Whoever reads the file decides by the same release.

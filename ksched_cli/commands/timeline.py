@@ -26,7 +26,7 @@ from ksched_cli.kube.time import parse_time
 if TYPE_CHECKING:
     from ksched_cli.kube.quantity import Quantity
     from ksched_cli.scenario.timelines.event_lines import Plain
-    from ksched_cli.scenario.timelines.generate import PodTemplate
+    from ksched_cli.scenario.timelines.generate import PodTemplate, WeeklyShape
     from ksched_cli.scenario.timelines.recipes import Recipe
     from ksched_cli.scenario.timelines.trace_csv import (
         NodeColumns,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         TraceColumns,
         TraceRules,
     )
-    from ksched_cli.scenario.timelines.weekly import WeeklyShape
 
 _SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _SUMMARY = "Timelines for ksched replay: of a dump, of a trace, at random."
@@ -159,9 +158,13 @@ def generate(
         ksched timeline generate --like week.jsonl --days 28 --seed 7
     """
     from ksched_cli.commands.output import warn
-    from ksched_cli.scenario.timelines.distributions import DAY, arrivals_of, run_time_of
-    from ksched_cli.scenario.timelines.generate import Generator
-    from ksched_cli.scenario.timelines.weekly import read_week
+    from ksched_cli.scenario.timelines.generate import (
+        DAY,
+        Generator,
+        arrivals_of,
+        read_week,
+        run_time_of,
+    )
 
     if not 0 < options.days < 1e5:
         raise UsageError(f"--days takes a number greater than 0; not {options.days:g}")
@@ -190,8 +193,7 @@ def generate(
 
 def _shape(options: GenerateOptions) -> WeeklyShape:
     """Raises UsageError."""
-    from ksched_cli.scenario.timelines.generate import START
-    from ksched_cli.scenario.timelines.weekly import WeeklyShape, read_day, read_weights
+    from ksched_cli.scenario.timelines.generate import START, WeeklyShape, read_day, read_weights
 
     start = _start(options.start) if options.start else START
     if start.minute or start.second or start.microsecond:
@@ -334,9 +336,13 @@ def from_csv(
         ksched timeline from-csv jobs.csv --recipe tiresias --to pods.jsonl
     """
     from ksched_cli.engine.replay.records import Recreation
-    from ksched_cli.scenario.timelines.csv_rows import CsvFile
     from ksched_cli.scenario.timelines.recipes import read_recipe
-    from ksched_cli.scenario.timelines.trace_csv import TraceColumns, TraceReader, read_nodes
+    from ksched_cli.scenario.timelines.trace_csv import (
+        CsvFile,
+        TraceColumns,
+        TraceReader,
+        read_nodes,
+    )
 
     recipe = read_recipe(options.recipe) if options.recipe else None
     if recipe is not None:

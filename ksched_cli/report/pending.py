@@ -10,7 +10,7 @@ from ksched_cli.analysis.pending import PendingGroup, PendingReport
 from ksched_cli.report.owners import group_name, shared_owner
 from ksched_cli.report.reasons import brief_reasons_table, message_line, remedy_line
 from ksched_cli.report.table import ALL_HINT, GREEN, RED, YELLOW, Limit, counted
-from ksched_cli.scenario.targets import WORKLOADS
+from ksched_cli.scenario.arguments import WORKLOADS
 
 SHOWN_GROUPS = 6
 SHOWN_BRIEF_GROUPS = 10

@@ -345,7 +345,7 @@ class Opener:
         return self._replay(run, Watch(), timeline, scaling, prices)
 
     def _autoscaler(self, path: str, state: ClusterState, prices: Prices) -> AutoscalerSettings:
-        from ksched_cli.scenario.autoscaler_file import read_autoscaler
+        from ksched_cli.scenario.node_groups import read_autoscaler
 
         scaling = read_autoscaler(self.inputs.path_here(path), state, _name_of(path))
         scaling.check_prices(prices)

@@ -21,11 +21,18 @@ from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, load_documents, read_file
 from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP
 from ksched_cli.kube.plain_json import plain_json
-from ksched_cli.scenario.arguments import Arguments
+from ksched_cli.scenario.arguments import (
+    WORKLOADS,
+    Arguments,
+    Target,
+    Workload,
+    current_pods,
+    find_object,
+    find_workload,
+    read_selector,
+    read_target,
+)
 from ksched_cli.scenario.change import Change, Changed
-from ksched_cli.scenario.daemon_pods import target_node
-from ksched_cli.scenario.lookup import read_selector
-from ksched_cli.scenario.manifests import on_node
 from ksched_cli.scenario.merge import (
     PatchError,
     json_merge,
@@ -33,7 +40,7 @@ from ksched_cli.scenario.merge import (
     removals,
     strategic_merge,
 )
-from ksched_cli.scenario.node_evictions import evict_untolerating, remove_stray_daemons
+from ksched_cli.scenario.nodes import evict_untolerating, remove_stray_daemons
 from ksched_cli.scenario.objects import (
     Manifest,
     check_documents,
@@ -43,20 +50,9 @@ from ksched_cli.scenario.objects import (
     plain_object,
     replaced,
 )
-from ksched_cli.scenario.pod_passes import newest_timestamp
-from ksched_cli.scenario.pods import is_of_daemon_set, is_owned_by
-from ksched_cli.scenario.rollout import restarted
-from ksched_cli.scenario.scale import SCALABLE, resize
-from ksched_cli.scenario.targets import (
-    WORKLOADS,
-    Target,
-    Workload,
-    current_pods,
-    find_object,
-    find_workload,
-    read_target,
-)
-from ksched_cli.scenario.workloads import cron_job_run
+from ksched_cli.scenario.pods import is_of_daemon_set, is_owned_by, newest_timestamp
+from ksched_cli.scenario.scale import SCALABLE, resize, restarted
+from ksched_cli.scenario.workloads import cron_job_run, on_node, target_node
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _QUOTE_IN_JSON = re.compile(r'[{\[,:]\s*"')

@@ -1,4 +1,6 @@
-"""drain NODE...: cordon, and the nodes' pods pending again.
+"""Pods that leave: drain, reschedule, delete; and what keeps a node from being drained.
+
+drain NODE... cordons the nodes, and their pods are pending again.
 
 Upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go (which pods), and
 pkg/registry/core/pod/storage/eviction.go (what budgets allow).
@@ -6,19 +8,34 @@ pkg/registry/core/pod/storage/eviction.go (what budgets allow).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import msgspec
 
 from ksched_cli.cluster.change_record import Effect
-from ksched_cli.cluster.objects import Pod, PodDisruptionBudget
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.cluster.objects import Node, Pod, PodDisruptionBudget
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.scenario.arguments import Arguments
+from ksched_cli.kube.formatting import DurationError, parse_duration
+from ksched_cli.kube.plain_json import typed_json
+from ksched_cli.kube.time import unix_seconds
+from ksched_cli.scenario.arguments import (
+    WORKLOADS,
+    Arguments,
+    Target,
+    TargetsChange,
+    choose_pods,
+    find_object,
+    find_workload,
+    read_selector,
+    read_targets,
+)
 from ksched_cli.scenario.change import Change, Changed
-from ksched_cli.scenario.drainability import has_empty_dir
-from ksched_cli.scenario.lookup import read_selector
 from ksched_cli.scenario.nodes import NodeChoice, cordon
-from ksched_cli.scenario.pod_passes import select_on_nodes
+from ksched_cli.scenario.objects import objects_of, removed
+from ksched_cli.scenario.owned_pods import OwnedPods
 from ksched_cli.scenario.pods import (
     budget_matcher,
     is_of_daemon_set,
@@ -27,9 +44,131 @@ from ksched_cli.scenario.pods import (
     is_static,
     moved,
     pending_again,
+    select_by_id,
+    select_on_nodes,
+    unbound,
     with_counts,
     without_pods,
 )
+
+# -- what keeps a node ----------------------------------------------------------------------------
+# What keeps a node from being drained for good: annotations of nodes and pods, pods that nobody
+# makes anew, local storage.
+#
+# Upstream: cluster-autoscaler's simulator/drainability/rules and utils/drain, Karpenter's
+# pkg/controllers/state/statenode.go (ValidateNodeDisruptable, ValidatePodsDisruptable) and
+# pkg/utils/pod/scheduling.go (IsDoNotDisruptActive).
+
+
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+SAFE_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+NO_CONTROLLER = "no controller would create it again"
+
+
+class _Volume(msgspec.Struct, rename="camel"):
+    name: str = ""
+    empty_dir: dict[str, Any] | None = None
+    host_path: dict[str, Any] | None = None
+
+    @property
+    def is_local(self) -> bool:
+        in_memory = self.empty_dir is not None and self.empty_dir.get("medium") == "Memory"
+        return self.host_path is not None or (self.empty_dir is not None and not in_memory)
+
+
+class _Spec(msgspec.Struct):
+    volumes: list[_Volume] | None = None
+
+
+class _WithVolumes(msgspec.Struct):
+    spec: _Spec | None = None
+
+
+def goes_with_node(pod: Pod) -> bool:
+    """Whether the pod needs no other node when its own goes."""
+    return pod.finished or is_of_daemon_set(pod) or is_static(pod)
+
+
+def local_volumes(pod: Pod) -> list[str]:
+    """The pod's volumes whose contents are lost on another node, without those that an annotation
+    calls safe."""
+    safe = pod.metadata.annotations.get(SAFE_VOLUMES, "").split(",")
+    return [each.name for each in _volumes(pod) if each.is_local and each.name not in safe]
+
+
+def has_empty_dir(pod: Pod) -> bool:
+    return any(volume.empty_dir is not None for volume in _volumes(pod))
+
+
+def _volumes(pod: Pod) -> Sequence[_Volume]:
+    """The pod's volumes, if any is an emptyDir or a hostPath. They are read from its JSON, as the
+    scheduler does not look at such volumes."""
+    raw = bytes(pod.raw)
+    if b'"emptyDir"' not in raw and b'"hostPath"' not in raw:
+        return ()
+    spec = typed_json(raw, _WithVolumes).spec
+    return (spec and spec.volumes) or ()
+
+
+def node_stays(node: Node) -> str:
+    """Return the annotation that keeps the node, or ""."""
+    annotations = node.metadata.annotations
+    for key in (SCALE_DOWN_DISABLED, DO_NOT_DISRUPT):
+        if annotations.get(key) == "true":
+            return f"it is annotated {key}=true"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodRules:
+    """Which pods keep their node, whatever budgets allow and wherever they would fit.
+
+    now: seconds since 1970, for annotations that hold for a time
+    force: pods without a controller leave
+    loses_local_storage: pods with emptyDir and hostPath volumes leave
+    """
+
+    now: float
+    force: bool = False
+    loses_local_storage: bool = False
+
+    def pod_stays(self, pod: Pod) -> str:
+        """Return why the pod keeps its node, or ""."""
+        if pod.finished or pod.deleting:
+            return ""
+        if value := self._undisrupted(pod):
+            return f"annotated {DO_NOT_DISRUPT}={value}"
+        if goes_with_node(pod):
+            return ""
+        safe = pod.metadata.annotations.get(SAFE_TO_EVICT)
+        if safe in ("false", "on-completion"):
+            return f"annotated {SAFE_TO_EVICT}={safe}"
+        if safe == "true":
+            return ""
+        if pod.metadata.controller is None and not self.force:
+            return NO_CONTROLLER
+        volumes = [] if self.loses_local_storage else local_volumes(pod)
+        if volumes:
+            return f"local storage: {', '.join(volumes)}"
+        return ""
+
+    def _undisrupted(self, pod: Pod) -> str:
+        """The annotation's value where it holds: "true", or a time since the pod's start."""
+        value = pod.metadata.annotations.get(DO_NOT_DISRUPT, "")
+        if value in ("", "true"):
+            return value
+        try:
+            seconds = parse_duration(value) / 1e9
+        except DurationError:
+            return ""
+        started = pod.status.start_time
+        holds = not started or self.now - unix_seconds(started) < seconds
+        return value if seconds > 0 and holds else ""
+
+
+# -- drain ----------------------------------------------------------------------------------------
 
 LEFT = "stays"
 NEVER, WAITS, FINISHES = (
@@ -232,3 +371,136 @@ def with_budgets(after: ClusterState, before: ClusterState, evictions: Evictions
         both = (each.status.disruptions_allowed for each in (budgets[key], evicted))
         budgets[key] = with_counts(budgets[key], disruptions_allowed=min(both))
     return replace(after, pod_disruption_budgets=budgets)
+
+
+# -- reschedule -----------------------------------------------------------------------------------
+# reschedule [--all | -l SELECTOR]: bound pods pending again, to be placed afresh.
+
+
+@dataclass(frozen=True, slots=True)
+class Reschedule(Change):
+    """names: of pods; none where the selector chooses, "" all of the namespace ("": of all)."""
+
+    names: tuple[str, ...]
+    selector: str
+    namespace: str
+
+    @staticmethod
+    def parse(arguments: Arguments) -> Reschedule:
+        selector = arguments.flags.get("--selector", "")
+        everything = arguments.has("--all") or arguments.has("--all-namespaces")
+        if not arguments.names and not selector and not everything:
+            raise arguments.error('expected "reschedule --all", -l SELECTOR or names of pods')
+        read_selector(arguments.text, selector)
+        namespace = "" if arguments.has("--all-namespaces") else arguments.namespace
+        return Reschedule(arguments.text, arguments.names, selector, namespace)
+
+    def apply(self, state: ClusterState) -> Changed:
+        pods = [
+            pod
+            for pod in choose_pods(self, state, self.names, self.selector, self.namespace)
+            if is_running(pod) and not is_static(pod) and not is_of_daemon_set(pod)
+        ]
+        return unbound(state, pods), moved(pods)
+
+
+# -- delete ---------------------------------------------------------------------------------------
+# delete KIND/NAME: the object, and what the garbage collector and the controllers do then.
+#
+# Upstream: pkg/controller/{garbagecollector,podgc}.
+
+
+@dataclass(frozen=True, slots=True)
+class Delete(TargetsChange):
+    @staticmethod
+    def parse(arguments: Arguments) -> Delete:
+        if arguments.flags.get("--cascade") == "orphan":
+            raise arguments.error(
+                "--cascade=orphan is not supported: the objects that it owns are deleted too"
+            )
+        return Delete(arguments.text, read_targets(arguments, tuple(KINDS)))
+
+    def apply_to(self, state: ClusterState, target: Target) -> Changed:
+        if target.kind in WORKLOADS:
+            return self._workload(state, target)
+        kind, obj = find_object(self, state, target)
+        if isinstance(obj, Pod):
+            return _leave(state, [obj])
+        state = removed(state, kind, [(obj.namespace if kind.namespaced else "", obj.name)])
+        effects = [Effect(f"{kind.name} {obj.key}", "deleted")]
+        if target.kind == "Namespace":
+            state, more = _empty_namespace(state, obj.name)
+            return state, effects + more
+        if target.kind != "Node":
+            return state, effects
+        state, more = _leave(state, select_on_nodes(state.pods, {obj.name}), gone=True)
+        return state, effects + more
+
+    def _workload(self, state: ClusterState, target: Target) -> Changed:
+        """Delete a workload with all that it owns, as kubectl does without --cascade=orphan."""
+        workload = find_workload(self, state, target)
+        effects = [Effect(workload.text, "deleted")]
+        key = (workload.namespace, workload.name)
+        if workload.obj is not None:
+            state = removed(state, KINDS[workload.kind], [key])
+        owners = {(workload.kind, workload.name)}
+        owned_kinds = (("ReplicaSet", state.replica_sets), ("Job", state.jobs))
+        for name, objects in owned_kinds:
+            owned = [
+                obj_key
+                for obj_key, obj in objects.items()
+                if obj.namespace == workload.namespace
+                and (owner := obj.metadata.controller) is not None
+                and (owner.kind, owner.name) in owners
+            ]
+            owners |= {(name, obj_name) for _, obj_name in owned}
+            state = removed(state, KINDS[name], owned) if owned else state
+        pods = _owned_pods(state, workload.namespace, owners)
+        return without_pods(state, pods), effects + moved(pods, "deleted")
+
+
+def _owned_pods(
+    state: ClusterState, namespace: str, owners: Iterable[tuple[str, str]]
+) -> list[Pod]:
+    """Return the owned pods in the order of the state. owners: kinds and names"""
+    keys = {(namespace, kind, name) for kind, name in owners}
+    owned = OwnedPods.of(state.pods).all_of(keys.__contains__)
+    return select_by_id(state.pods, set(map(id, owned)))
+
+
+def _empty_namespace(state: ClusterState, namespace: str) -> Changed:
+    """All that is in the namespace goes with it."""
+    pods = [pod for pod in state.pods if pod.namespace == namespace]
+    effects = moved(pods, "deleted")
+    state = without_pods(state, pods)
+    for kind in KINDS.values():
+        if kind.namespaced and kind.name != "Pod":
+            keys = [key for key in objects_of(state, kind) if key[0] == namespace]
+            state = removed(state, kind, keys) if keys else state
+            effects += [Effect(f"{kind.name} {namespace}/{name}", "deleted") for _, name in keys]
+    return state, effects
+
+
+def _leave(state: ClusterState, pods: Iterable[Pod], *, gone: bool = False) -> Changed:
+    """Pods that are deleted: their controllers make them anew, others are gone.
+
+    gone: their node is too, so that daemon and static pods do not come back
+    """
+    anew, deleted = [], []
+    effects = []
+    for pod in pods:
+        own = is_static(pod) or is_of_daemon_set(pod)
+        if is_static(pod) and not gone:
+            effects.append(Effect(pod.key, "stays", "static pod"))
+        elif _comes_back(pod) and not (own and gone):
+            anew.append(pod)
+            effects += moved([pod])
+        else:
+            deleted.append(pod)
+            effects += moved([pod], "deleted")
+    return pending_again(without_pods(state, deleted), anew), effects
+
+
+def _comes_back(pod: Pod) -> bool:
+    """Whether its controller makes it anew."""
+    return pod.metadata.controller is not None and not pod.deleting and not pod.finished

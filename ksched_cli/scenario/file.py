@@ -14,16 +14,11 @@ from ksched_cli.kube.documents import locate
 from ksched_cli.scenario.apply import Apply, Patch
 from ksched_cli.scenario.arguments import Arguments, read_arguments, split_line
 from ksched_cli.scenario.change import Change, ChangeError
-from ksched_cli.scenario.delete import Delete
-from ksched_cli.scenario.drain import Drain
-from ksched_cli.scenario.labels import Label
-from ksched_cli.scenario.manifests import Manifest
-from ksched_cli.scenario.nodes import AddNodes, Cordon, TaintNodes
-from ksched_cli.scenario.outages import FailNodes, RecoverNodes
+from ksched_cli.scenario.drain import Delete, Drain, Reschedule
+from ksched_cli.scenario.nodes import AddNodes, Cordon, FailNodes, Label, RecoverNodes, TaintNodes
 from ksched_cli.scenario.own_document import read_own_document
-from ksched_cli.scenario.reschedule import Reschedule
-from ksched_cli.scenario.rollout import RolloutRestart, SetResources
-from ksched_cli.scenario.scale import Scale
+from ksched_cli.scenario.scale import RolloutRestart, Scale, SetResources
+from ksched_cli.scenario.workloads import Manifest
 
 
 @dataclass(frozen=True, slots=True)

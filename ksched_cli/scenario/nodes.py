@@ -1,4 +1,4 @@
-"""Changes to nodes: cordon, uncordon, taint, add-nodes; and editing a node for other changes.
+"""Changes to nodes: cordon, uncordon, taint, label, add-nodes, fail, recover; and which pods leave.
 
 Upstream: staging/src/k8s.io/kubectl/pkg/cmd/{drain,taint}, and the node lifecycle controller, which
 keeps the taint of unschedulable nodes.
@@ -6,25 +6,38 @@ keeps the taint of unschedulable nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import structs
 
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS
-from ksched_cli.cluster.objects import CSINode, Node, Taint
+from ksched_cli.cluster.objects import CSINode, Node, Pod, Taint
+from ksched_cli.cluster.objects.pod import Toleration
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.cluster.tolerations import tolerates
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.quantity import Quantity, QuantityError
 from ksched_cli.kube.stored_bytes import ObjectJson
-from ksched_cli.scenario.arguments import Arguments
+from ksched_cli.scenario.arguments import Arguments, choose_pods, read_selector
 from ksched_cli.scenario.change import Change, Changed
-from ksched_cli.scenario.lookup import read_selector
-from ksched_cli.scenario.node_evictions import evict_untolerating
 from ksched_cli.scenario.objects import load_objects, plain_object
+from ksched_cli.scenario.pods import (
+    is_of_daemon_set,
+    is_owned_by,
+    is_running,
+    is_static,
+    moved,
+    newest_timestamp,
+    pending_again,
+    replace_pods,
+    select_on_nodes,
+    without_pods,
+)
+from ksched_cli.scenario.workloads import daemon_model, should_continue_on
 
 UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
 HOSTNAME_LABEL = "kubernetes.io/hostname"
@@ -378,3 +391,336 @@ def copy_of_node(model: Node, name: str) -> Node:
 
 def copy_of_csi_node(csi_node: CSINode, name: str) -> CSINode:
     return structs.replace(csi_node, metadata=structs.replace(csi_node.metadata, name=name, uid=""))
+
+
+# -- pods that leave ------------------------------------------------------------------------------
+# Pods that leave because their node changed: evicted for a NoExecute taint, or daemon pods that may
+# not run there any more.
+#
+# Upstream: pkg/controller/tainteviction/taint_eviction.go (processPodOnNode),
+# plugin/pkg/admission/defaulttolerationseconds (what pods tolerate that say nothing of it),
+# pkg/controller/daemon/daemon_controller.go (podsShouldBeOnNode).
+
+
+UNREACHABLE = "node.kubernetes.io/unreachable"
+NOT_READY_TAINTS = ("node.kubernetes.io/not-ready", UNREACHABLE)
+_DEFAULT_SECONDS = 300
+_LONG_AGO = "1970-01-01T00:00:00Z"
+
+
+def evict_untolerating(
+    state: ClusterState, nodes: Collection[str]
+) -> tuple[ClusterState, list[Effect]]:
+    """Without the pods that do not tolerate the NoExecute taints of these nodes for ever: their
+    controllers make them anew, daemon pods and those without a controller are gone."""
+    taints = {
+        node.name: tuple(taint for taint in node.spec.taints if taint.effect == "NoExecute")
+        for node in state.nodes
+        if node.name in nodes
+    }
+    leaving, gone, held, effects = [], [], [], []
+    for pod in select_on_nodes(state.pods, {name for name, own in taints.items() if own}):
+        own = taints[pod.node_name]
+        seconds = tolerated_for(pod, own)
+        if seconds is None or not is_running(pod) or is_static(pod):
+            continue
+        detail = f"was on {pod.node_name}"
+        detail += f", tolerated for {seconds} s" if seconds else ""
+        if is_held(pod) and any(taint.key == UNREACHABLE for taint in own):
+            held.append(pod)
+            effects.append(Effect(pod.key, "being deleted", "until its node is back"))
+            continue
+        if pod.metadata.controller is not None and not is_of_daemon_set(pod):
+            leaving.append(pod)
+            effects.append(Effect(pod.key, "pending again", detail))
+            continue
+        gone.append(pod)
+        controller = "may not run there" if is_of_daemon_set(pod) else "no controller"
+        effects.append(Effect(pod.key, "deleted", f"{detail}; {controller}"))
+    state = pending_again(without_pods(state, gone), leaving)
+    # No kubelet hears of the deletion.
+    return with_deletion(state, held, newest_timestamp(state.pods) or _LONG_AGO)[0], effects
+
+
+def with_deletion(
+    state: ClusterState, pods: Collection[Pod], at: str
+) -> tuple[ClusterState, list[Pod]]:
+    """The state in which these pods are being deleted since then, and the pods as they are in it.
+    at: "" for not being deleted"""
+    marked: dict[int, Pod | None] = {}
+    changed = []
+    for pod in pods:
+        metadata = structs.replace(pod.metadata, deletion_timestamp=at)
+        changed.append(structs.replace(pod, metadata=metadata))
+        marked[id(pod)] = changed[-1]
+    return replace(state, pods=replace_pods(state.pods, marked)) if marked else state, changed
+
+
+def is_held(pod: Pod) -> bool:
+    """Whether its controller makes another one only once it is gone, for which its node has to
+    answer. Upstream: pkg/controller/statefulset."""
+    return is_owned_by(pod, "StatefulSet")
+
+
+def tolerated_for(pod: Pod, taints: Collection[Taint]) -> int | None:
+    """For how many seconds a pod tolerates NoExecute taints: 0 where it does not tolerate one, None
+    where it tolerates all for ever. Upstream: GetMatchingTolerations, getMinTolerationTime."""
+    limits = []
+    for taint in taints:
+        toleration = next((t for t in pod.spec.tolerations if tolerates(t, taint)), None)
+        if toleration is None and taint.key in NOT_READY_TAINTS:
+            toleration = _default_toleration(pod, taint)
+        if toleration is None:
+            return 0
+        if toleration.toleration_seconds is not None:
+            limits.append(max(0, toleration.toleration_seconds))
+    return min(limits, default=None)
+
+
+def _default_toleration(pod: Pod, taint: Taint) -> Toleration | None:
+    """What the API server, and the DaemonSet controller, add to a pod that says nothing of this
+    taint."""
+    if is_of_daemon_set(pod):
+        return Toleration(taint.key, "Exists", effect=taint.effect)
+    for own in pod.spec.tolerations:
+        if own.key in (taint.key, "") and own.effect in (taint.effect, ""):
+            return None
+    return Toleration(taint.key, "Exists", "", taint.effect, _DEFAULT_SECONDS)
+
+
+def remove_stray_daemons(
+    state: ClusterState, nodes: Collection[str]
+) -> tuple[ClusterState, list[Effect]]:
+    """Without the daemon pods on these nodes that their DaemonSet, which the state must hold, does
+    not want there any more."""
+    by_name: dict[str, Node] = {node.name: node for node in state.nodes if node.name in nodes}
+    models: dict[tuple[str, str], Pod | None] = {}
+    stray = []
+    for pod in select_on_nodes(state.pods, by_name):
+        owner = pod.metadata.controller
+        if owner is None or owner.kind != "DaemonSet" or not is_running(pod):
+            continue
+        key = (pod.namespace, owner.name)
+        if key not in models:
+            daemon_set = state.daemon_sets.get(key)
+            models[key] = None if daemon_set is None else daemon_model(state, daemon_set)
+        model = models[key]
+        if model is not None and not should_continue_on(model, by_name[pod.node_name]):
+            stray.append(pod)
+    effects = [
+        Effect(pod.key, "deleted", f"was on {pod.node_name}; may not run there") for pod in stray
+    ]
+    return without_pods(state, stray), effects
+
+
+# -- label ----------------------------------------------------------------------------------------
+
+
+_KINDS = {
+    **dict.fromkeys(("node", "nodes", "no"), "node"),
+    **dict.fromkeys(("pod", "pods", "po"), "pod"),
+}
+_Labelled = TypeVar("_Labelled", Node, Pod)
+
+
+@dataclass(frozen=True, slots=True)
+class Label(Change):
+    """kind: "node" or "pod". selector: of -l, "" for none. removed: keys. overwrites: whether a
+    label may have another value already"""
+
+    kind: str
+    names: tuple[str, ...]
+    selector: str
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    removed: tuple[str, ...]
+    overwrites: bool = False
+
+    @staticmethod
+    def parse(arguments: Arguments) -> Label:
+        tokens = list(arguments.names)
+        kind_word, _, first = tokens.pop(0).partition("/") if tokens else ("", "", "")
+        kind = _KINDS.get(kind_word)
+        if kind is None:
+            raise arguments.error('expected "label nodes NAME... KEY=VALUE", or pods')
+        tokens = [first, *tokens] if first else tokens
+        names = tuple(token for token in tokens if "=" not in token and not token.endswith("-"))
+        pairs = [token.partition("=") for token in tokens if "=" in token]
+        removed = tuple(token[:-1] for token in tokens if "=" not in token and token.endswith("-"))
+        if not pairs and not removed:
+            raise arguments.error("expected a label: KEY=VALUE, or KEY- to remove one")
+        selector = arguments.flags.get("--selector", "")
+        if not names and not selector and not arguments.has("--all"):
+            raise arguments.error(f"expected the name of a {kind}, -l SELECTOR or --all")
+        read_selector(arguments.text, selector)
+        return Label(
+            arguments.text,
+            kind,
+            node_names(arguments, names) if names and kind == "node" else names,
+            selector,
+            "" if arguments.has("--all-namespaces") else arguments.namespace,
+            tuple((key, value) for key, _, value in pairs),
+            removed,
+            arguments.has("--overwrite"),
+        )
+
+    def apply(self, state: ClusterState) -> Changed:
+        return self._nodes(state) if self.kind == "node" else self._pods(state)
+
+    def _nodes(self, state: ClusterState) -> Changed:
+        names = NodeChoice(self.names, self.selector).of(self, state)
+        nodes = {node.name: node for node in state.nodes}
+        effects = [effect for name in names for effect in self._effects(nodes[name])]
+        state = replace_nodes(state, names, self._labelled)
+        state, removals = remove_stray_daemons(state, frozenset(names))
+        return state, effects + removals
+
+    def _pods(self, state: ClusterState) -> Changed:
+        pods = choose_pods(self, state, self.names, self.selector, self.namespace)
+        if not pods and self.selector:
+            raise self.error(f"no pod matches -l {self.selector}")
+        effects = [effect for pod in pods for effect in self._effects(pod)]
+        labelled = {id(pod): self._labelled(pod) for pod in pods}
+        return replace(state, pods=replace_pods(state.pods, labelled)), effects
+
+    def _labelled(self, obj: _Labelled) -> _Labelled:
+        labels = {k: v for k, v in obj.metadata.labels.items() if k not in self.removed}
+        labels |= dict(self.labels)
+
+        def edit(data: dict[str, Any]) -> None:
+            data["metadata"]["labels"] = labels
+
+        metadata = structs.replace(obj.metadata, labels=labels)
+        return structs.replace(obj, metadata=metadata, raw=edited_raw(obj.raw, edit))
+
+    def _effects(self, obj: Node | Pod) -> list[Effect]:
+        labels = obj.metadata.labels
+        effects = []
+        for key, value in self.labels:
+            if labels.get(key, value) != value and not self.overwrites:
+                problem = f"{obj.key} has {key}={labels[key]} already"
+                raise self.error(f"{problem}; --overwrite replaces it, as kubectl's")
+            detail = f"was {labels[key]}" if labels.get(key, value) != value else ""
+            effects.append(Effect(obj.key, f"labelled {key}={value}", detail))
+        for key in self.removed:
+            if key in labels:
+                effects.append(Effect(obj.key, f"label {key} removed", f"was {labels[key]}"))
+            else:
+                effects.append(Effect(obj.key, f"has no label {key}"))
+        return effects
+
+
+# -- fail and recover -----------------------------------------------------------------------------
+# Nodes that fail, and nodes that come back: `fail nodes`, `recover nodes`.
+#
+# Upstream: pkg/controller/nodelifecycle (the taints of a node whose kubelet does not answer) and
+# pkg/controller/tainteviction (which pods leave it, and when). In a state a failed node has been so
+# for longer than any pod tolerates; engine/replay/node_outages.py has the same over time.
+
+
+NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
+_UNKNOWN: Mapping[str, Any] = {
+    "status": "Unknown",
+    "reason": "NodeStatusUnknown",
+    "message": "Kubelet stopped posting node status.",
+}
+_READY: Mapping[str, Any] = {
+    "status": "True",
+    "reason": "KubeletReady",
+    "message": "kubelet is posting ready status",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FailNodes(Change):
+    """fail nodes NODE... | -l SELECTOR"""
+
+    nodes: NodeChoice
+
+    @staticmethod
+    def parse(arguments: Arguments) -> FailNodes:
+        return FailNodes(arguments.text, _read_nodes(arguments, "fail"))
+
+    def apply(self, state: ClusterState) -> Changed:
+        names = self.nodes.of(self, state)
+        for effect in (NO_SCHEDULE, NO_EXECUTE):
+            state = with_failed(state, names, effect)
+        state, evictions = evict_untolerating(state, frozenset(names))
+        return state, [*(Effect(name, "failed") for name in names), *evictions]
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverNodes(Change):
+    """recover nodes NODE... | -l SELECTOR"""
+
+    nodes: NodeChoice
+
+    @staticmethod
+    def parse(arguments: Arguments) -> RecoverNodes:
+        return RecoverNodes(arguments.text, _read_nodes(arguments, "recover"))
+
+    def apply(self, state: ClusterState) -> Changed:
+        names = self.nodes.of(self, state)
+        leaving = [pod for pod in select_on_nodes(state.pods, set(names)) if pod.deleting]
+        again = [pod for pod in leaving if is_held(pod)]
+        gone = [pod for pod in leaving if not is_held(pod)]
+        state, again = with_deletion(without_pods(with_recovered(state, names), gone), again, "")
+        return pending_again(state, again), [
+            *(Effect(name, "recovered") for name in names),
+            *moved(again),
+            *moved(gone, "deleted"),
+        ]
+
+
+def _read_nodes(arguments: Arguments, verb: str) -> NodeChoice:
+    usage = f'"{verb} nodes NODE..." or "{verb} nodes -l SELECTOR"'
+    return NodeChoice.read(arguments, node_arguments(arguments, usage))
+
+
+def is_not_ready(node: Node) -> bool:
+    """Whether the node lifecycle controller has tainted it for its Ready condition."""
+    return any(taint.key in NOT_READY_TAINTS for taint in node.spec.taints)
+
+
+def with_failed(state: ClusterState, names: Collection[str], effect: str) -> ClusterState:
+    """The state with the taint of nodes that do not answer, of this effect, on these nodes."""
+    taint = Taint(UNREACHABLE, effect=effect)
+
+    def edit(node: Node) -> Node:
+        others = tuple(t for t in node.spec.taints if not _is_alike(t, (effect,)))
+        return _with_condition(with_spec(node, (*others, taint), node.spec.unschedulable), _UNKNOWN)
+
+    return replace_nodes(state, names, edit)
+
+
+def with_recovered(state: ClusterState, names: Collection[str]) -> ClusterState:
+    """The state with these nodes ready."""
+    untainted = without_taints(state, names, (NO_SCHEDULE, NO_EXECUTE))
+    return replace_nodes(untainted, names, lambda node: _with_condition(node, _READY))
+
+
+def without_taints(
+    state: ClusterState, names: Collection[str], effects: Sequence[str]
+) -> ClusterState:
+    """The state without the taints of these effects that nodes have for not being ready."""
+
+    def edit(node: Node) -> Node:
+        others = tuple(taint for taint in node.spec.taints if not _is_alike(taint, effects))
+        return with_spec(node, others, node.spec.unschedulable)
+
+    return replace_nodes(state, names, edit)
+
+
+def _is_alike(taint: Taint, effects: Sequence[str]) -> bool:
+    return taint.key in NOT_READY_TAINTS and taint.effect in effects
+
+
+def _with_condition(node: Node, ready: Mapping[str, Any]) -> Node:
+    """The node with this Ready condition in its JSON, which extenders are sent."""
+
+    def edit(data: dict[str, Any]) -> None:
+        status = data["status"] = data.get("status") or {}
+        others = [c for c in status.get("conditions") or () if c.get("type") != "Ready"]
+        status["conditions"] = [*others, {"type": "Ready", **ready}]
+
+    return structs.replace(node, raw=edited_raw(node.raw, edit))

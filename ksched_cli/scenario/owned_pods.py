@@ -9,7 +9,7 @@ from msgspec import Struct, field, structs
 
 from ksched_cli.cluster.objects import LabelSelector, Pod
 from ksched_cli.kube.selectors import SelectorError, label_selector
-from ksched_cli.scenario.pod_passes import select_by_id
+from ksched_cli.scenario.pods import select_by_id
 
 WorkloadKey = tuple[str, str, str]
 """Namespace, kind and name."""

@@ -12,11 +12,11 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.apply import Apply
+from ksched_cli.scenario.arguments import WORKLOADS, Target, Workload, find_workload
 from ksched_cli.scenario.change import ChangeError
 from ksched_cli.scenario.objects import kind_of, objects_of, plain_object, with_objects
 from ksched_cli.scenario.owned_pods import OwnedPods
 from ksched_cli.scenario.scale import SCALABLE, Scale
-from ksched_cli.scenario.targets import WORKLOADS, Target, Workload, find_workload
 from ksched_cli.scenario.workloads import make_pods
 
 # How many objects of a file an error names.

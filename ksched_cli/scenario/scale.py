@@ -1,12 +1,17 @@
-"""scale KIND/NAME --replicas=N"""
+"""Changes to workloads: scale, rollout restart, set resources."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cmp_to_key
+from math import log2
 from typing import Any
 
+import msgspec
 from msgspec import structs
 
 from ksched_cli.cluster.change_record import Effect
@@ -14,21 +19,187 @@ from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.scenario.arguments import Arguments
-from ksched_cli.scenario.change import Change, Changed
-from ksched_cli.scenario.manifests import suffix
-from ksched_cli.scenario.nodes import edited_raw
-from ksched_cli.scenario.objects import plain_object, replaced
-from ksched_cli.scenario.pod_passes import names_in, newest_timestamp
-from ksched_cli.scenario.pods import moved, without_pods
-from ksched_cli.scenario.removal_order import removal_order
-from ksched_cli.scenario.targets import (
+from ksched_cli.kube.plain_json import typed_json
+from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.kube.time import parse_time
+from ksched_cli.scenario.arguments import (
+    Arguments,
     Target,
     TargetsChange,
     Workload,
+    current_pods,
     find_workload,
     read_targets,
 )
+from ksched_cli.scenario.change import Change, Changed
+from ksched_cli.scenario.nodes import edited_raw
+from ksched_cli.scenario.objects import Manifest, plain_object, replaced
+from ksched_cli.scenario.pods import (
+    is_ready,
+    is_running,
+    moved,
+    names_in,
+    newest_timestamp,
+    pending_again,
+    select_by_id,
+    without_pods,
+)
+from ksched_cli.scenario.workloads import suffix
+
+# -- the order of removal -------------------------------------------------------------------------
+# The order in which a controller removes the pods of a workload that is scaled down.
+#
+# Upstream: pkg/controller/controller_utils.go (ActivePodsWithRanks), replicaset/replica_set.go
+# (getPodsToDelete); stateful sets lose their highest ordinals.
+
+
+_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+_PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
+_HEARTBEAT = re.compile(rb'"lastHeartbeatTime"\s*:\s*"([^"]+)"')
+
+
+class _ContainerStatus(msgspec.Struct, rename="camel"):
+    name: str = ""
+    restart_count: int = 0
+
+
+class _Condition(msgspec.Struct, rename="camel"):
+    type: str = ""
+    status: str = ""
+    last_transition_time: str | None = ""
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    conditions: list[_Condition] | None = None
+    container_statuses: list[_ContainerStatus] | None = None
+    init_container_statuses: list[_ContainerStatus] | None = None
+
+
+class _WithStatus(msgspec.Struct):
+    status: _Status | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """The values of a pod that the ranking reads.
+
+    precedence:  criteria of which the lower goes first
+    ready_since: "" where that is not known, or it is not ready
+    restarts:    the most of any container, of any sidecar; the higher goes first
+    """
+
+    pod: Pod
+    precedence: tuple[int, ...]
+    ready_since: str
+    restarts: tuple[int, int]
+
+
+def removal_order(state: ClusterState, workload: Workload) -> list[Pod]:
+    """The workload's pods, the first to go first."""
+    if workload.kind == "StatefulSet":
+        return sorted(workload.pods, key=lambda pod: -_ordinal(pod))
+    neighbours = Counter(pod.node_name for pod in workload.pods)
+    # Among pods that the ranking takes as equal, the last in the state goes first, as newest.
+    pods = select_by_id(state.pods, {id(pod) for pod in workload.pods})
+    candidates = [_candidate(pod, neighbours) for pod in reversed(pods)]
+    ages = _Ages(time_of(state))
+    candidates.sort(key=cmp_to_key(ages.compare))
+    return [candidate.pod for candidate in candidates]
+
+
+def _candidate(pod: Pod, neighbours: Counter[str]) -> _Candidate:
+    status = _Status()
+    if bytes(pod.raw) and pod.status is not PENDING_AGAIN:
+        status = typed_json(pod.raw, _WithStatus).status or status
+    ready = is_ready(pod)
+    precedence = (
+        int(bool(pod.node_name)),
+        _PHASES.get(pod.status.phase, 0),
+        int(ready),
+        _deletion_cost(pod),
+        -neighbours[pod.node_name],
+    )
+    times = [_time(c.last_transition_time) for c in status.conditions or () if c.type == "Ready"]
+    sidecars = {container.name for container in pod.spec.init_containers if container.is_sidecar}
+    sidecar_statuses = [s for s in status.init_container_statuses or () if s.name in sidecars]
+    restarts = (
+        max((s.restart_count for s in status.container_statuses or ()), default=0),
+        max((s.restart_count for s in sidecar_statuses), default=0),
+    )
+    return _Candidate(pod, precedence, times[0] if times and ready else "", restarts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ages:
+    """Compares candidates. now: when the pods are removed, as RFC 3339; "" where it is not known"""
+
+    now: str
+
+    def compare(self, a: _Candidate, b: _Candidate) -> int:
+        """Below zero where `a` goes first. Upstream: ActivePodsWithRanks.Less."""
+        if a.precedence != b.precedence:
+            return -1 if a.precedence < b.precedence else 1
+        if is_ready(a.pod) and a.ready_since != b.ready_since:
+            return self._younger_first(a, b, a.ready_since, b.ready_since)
+        if a.restarts != b.restarts:
+            return -1 if a.restarts > b.restarts else 1
+        created = a.pod.metadata.creation_timestamp, b.pod.metadata.creation_timestamp
+        return 0 if created[0] == created[1] else self._younger_first(a, b, *created)
+
+    def _younger_first(self, a: _Candidate, b: _Candidate, since: str, other: str) -> int:
+        """By the logarithm of their ages; where that is the same, the lower uid goes first."""
+        if not since or not other:
+            return -1 if not since else 1
+        difference = self._log_age(since) - self._log_age(other)
+        return difference or (-1 if a.pod.uid < b.pod.uid else 1)
+
+    def _log_age(self, since: str) -> int:
+        """Upstream: logarithmicRankDiff, which takes nanoseconds."""
+        if not self.now:
+            return 0
+        age = parse_time(self.now) - parse_time(since)
+        seconds = age.total_seconds()
+        return int(log2(seconds * 1e9)) if seconds > 0 else -1
+
+
+def time_of(state: ClusterState) -> str:
+    """When the state was read, as far as it shows: the latest heartbeat of a node or creation of a
+    pod."""
+    return max(newest_timestamp(state.pods), *_heartbeats(bytes(node.raw) for node in state.nodes))
+
+
+def _heartbeats(texts: Iterable[bytes]) -> Iterable[str]:
+    """At least one, which may be ""."""
+    yield ""
+    for text in texts:
+        for heartbeat in _HEARTBEAT.findall(text):
+            yield _time(heartbeat.decode())
+
+
+def _time(text: str | None) -> str:
+    """The text, "" where it is not a time."""
+    try:
+        parse_time(text or "")
+    except ValueError:
+        return ""
+    return text or ""
+
+
+def _deletion_cost(pod: Pod) -> int:
+    """0 where the annotation is no number."""
+    try:
+        return int(pod.metadata.annotations.get(_DELETION_COST, "0"))
+    except ValueError:
+        return 0
+
+
+def _ordinal(pod: Pod) -> int:
+    end = pod.name.rpartition("-")[2]
+    number = parse_int64(end)
+    return -1 if number is None else number
+
+
+# -- scale ----------------------------------------------------------------------------------------
 
 SCALABLE = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 
@@ -114,3 +285,90 @@ def _copy(model: Pod, name: str, created: str) -> Pod:
         data["metadata"] |= {"name": name, "uid": uid}
 
     return Pod(metadata, model.spec, PENDING_AGAIN, "", edited_raw(model.raw, edit))
+
+
+# -- rollout restart, set resources ---------------------------------------------------------------
+
+
+RESTARTABLE = ("Deployment", "StatefulSet", "DaemonSet")
+WITH_TEMPLATE = (*RESTARTABLE, "ReplicaSet", "ReplicationController")
+
+
+def restarted(state: ClusterState, workload: Workload) -> Changed:
+    """Its running pods pending again, all in one step."""
+    running = [pod for pod in workload.pods if is_running(pod)]
+    return pending_again(state, running), moved(running)
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutRestart(TargetsChange):
+    @staticmethod
+    def parse(arguments: Arguments) -> RolloutRestart:
+        return RolloutRestart(arguments.text, read_targets(arguments, RESTARTABLE))
+
+    def apply_to(self, state: ClusterState, target: Target) -> Changed:
+        return restarted(state, find_workload(self, state, target))
+
+
+@dataclass(frozen=True, slots=True)
+class SetResources(TargetsChange):
+    """requests, limits: resource and amount. container: a name, "*" in it for any characters."""
+
+    requests: tuple[tuple[str, str], ...]
+    limits: tuple[tuple[str, str], ...]
+    container: str
+
+    @staticmethod
+    def parse(arguments: Arguments) -> SetResources:
+        requests = _amounts(arguments, "--requests")
+        limits = _amounts(arguments, "--limits")
+        if not requests and not limits:
+            raise arguments.error("expected --requests=cpu=200m,memory=512Mi or --limits=…")
+        targets = read_targets(arguments, WITH_TEMPLATE)
+        container = arguments.flags.get("--containers", "*")
+        return SetResources(arguments.text, targets, requests, limits, container)
+
+    def apply_to(self, state: ClusterState, target: Target) -> Changed:
+        workload = find_workload(self, state, target)
+        effects = [Effect(workload.text, "resources set")]
+        state, more = restarted(state, workload)
+        pods = [plain_object(KINDS["Pod"], pod) for pod in current_pods(state, workload)]
+        count = sum(self._edit(pod["spec"]) for pod in pods)
+        state = replaced(state, KINDS["Pod"], pods)
+        objects: list[tuple[str, Any]] = [("ReplicaSet", rs) for rs in workload.replica_sets]
+        objects += [(workload.kind, workload.obj)] if workload.obj is not None else []
+        for kind, obj in objects:
+            plain = plain_object(KINDS[kind], obj)
+            spec = ((plain.get("spec") or {}).get("template") or {}).get("spec") or {}
+            count += self._edit(spec)
+            state = replaced(state, KINDS[kind], [plain])
+        if not count:
+            raise self.error(f'{workload.text} has no container "{self.container}"')
+        return state, effects + more
+
+    def _edit(self, spec: Manifest) -> int:
+        """Sets the resources in a pod's spec; how many containers that were. Upstream:
+        SetResourcesOptions.Run."""
+        containers = [
+            container
+            for part in ("containers", "initContainers")
+            for container in spec.get(part) or ()
+            if fnmatchcase(container.get("name") or "", self.container)
+        ]
+        for container in containers:
+            resources = dict(container.get("resources") or {})
+            for part, amounts in (("requests", self.requests), ("limits", self.limits)):
+                if amounts:
+                    resources[part] = {**(resources.get(part) or {}), **dict(amounts)}
+            container["resources"] = resources
+        return len(containers)
+
+
+def _amounts(arguments: Arguments, flag: str) -> tuple[tuple[str, str], ...]:
+    """Reads "cpu=200m,memory=512Mi". Raises ChangeError."""
+    text = arguments.flags.get(flag, "")
+    pairs = [part.partition("=") for part in text.split(",") if part]
+    for name, _, amount in pairs:
+        if not name or not amount:
+            raise arguments.error(f'{flag}: "{name}" is not RESOURCE=AMOUNT, such as cpu=200m')
+    return tuple((name, amount) for name, _, amount in pairs)

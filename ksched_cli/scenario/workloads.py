@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -20,33 +20,246 @@ from msgspec import Struct, field
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.custom_objects import Plain, PodMaker
 from ksched_cli.cluster.loading.state_warnings import state_warnings
+from ksched_cli.cluster.node_affinity import required_node_affinity
 from ksched_cli.cluster.objects import (
     CronJob,
     DaemonSet,
     Deployment,
     Job,
     LabelSelector,
+    Node,
+    Pod,
     ReplicaSet,
     StatefulSet,
+    Workload,
 )
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.cluster.tolerations import tolerated
 from ksched_cli.errors import InputError, PluginDefectError
 from ksched_cli.framework.failures import FAILURES, described, raise_users_interrupt
 from ksched_cli.kube.plain_json import plain_json
-from ksched_cli.scenario.daemon_pods import daemon_model, should_run_on, target_node
-from ksched_cli.scenario.manifests import (
-    Manifest,
-    daemon_template,
-    job_labels,
-    on_node,
-    pod_manifest,
-    stateful_manifest,
-    suffix,
-    template_hash,
-)
+from ksched_cli.kube.selectors import SelectorError
 from ksched_cli.scenario.objects import load_objects, with_objects
 from ksched_cli.scenario.owned_pods import HASH_LABEL, OwnedPods
-from ksched_cli.scenario.pod_passes import names_in, newest_timestamp
+from ksched_cli.scenario.pods import names_in, newest_timestamp
+
+# -- manifests ------------------------------------------------------------------------------------
+# Manifests of the pods that the controllers of workloads make.
+#
+# Upstream: pkg/controller/controller_utils.go (GetPodFromTemplate),
+# statefulset/stateful_set_utils.go, daemon/util/daemonset_util.go, job/job_controller.go,
+# deployment/sync.go.
+
+
+Manifest = dict[str, Any]
+
+# The alphabet of upstream's rand.SafeEncodeString: no vowels, so that no bad words arise.
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH = 5
+
+_DAEMON_TOLERATIONS = (
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+)
+_NETWORK_TAINT = ("node.kubernetes.io/network-unavailable", "NoSchedule")
+
+
+def suffix(number: int) -> str:
+    """Five characters as the API server appends to generated names, in order of the number."""
+    text = ""
+    for _ in range(_SUFFIX_LENGTH):
+        number, digit = divmod(number, len(_ALPHABET))
+        text = _ALPHABET[digit] + text
+    return text
+
+
+def template_hash(template: Mapping[str, Any]) -> str:
+    """A hash in the form of pod-template-hash; upstream hashes Go's own dump of the template, whose
+    value nothing but the label depends on."""
+    value = 2166136261
+    for byte in msgspec.json.encode(template, order="sorted"):
+        value = (value ^ byte) * 16777619 % 2**32
+    return "".join(_ALPHABET[ord(char) % len(_ALPHABET)] for char in str(value))
+
+
+def pod_manifest(
+    template: Mapping[str, Any],
+    owner: Workload,
+    kind: str,
+    name: str,
+    labels: Mapping[str, str] | None = None,
+) -> Manifest:
+    """A pod of the owner's template. labels: what the controller adds."""
+    metadata = template.get("metadata") or {}
+    version = {"ReplicationController": "v1", "Job": "batch/v1"}.get(kind, "apps/v1")
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": owner.namespace,
+            "labels": {**(metadata.get("labels") or {}), **(labels or {})},
+            "annotations": metadata.get("annotations") or {},
+            "ownerReferences": [
+                {
+                    "apiVersion": version,
+                    "kind": kind,
+                    "name": owner.name,
+                    "uid": owner.uid or f"{owner.namespace}/{owner.name}",
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        },
+        "spec": template.get("spec") or {},
+        "status": {"phase": "Pending"},
+    }
+
+
+def daemon_template(template: Mapping[str, Any]) -> Manifest:
+    """Return the template with the tolerations of daemon pods. Upstream:
+    AddOrUpdateDaemonPodTolerations."""
+    spec = dict(template.get("spec") or {})
+    taints = [*_DAEMON_TOLERATIONS, *([_NETWORK_TAINT] if spec.get("hostNetwork") else [])]
+    tolerations = list(spec.get("tolerations") or ())
+    for key, effect in taints:
+        toleration = {"key": key, "operator": "Exists", "effect": effect}
+        same = [t for t in tolerations if _matches(t, toleration)]
+        tolerations = [toleration if t in same else t for t in tolerations]
+        tolerations += [] if same else [toleration]
+    return {**template, "spec": {**spec, "tolerations": tolerations}}
+
+
+def _matches(toleration: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Upstream: Toleration.MatchToleration."""
+    keys = ("key", "effect", "operator", "value")
+    return all(toleration.get(key, "") == other.get(key, "") for key in keys)
+
+
+def on_node(manifest: Manifest, node: str) -> Manifest:
+    """The daemon pod for one node. Upstream: ReplaceDaemonSetPodNodeNameNodeAffinity."""
+    spec = manifest["spec"]
+    affinity = spec.get("affinity") or {}
+    node_affinity = affinity.get("nodeAffinity") or {}
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    node_affinity = {**node_affinity, "requiredDuringSchedulingIgnoredDuringExecution": required}
+    affinity = {**affinity, "nodeAffinity": node_affinity}
+    return {**manifest, "spec": {**spec, "affinity": affinity}}
+
+
+def stateful_manifest(
+    plain: Mapping[str, Any], owner: Workload, ordinal: int
+) -> tuple[Manifest, list[Manifest]]:
+    """The pod of an ordinal, and its claims. Upstream: newStatefulSetPod."""
+    spec = plain.get("spec") or {}
+    name = f"{owner.name}-{ordinal}"
+    labels = {
+        "statefulset.kubernetes.io/pod-name": name,
+        "apps.kubernetes.io/pod-index": str(ordinal),
+    }
+    pod = pod_manifest(spec.get("template") or {}, owner, "StatefulSet", name, labels)
+    claims, volumes = [], []
+    for template in spec.get("volumeClaimTemplates") or ():
+        metadata = template.get("metadata") or {}
+        claim = f"{metadata.get('name', '')}-{name}"
+        claims.append(
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {**metadata, "name": claim, "namespace": owner.namespace},
+                "spec": template.get("spec") or {},
+            }
+        )
+        volumes.append(
+            {"name": metadata.get("name", ""), "persistentVolumeClaim": {"claimName": claim}}
+        )
+    names = {volume["name"] for volume in volumes}
+    own = [v for v in pod["spec"].get("volumes") or () if v.get("name") not in names]
+    pod["spec"] = {**pod["spec"], "hostname": name, "volumes": [*volumes, *own]}
+    return pod, claims
+
+
+def job_labels(owner: Workload) -> dict[str, str]:
+    uid = owner.uid or f"{owner.namespace}-{owner.name}"
+    return {
+        "batch.kubernetes.io/controller-uid": uid,
+        "batch.kubernetes.io/job-name": owner.name,
+        "controller-uid": uid,
+        "job-name": owner.name,
+    }
+
+
+# -- DaemonSets -----------------------------------------------------------------------------------
+# The nodes on which a DaemonSet runs its pods. Upstream: pkg/controller/daemon.
+
+
+def daemon_model(state: ClusterState, daemon_set: DaemonSet) -> Pod | None:
+    """A pod as the DaemonSet would make it, for no node yet; None where it has no template.
+
+    Raises InputError where the template is not valid.
+    """
+    plain = plain_json(daemon_set.raw) if bytes(daemon_set.raw) else {}
+    template = (plain.get("spec") or {}).get("template") or {}
+    if not template:
+        return None
+    manifest = pod_manifest(
+        daemon_template(template), daemon_set, "DaemonSet", f"{daemon_set.name}-model"
+    )
+    source = f"the template of DaemonSet {daemon_set.key}"
+    return load_objects(state, [manifest], source).pods[0]
+
+
+def should_run_on(model: Pod, node: Node) -> bool:
+    """Whether a daemon pod should run on the node. Upstream: NodeShouldRunDaemonPod.
+
+    model: a pod of the template, with the tolerations of daemon pods
+    """
+    return _fits(model, node, ("NoSchedule", "NoExecute"))
+
+
+def should_continue_on(model: Pod, node: Node) -> bool:
+    """Whether one that runs on the node should stay. Upstream: NodeShouldRunDaemonPod."""
+    return _fits(model, node, ("NoExecute",))
+
+
+def _fits(model: Pod, node: Node, effects: tuple[str, ...]) -> bool:
+    """effects: of the taints that it has to tolerate"""
+    if model.node_name not in ("", node.name):
+        return False
+    try:
+        if not required_node_affinity(model.spec).matches(node.name, node.metadata.labels):
+            return False
+    except SelectorError:
+        return False
+    return all(
+        tolerated(model.spec.tolerations, taint)
+        for taint in node.spec.taints
+        if taint.effect in effects
+    )
+
+
+def target_node(pod: Pod) -> str:
+    """The node of a daemon pod, bound or not. Upstream: GetTargetNodeName."""
+    affinity = pod.spec.affinity
+    node_affinity = affinity.node_affinity if affinity else None
+    required = (
+        node_affinity.required_during_scheduling_ignored_during_execution if node_affinity else None
+    )
+    if pod.node_name or required is None:
+        return pod.node_name
+    for term in required.node_selector_terms:
+        for expression in term.match_fields:
+            if expression.key == "metadata.name" and expression.operator == "In":
+                return "".join(expression.values[:1])
+    return ""
+
+
+# -- pods that workloads lack ---------------------------------------------------------------------
 
 # More than the 150,000 pods that Kubernetes is made for; each takes some kilobytes.
 MAX_PODS = 200_000

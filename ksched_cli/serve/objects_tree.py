@@ -19,8 +19,8 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.documents import load_documents
 from ksched_cli.report.table import printable
+from ksched_cli.scenario.arguments import WORKLOADS
 from ksched_cli.scenario.objects import Manifest, objects_of, plain_object
-from ksched_cli.scenario.targets import WORKLOADS
 
 # How many objects of a folder, or of a search, are listed.
 MAX_LISTED = 200

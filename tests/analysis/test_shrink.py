@@ -21,7 +21,7 @@ from ksched_cli.analysis.shrink import (
     shrink,
 )
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.scenario.drainability import DO_NOT_DISRUPT, SCALE_DOWN_DISABLED, PodRules
+from ksched_cli.scenario.drain import DO_NOT_DISRUPT, SCALE_DOWN_DISABLED, PodRules
 from ksched_cli.scenario.prices import read_prices
 from ksched_cli.testing import Manifest, cluster, node, pod, simulate, simulation
 from tests.clusters import nodes, pods

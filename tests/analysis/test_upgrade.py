@@ -6,8 +6,8 @@ from ksched_cli.analysis.drained_cluster import DrainedCluster
 from ksched_cli.analysis.shrink import ShrinkLimits
 from ksched_cli.analysis.upgrade import UpgradePlan, upgrade
 from ksched_cli.kube.selectors import Selector
-from ksched_cli.scenario.drainability import PodRules
-from ksched_cli.scenario.lookup import read_selector
+from ksched_cli.scenario.arguments import read_selector
+from ksched_cli.scenario.drain import PodRules
 from ksched_cli.testing import Manifest, cluster, node, pod, simulation
 from tests.scenario.build import budget, owned, ready, workload
 

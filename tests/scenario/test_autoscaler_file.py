@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from ksched_cli.errors import InputError
-from ksched_cli.scenario.autoscaler_file import read_autoscaler
-from ksched_cli.scenario.node_groups import AutoscalerSettings, Expander, ScaleDown
+from ksched_cli.scenario.node_groups import AutoscalerSettings, Expander, ScaleDown, read_autoscaler
 from tests.replays import node, state_of
 
 HEADER = "apiVersion: ksched/v1\nkind: Autoscaler\n"

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.scenario.daemon_pods import (
+from ksched_cli.scenario.workloads import (
     daemon_model,
+    daemon_template,
+    on_node,
     should_continue_on,
     should_run_on,
     target_node,
 )
-from ksched_cli.scenario.manifests import daemon_template, on_node
 from ksched_cli.testing import cluster, node, pod
 from tests.narrowing import present
 from tests.scenario.build import workload

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.kube.time import unix_seconds
-from ksched_cli.scenario.drainability import (
+from ksched_cli.scenario.drain import (
     DO_NOT_DISRUPT,
     SAFE_TO_EVICT,
     SAFE_VOLUMES,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ksched_cli.scenario.arguments import choose_pods, find_pods, read_selector
 from ksched_cli.scenario.change import Change, ChangeError
-from ksched_cli.scenario.lookup import choose_pods, find_pods, read_selector
 from ksched_cli.scenario.nodes import Cordon, NodeChoice
 from ksched_cli.testing import cluster, pod
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.objects import ObjectMeta, Workload
-from ksched_cli.scenario.manifests import (
+from ksched_cli.scenario.workloads import (
     daemon_template,
     job_labels,
     on_node,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ksched_cli.scenario.node_evictions import evict_untolerating, remove_stray_daemons
+from ksched_cli.scenario.nodes import evict_untolerating, remove_stray_daemons
 from ksched_cli.testing import Manifest, cluster, node
 from tests.scenario.build import nodes_of, owned, workload
 

@@ -3,10 +3,9 @@
 import pytest
 
 from ksched_cli.scenario.change import Change, ChangeError
-from ksched_cli.scenario.drain import Drain
+from ksched_cli.scenario.drain import Drain, Reschedule
 from ksched_cli.scenario.file import parse_change
 from ksched_cli.scenario.nodes import AddNodes, NodeChoice
-from ksched_cli.scenario.reschedule import Reschedule
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ksched_cli.cluster.objects import LabelSelector, Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.selectors import label_selector
-from ksched_cli.scenario.pod_passes import (
+from ksched_cli.scenario.pods import (
     names_in,
     newest_timestamp,
     replace_pods,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import permutations
 
+from ksched_cli.scenario.arguments import Target, find_workload
 from ksched_cli.scenario.nodes import Cordon, NodeChoice
-from ksched_cli.scenario.removal_order import removal_order
-from ksched_cli.scenario.targets import Target, find_workload
+from ksched_cli.scenario.scale import removal_order
 from ksched_cli.testing import Manifest, cluster, node
 from tests.scenario.build import owned, ready
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ksched_cli.errors import InputError, UsageError
+from ksched_cli.scenario.arguments import Target
 from ksched_cli.scenario.replicas import next_replicas, pod_or_workload, workload_target
-from ksched_cli.scenario.targets import Target
 from ksched_cli.scenario.workloads import with_workloads
 from ksched_cli.testing import Manifest, cluster, node
 from tests.scenario.build import owned, template, workload

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import structs
 
 from ksched_cli.cluster.loading.load import load_state
-from ksched_cli.scenario.state_file import manifests
+from ksched_cli.scenario.objects import manifests
 from tests.replays import node, pod, state_of
 
 

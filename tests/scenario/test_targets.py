@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.scenario.arguments import Arguments
-from ksched_cli.scenario.change import Change, ChangeError
-from ksched_cli.scenario.nodes import Cordon, NodeChoice
-from ksched_cli.scenario.targets import (
+from ksched_cli.scenario.arguments import (
     WORKLOADS,
+    Arguments,
     Target,
     find_object,
     find_workload,
     read_target,
     read_targets,
 )
+from ksched_cli.scenario.change import Change, ChangeError
+from ksched_cli.scenario.nodes import Cordon, NodeChoice
 from ksched_cli.testing import cluster, node
 from tests.scenario.build import changed, owned, web, workload
 

@@ -41,6 +41,7 @@ from ksched_cli.framework.pod_groups import composite_key, key_of
 from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP, POD_GROUP_GATE
 from ksched_cli.kube.versions import Release, Rules
 from ksched_cli.scenario.change import Change, apply_changes
+from ksched_cli.scenario.nodes import FailNodes, RecoverNodes
 from ksched_cli.scenario.objects import (
     custom_objects_of,
     load_objects,
@@ -48,7 +49,6 @@ from ksched_cli.scenario.objects import (
     removed,
     replaced,
 )
-from ksched_cli.scenario.outages import FailNodes, RecoverNodes
 from ksched_cli.scenario.timeline import (
     Arrival,
     Completion,

@@ -26,11 +26,12 @@ from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.records import Moment, PodOutcome
 from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
 from ksched_cli.kube.time import SECOND
-from ksched_cli.scenario.node_evictions import is_held, tolerated_for
-from ksched_cli.scenario.outages import (
+from ksched_cli.scenario.nodes import (
     NO_EXECUTE,
     NO_SCHEDULE,
+    is_held,
     is_not_ready,
+    tolerated_for,
     with_failed,
     with_recovered,
     without_taints,

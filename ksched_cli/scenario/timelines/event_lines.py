@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 Plain = dict[str, Any]
+LONGEST = 1e11 - 1  # seconds, which is what a timeline may have
 
 _encode = msgspec.json.Encoder().encode
 

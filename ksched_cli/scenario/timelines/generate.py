@@ -1,18 +1,123 @@
-"""Random timelines: pods of given templates come, run and end; the same for a seed."""
+"""Random timelines: pods of given templates come, run and end, or as in weeks that were recorded;
+the same for a seed."""
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from heapq import merge
+from itertools import accumulate
+from math import ceil
 
+from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import InputError, UsageError
+from ksched_cli.errors import InputError, UsageError, ignore
 from ksched_cli.kube.documents import decode_text, load_documents, read_file
+from ksched_cli.kube.plain_json import plain_json
+from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.kube.stored_bytes import unpacked
+from ksched_cli.kube.time import SECOND, unix_seconds
 from ksched_cli.scenario.objects import load_objects
-from ksched_cli.scenario.timelines.distributions import LONGEST, Arrivals, RunTime, run_time_of
-from ksched_cli.scenario.timelines.event_lines import Plain, header, number
+from ksched_cli.scenario.timeline import Arrival, Timeline, read_timeline
+from ksched_cli.scenario.timelines.dump import LINE_SUFFIXES, history_owner, timeline_of_dump
+from ksched_cli.scenario.timelines.event_lines import LONGEST, Plain, header, number
+
+# -- distributions --------------------------------------------------------------------------------
+
+
+DAY = 86_400.0
+_BURST = 10  # pods, by default
+_WIDEST = 20  # of a logarithm
+
+# Takes how many pods come, and in how many seconds; seconds after the start, in order.
+Arrivals = Callable[[random.Random, int, float], list[float]]
+# Seconds.
+RunTime = Callable[[random.Random], float]
+
+ARRIVALS = "uniform, poisson, burst[:SIZE], diurnal or weekly"
+RUN_TIMES = "fixed:S, uniform:MIN:MAX, exponential:MEAN or lognormal:MEDIAN:SIGMA"
+
+
+def arrivals_of(text: str) -> Arrivals:
+    """Parse a distribution as it is written. Raises UsageError for another text."""
+    match text.split(":"):
+        case ["uniform"]:
+            return _uniform
+        case ["poisson"]:
+            return _poisson
+        case ["diurnal"]:
+            return _diurnal
+        case ["burst"]:
+            return _bursts(_BURST)
+        case ["burst", size] if (parse_int64(size) or 0) > 0:
+            return _bursts(parse_int64(size) or 0)
+    raise UsageError(f'--arrivals takes {ARRIVALS}; not "{text}"')
+
+
+def _uniform(draw: random.Random, pods: int, length: float) -> list[float]:
+    """Space arrivals at equal distances."""
+    return [length * index / pods for index in range(pods)]
+
+
+def _poisson(draw: random.Random, pods: int, length: float) -> list[float]:
+    """Draw arrivals at random, as many at any time."""
+    return sorted(draw.uniform(0, length) for _ in range(pods))
+
+
+def _diurnal(draw: random.Random, pods: int, length: float) -> list[float]:
+    """Draw arrivals at random, most at noon and none at midnight."""
+    times: list[float] = []
+    while len(times) < pods:
+        at = draw.uniform(0, length)
+        if draw.random() < (1 - math.cos(2 * math.pi * at / DAY)) / 2:
+            times.append(at)
+    return sorted(times)
+
+
+def _bursts(size: int) -> Arrivals:
+    """Return arrivals in bursts of this size, at random times."""
+
+    def arrivals(draw: random.Random, pods: int, length: float) -> list[float]:
+        times = _poisson(draw, -(-pods // size), length)
+        return [at for at in times for _ in range(min(size, pods))][:pods]
+
+    return arrivals
+
+
+def run_time_of(text: str, source: str = "--runs-for") -> RunTime:
+    """A distribution as it is written. source: what errors say it is from. Raises UsageError for
+    another text."""
+    name, *parameters = text.split(":")
+    try:
+        numbers = [float(number) for number in parameters]
+        run_time = _run_time(name, numbers)
+    except ValueError:
+        run_time = None
+    if run_time is None:
+        raise UsageError(f'{source} takes {RUN_TIMES}, in seconds; not "{text}"')
+    return run_time
+
+
+def _run_time(name: str, numbers: list[float]) -> RunTime | None:
+    if not all(0 <= number <= LONGEST for number in numbers):
+        return None
+    match name, numbers:
+        case "fixed", [length]:
+            return lambda draw: length
+        case "uniform", [least, most] if least <= most:
+            return lambda draw: draw.uniform(least, most)
+        case "exponential", [mean] if mean:
+            return lambda draw: draw.expovariate(1 / mean)
+        case "lognormal", [median, sigma] if median and sigma <= _WIDEST:
+            return lambda draw: draw.lognormvariate(math.log(median), sigma)
+    return None
+
+
+# -- templates ------------------------------------------------------------------------------------
 
 START = datetime(2026, 1, 5, tzinfo=UTC)  # a Monday
 WEIGHT, RUNS_FOR = "ksched/weight", "ksched/runs-for"
@@ -155,3 +260,213 @@ class Generator:
                 "template": self._name(index, priority),
                 "runsFor": number(round(min(run_time(draw), LONGEST), 3)),
             }
+
+
+# -- weeks ----------------------------------------------------------------------------------------
+# Arrivals of pods in a week: by weekday and hour, with holidays; and a week like another one.
+#
+# A shape has a weight for each hour of a week. It is given, or fitted to the pods of a timeline or
+# a dump, owner by owner; of these the manifests and run times are drawn as well.
+
+
+HOUR = 3600
+_HOURS, _DAYS = 24, 7
+_SUNDAY = 6
+# An owner with fewer pods has the shape of all pods: of so few none can be told.
+MIN_FITTED = 100
+_MAX_TEMPLATES = 20  # of an owner, the most frequent ones
+_METADATA = ("namespace", "labels", "annotations", "ownerReferences")
+
+
+@dataclass(frozen=True, slots=True)
+class WeeklyShape:
+    """weights: of the 168 hours of a week, from Monday at 0 on. holidays: days that are as Sundays.
+    start: of the timeline, at a full hour"""
+
+    weights: Sequence[float]
+    holidays: frozenset[date] = frozenset()
+    start: datetime = START
+
+    @classmethod
+    def of(
+        cls,
+        weekdays: Sequence[float],
+        hours: Sequence[float],
+        holidays: frozenset[date] = frozenset(),
+        start: datetime = START,
+    ) -> WeeklyShape:
+        """Every day has the same hours, and more or less of them."""
+        return cls([day * hour for day in weekdays for hour in hours], holidays, start)
+
+    def arrivals(self, draw: random.Random, pods: int, length: float) -> list[float]:
+        """Seconds after the start, in order; within an hour at random."""
+        sizes = [min(HOUR, length - HOUR * hour) for hour in range(ceil(length / HOUR))]
+        weights = [size * self._weight(hour) for hour, size in enumerate(sizes)]
+        if not any(weights):
+            raise UsageError("no pod can arrive: every hour in the period has the weight 0")
+        drawn = draw.choices(range(len(sizes)), cum_weights=[*accumulate(weights)], k=pods)
+        return sorted(HOUR * hour + draw.random() * sizes[hour] for hour in drawn)
+
+    def _weight(self, hour: int) -> float:
+        """The weight of an hour after the start."""
+        moment = self.start + timedelta(hours=hour)
+        weekday = _SUNDAY if moment.date() in self.holidays else moment.weekday()
+        return self.weights[weekday * _HOURS + moment.hour]
+
+
+def fitted_weights(times: Iterable[float], first: float, last: float) -> list[float]:
+    """The pods an hour in each hour of a week. times: of pods, seconds since 1970. first, last: of
+    all that was observed; days of which nothing was are as the others on average"""
+    counts, observed = (
+        Counter(map(_cell, times)),
+        Counter(_cell(hour) for hour in range(int(first) // HOUR * HOUR, int(last) + 1, HOUR)),
+    )
+    weights = []
+    for cell in range(_DAYS * _HOURS):
+        cells = [cell] if observed[cell] else range(cell % _HOURS, _DAYS * _HOURS, _HOURS)
+        hours = sum(observed[each] for each in cells)
+        weights.append(sum(counts[each] for each in cells) / hours if hours else 0.0)
+    return weights
+
+
+def _cell(seconds: float) -> int:
+    """The hour of the week."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.weekday() * _HOURS + moment.hour
+
+
+@dataclass(slots=True)
+class _Owner:
+    """Pods of one controller, or alike without one.
+
+    times: when they came; run_times: None for those that stay; manifests: by what is alike, how
+    often and one of them
+    """
+
+    times: list[float] = field(default_factory=list)
+    run_times: list[float | None] = field(default_factory=list)
+    counts: Counter[int] = field(default_factory=Counter)
+    pods: dict[int, Pod] = field(default_factory=dict)
+
+    def add(self, pod: Pod, at: float, run_time: float | None) -> None:
+        self.times.append(at)
+        self.run_times.append(run_time)
+        self.counts[id(pod.spec)] += 1
+        self.pods.setdefault(id(pod.spec), pod)
+
+
+class WeekLike:
+    """Pods as a timeline or a dump has them, for other weeks. It was observed from the start of the
+    timeline to its `until`, or to its last pod."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._owners: dict[str, _Owner] = {}
+        begin = START.timestamp() if timeline.start is None else timeline.start
+        for event in timeline.events():
+            if isinstance(event.action, Arrival):
+                pod, runs_for = event.action.pod, event.action.runs_for
+                owner = history_owner(pod) or f"{pod.namespace}/{id(pod.spec)}"
+                run_time = None if runs_for is None else runs_for / SECOND
+                self._owners.setdefault(owner, _Owner()).add(
+                    pod, begin + event.at / SECOND, run_time
+                )
+        every = [time for owner in self._owners.values() for time in owner.times]
+        if not every:
+            raise InputError(timeline.name, "it has no pods")
+        end = begin if timeline.until is None else begin + timeline.until / SECOND
+        self._span = begin, max(*every, end)
+        self._weights = fitted_weights(every, *self._span)
+        self.pods = len(every)
+
+    def pods_in(self, length: float) -> int:
+        """Return how many pods arrive in this many seconds on average."""
+        first, last = self._span
+        return max(1, round(self.pods * length / max(last - first, HOUR)))
+
+    def _templates(self) -> Iterator[tuple[str, _Owner, list[int]]]:
+        for index, owner in enumerate(self._owners.values()):
+            yield f"o{index}", owner, [key for key, _ in owner.counts.most_common(_MAX_TEMPLATES)]
+
+    def header(self, start: datetime) -> Plain:
+        templates = {
+            f"{name}-{number}": _manifest(owner.pods[key])
+            for name, owner, keys in self._templates()
+            for number, key in enumerate(keys)
+        }
+        return header(start, templates)
+
+    def events(self, seed: int, pods: int, length: float, shape: WeeklyShape) -> Iterator[Plain]:
+        """shape: its holidays and start; the weights are those of the pods' owners"""
+        draw = random.Random(seed)  # nosec B311  # the same pods for the same seed
+        owners = list(self._templates())
+        sizes = [len(owner.times) for _, owner, _ in owners]
+        drawn = Counter(draw.choices(range(len(owners)), sizes, k=pods))
+        streams = [
+            self._events_of(*owners[index], count, length, shape, random.Random(draw.random()))  # nosec B311  # as above
+            for index, count in sorted(drawn.items())
+        ]
+        for count, (_, _, event) in enumerate(merge(*streams)):
+            yield {"at": event["at"], "pod": f"pod-{count}", **event}
+
+    def _events_of(
+        self,
+        name: str,
+        owner: _Owner,
+        keys: Sequence[int],
+        pods: int,
+        length: float,
+        shape: WeeklyShape,
+        draw: random.Random,
+    ) -> list[tuple[float, str, Plain]]:
+        is_fitted = len(owner.times) >= MIN_FITTED
+        weights = fitted_weights(owner.times, *self._span) if is_fitted else self._weights
+        arrivals: Arrivals = WeeklyShape(weights, shape.holidays, shape.start).arrivals
+        counts = [owner.counts[key] for key in keys]
+        events = []
+        for index, at in enumerate(arrivals(draw, pods, length)):
+            (template,) = draw.choices(range(len(keys)), counts)
+            event: Plain = {"at": number(round(at, 3)), "template": f"{name}-{template}"}
+            run_time = draw.choice(owner.run_times)
+            if run_time is not None:
+                event["runsFor"] = number(run_time)
+            events.append((at, f"{name}-{index}", event))
+        return events
+
+
+def _manifest(pod: Pod) -> Plain:
+    manifest = plain_json(pod.raw)
+    metadata = manifest.get("metadata") or {}
+    own = {key: metadata[key] for key in _METADATA if metadata.get(key)}
+    return {"metadata": own, "spec": manifest["spec"]}
+
+
+def read_week(path: str, warn: Callable[[str], None] = ignore) -> WeekLike:
+    """Read the week of a timeline or of a dump. warn: see read_timeline. Raises InputError."""
+    if path.endswith(LINE_SUFFIXES):
+        return WeekLike(read_timeline(path, ClusterState(), warn=warn))
+    raw, name = read_file(path)
+    documents = list(load_documents(decode_text(unpacked(raw, name), name), name))
+    first = documents[0] if documents else None
+    if isinstance(first, dict) and first.get("kind") == "Timeline":
+        return WeekLike(read_timeline(path, ClusterState()))
+    head, events = timeline_of_dump([path])
+    return WeekLike(Timeline(name, {**head, "events": events}, ClusterState(), _text=" "))
+
+
+def read_day(text: str) -> date:
+    """Raises UsageError."""
+    try:
+        return datetime.fromtimestamp(unix_seconds(text), UTC).date()
+    except ValueError:
+        raise UsageError(f'--holiday takes a day such as 2026-12-25; not "{text}"') from None
+
+
+def read_weights(text: str, count: int, option: str) -> list[float]:
+    """Raises UsageError for anything but so many numbers, not all 0."""
+    try:
+        weights = [float(part) for part in text.split(",")]
+    except ValueError:
+        weights = []
+    if len(weights) != count or not all(0 <= each < 1e9 for each in weights) or not any(weights):
+        raise UsageError(f'{option} takes {count} numbers with commas, not all 0; not "{text}"')
+    return weights

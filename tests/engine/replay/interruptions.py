@@ -18,7 +18,7 @@ from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
 from ksched_cli.kube.gates import POD_GROUP_KINDS
 from ksched_cli.report.replay import csv_text
-from ksched_cli.scenario.state_file import manifests
+from ksched_cli.scenario.objects import manifests
 from ksched_cli.scenario.timeline import read_timeline
 from tests.engine.replay.claims import (
     DEVICE_CLASS,

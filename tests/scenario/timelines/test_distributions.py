@@ -8,7 +8,7 @@ import statistics
 import pytest
 
 from ksched_cli.errors import UsageError
-from ksched_cli.scenario.timelines.distributions import DAY, arrivals_of, run_time_of
+from ksched_cli.scenario.timelines.generate import DAY, arrivals_of, run_time_of
 
 
 def times(text: str, pods: int = 1000, length: float = DAY) -> list[float]:

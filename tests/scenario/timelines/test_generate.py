@@ -9,8 +9,14 @@ from typing import Any
 import pytest
 
 from ksched_cli.errors import InputError, UsageError
-from ksched_cli.scenario.timelines.distributions import LONGEST, arrivals_of, run_time_of
-from ksched_cli.scenario.timelines.generate import Generator, PodTemplate, read_templates
+from ksched_cli.scenario.timelines.event_lines import LONGEST
+from ksched_cli.scenario.timelines.generate import (
+    Generator,
+    PodTemplate,
+    arrivals_of,
+    read_templates,
+    run_time_of,
+)
 
 POD = """
 apiVersion: v1

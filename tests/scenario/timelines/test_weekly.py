@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from ksched_cli.errors import InputError, UsageError
-from ksched_cli.scenario.timelines.distributions import DAY
-from ksched_cli.scenario.timelines.weekly import (
+from ksched_cli.scenario.timelines.generate import (
+    DAY,
     HOUR,
     WeeklyShape,
     fitted_weights,

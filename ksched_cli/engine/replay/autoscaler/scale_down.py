@@ -17,7 +17,7 @@ from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.autoscaler.packing import Packing
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
-from ksched_cli.scenario.drainability import (
+from ksched_cli.scenario.drain import (
     NO_CONTROLLER,
     SAFE_TO_EVICT,
     SCALE_DOWN_DISABLED,
