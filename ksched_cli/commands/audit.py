@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import (
     All,
     CommonOptions,
     Config,
     Debug,
+    ExtendersFile,
     PluginTimeout,
-    ReplayExtenders,
 )
 from ksched_cli.errors import UsageError
 
@@ -27,37 +26,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions(CommonOptions):
-    """Options of `audit`, which asks about two states."""
+    """Options of `audit`, which asks about two states.
 
+    before PATH: The state before the decisions, as --state elsewhere; repeatable.
+    after PATH: The state after them, best with the scheduler's events; repeatable.
+    scheduler_log FILE: kube-scheduler's log of that time, at -v=3 or -v=4; repeatable.
+    timeline FILE: Audit this recording by ksched record, whose state is the default --before.
+    """
+
+    before: list[str] | None = None
+    after: list[str] | None = None
+    scheduler_log: list[str] | None = None
+    timeline: str = ""
     config: Config = None
-    replay_extenders: ReplayExtenders = ""
+    replay_extenders: ExtendersFile = ""
     everything: All = False
     debug: Debug = False
     plugin_timeout: PluginTimeout = 0
 
 
-Timeline = Annotated[
-    str,
-    option("Audit this recording by ksched record, whose state is the default --before.", "FILE"),
-]
-
-
-def audit(
-    options: AuditOptions,
-    before: Annotated[
-        list[str] | None,
-        option("The state before the decisions, as --state elsewhere; repeatable.", "PATH"),
-    ] = None,
-    after: Annotated[
-        list[str] | None,
-        option("The state after them, best with the scheduler's events; repeatable.", "PATH"),
-    ] = None,
-    scheduler_log: Annotated[
-        list[str] | None,
-        option("kube-scheduler's log of that time, at -v=3 or -v=4; repeatable.", "FILE"),
-    ] = None,
-    timeline: Timeline = "",
-) -> ExitCode:
+def audit(options: AuditOptions) -> ExitCode:
     """Did a real scheduler decide as this configuration says?
 
     Repeats every decision between two states of a cluster, in its order, on the cluster as the real
@@ -78,19 +66,17 @@ def audit(
     from ksched_cli.report import audit as renderer
     from ksched_cli.report.forms import Report
 
-    if timeline:
-        if after:
+    if options.timeline:
+        if options.after:
             raise UsageError("--timeline cannot be combined with --after")
-        open_simulation, decision_log = _open_recording(
-            options, before or [], timeline, scheduler_log or []
-        )
-    elif not before or not after:
+        open_simulation, decision_log = _open_recording(options)
+    elif not options.before or not options.after:
         raise UsageError(
             "audit requires two states, --before PATH and --after PATH, or a recording, "
             "--timeline FILE"
         )
     else:
-        open_simulation, decision_log = _open(options, before, after, scheduler_log or [])
+        open_simulation, decision_log = _open(options, options.before, options.after)
     simulations = [open_simulation()]
     runs.introduce(simulations[0])
 
@@ -117,7 +103,7 @@ def audit(
 
 
 def _open(
-    options: AuditOptions, before: list[str], after: list[str], logs: list[str]
+    options: AuditOptions, before: list[str], after: list[str]
 ) -> tuple[Callable[[], Simulation], DecisionLog]:
     """What makes a simulation to replay the decisions. Raises KschedError."""
     from ksched_cli.analysis.audit.decision_log import EVENT_KINDS, read_decision_log, why_swapped
@@ -127,13 +113,10 @@ def _open(
     from ksched_cli.commands.output import warn
     from ksched_cli.kube.file_paths import check_standard_input
 
+    logs = options.scheduler_log or []
+    config = [options.config]
     check_standard_input(
-        {
-            "--before": before,
-            "--after": after,
-            "--config": [options.config],
-            "--scheduler-log": logs,
-        }
+        {"--before": before, "--after": after, "--config": config, "--scheduler-log": logs}
     )
     run = _run(options, before)
     opener = runs.opener(run, reads=frozenset(EVENT_KINDS))
@@ -159,9 +142,7 @@ def _open(
     return open_simulation, decision_log
 
 
-def _open_recording(
-    options: AuditOptions, before: list[str], path: str, logs: list[str]
-) -> tuple[Callable[[], Simulation], DecisionLog]:
+def _open_recording(options: AuditOptions) -> tuple[Callable[[], Simulation], DecisionLog]:
     """Raises KschedError."""
     from ksched_cli.analysis.audit.recorded_decisions import read_recording
     from ksched_cli.commands import runs
@@ -169,7 +150,8 @@ def _open_recording(
     from ksched_cli.live.recording_file import state_path
     from ksched_cli.scenario.timeline import read_timeline
 
-    run = _run(options, before or [state_path(path)])
+    path, logs = options.timeline, options.scheduler_log or []
+    run = _run(options, options.before or [state_path(path)])
     opener = runs.opener(run)
     state = opener.base_state(run)
     timeline = read_timeline(path, state, reads=opener.kinds(run), warn=warn)

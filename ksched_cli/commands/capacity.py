@@ -22,35 +22,20 @@ MAX_LIKE = 3
 
 @dataclass(frozen=True, slots=True)
 class CapacityOptions(StateOptions):
-    """The options of `capacity`."""
+    """The options of `capacity`.
 
-    file: Annotated[
-        str | None,
-        option(
-            "A pod or a workload that need not be in the state; - is standard input.",
-            "FILE",
-            name="--filename",
-            short="-f",
-        ),
-    ] = None
-    maximum: Annotated[
-        int,
-        option(
-            "Stop at so many copies.",
-            "N",
-            name="--max",
-            parser=whole_number("--max", 1, MAX_COPIES),
-        ),
-    ] = MAXIMUM
-    pending: Annotated[
-        bool, option("How many copies of the nodes of --like all pending pods need.")
-    ] = False
-    like: Annotated[
-        list[str] | None,
-        option(
-            "A node to copy; up to three of them are mixed.", "NODE", autocompletion=complete_node
-        ),
-    ] = None
+    file FILE: A pod or a workload that need not be in the state; - is standard input.
+    maximum N: Stop at so many copies.
+    pending: How many copies of the nodes of --like all pending pods need.
+    like NODE: A node to copy; up to three of them are mixed.
+    """
+
+    file: Annotated[str | None, option(name="--filename", short="-f")] = None
+    maximum: Annotated[int, option(name="--max", parser=whole_number("--max", 1, MAX_COPIES))] = (
+        MAXIMUM
+    )
+    pending: bool = False
+    like: Annotated[list[str] | None, option(autocompletion=complete_node)] = None
     alone: Alone = False
 
 

@@ -7,21 +7,25 @@ neither: it gets one parameter per option, and `typer.Exit`.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from enum import IntEnum
 from functools import wraps
-from inspect import Parameter, signature
-from typing import Any, get_args, get_type_hints
+from inspect import Parameter, cleandoc, signature
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.models import OptionInfo
 
+from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import (
     CommonOptions,
     ReplayableOptions,
     ShownOptions,
+    StateOptions,
 )
 from ksched_cli.commands.output import SETTINGS, command_output
 from ksched_cli.errors import PluginDefectError, UsageError
@@ -124,9 +128,9 @@ def _refuse_idle(values: Mapping[str, Any]) -> None:
         raise UsageError(f"--all has no effect with -o {options.output.value}")
     if options.live and options.state:
         raise UsageError("--live cannot be combined with --state")
-    for option, value in (("--context", options.context), ("--kubeconfig", options.kubeconfig)):
+    for name, value in (("--context", options.context), ("--kubeconfig", options.kubeconfig)):
         if value and not options.live:
-            raise UsageError(f"{option} has no effect without --live")
+            raise UsageError(f"{name} has no effect without --live")
     if options.live:
         return  # where not all namespaces may be listed, it is of the one that is
     names = values.get("pod") or values.get("traced") or options.change or options.scenario
@@ -150,7 +154,7 @@ def _parameters(
             annotation=annotations[field.name],
         )
         for options in objects.values()
-        for annotations in (get_type_hints(options, include_extras=True),)
+        for annotations in (_annotations(options),)
         for field in _taken(options)
     ]
     own = [
@@ -158,9 +162,38 @@ def _parameters(
         for name, parameter in signature(function).parameters.items()
         if name not in objects
     ]
-    for parameter in (*of_objects, *own):
-        _name_option(parameter)
+    for parameter in own:
+        for mark in get_args(parameter.annotation):
+            _name_option(mark, parameter.name)
     return [*of_objects, *own]
+
+
+def _annotations(options: Any) -> dict[str, Any]:
+    """By field, its type with an option, which the docstrings describe unless it describes
+    itself."""
+    described = _descriptions(StateOptions) | _descriptions(options)
+    hints = get_type_hints(options, include_extras=True)
+    annotations: dict[str, Any] = {}
+    for name in (field.name for field in _taken(options)):
+        hint = hints[name]
+        kind, mark = get_args(hint) if get_origin(hint) is Annotated else (hint, option())
+        mark = copy(mark)
+        metavar, text = described.get(name, (None, None))
+        mark.help, mark.metavar = mark.help or text, mark.metavar or metavar
+        _name_option(mark, name)
+        annotations[name] = Annotated[kind, mark]
+    return annotations
+
+
+def _descriptions(options: Any) -> dict[str, tuple[str | None, str]]:
+    """Field → metavar and help, from `field METAVAR: help` in the docstrings of the class and its
+    bases; a line that is indented continues the one above it."""
+    described = {}
+    for base in reversed(options.__mro__):
+        text = re.sub(r"\n {4,}", " ", cleandoc(base.__doc__ or ""))
+        for name, metavar, about in re.findall(r"^(\w+)(?: (\S+))?: (.+)$", text, re.MULTILINE):
+            described[name] = metavar or None, about
+    return described
 
 
 def _taken(options: Any) -> list[Field[Any]]:
@@ -169,8 +202,7 @@ def _taken(options: Any) -> list[Field[Any]]:
     return [field for field in fields(options) if field.name not in without]
 
 
-def _name_option(parameter: Parameter) -> None:
+def _name_option(mark: Any, name: str) -> None:
     """An option is called as its parameter is, unless it has a name."""
-    for mark in get_args(parameter.annotation):
-        if isinstance(mark, OptionInfo) and "--" not in "".join(mark.param_decls or ()):
-            mark.param_decls = (*(mark.param_decls or ()), f"--{parameter.name.replace('_', '-')}")
+    if isinstance(mark, OptionInfo) and "--" not in "".join(mark.param_decls or ()):
+        mark.param_decls = (*(mark.param_decls or ()), f"--{name.replace('_', '-')}")

@@ -207,7 +207,7 @@ def _split_trace(arg: str) -> Sequence[str]:
 
 
 def option(
-    help_text: str,
+    help_text: str | None = None,
     metavar: str | None = None,
     *,
     short: str = "",
@@ -217,8 +217,8 @@ def option(
 ) -> Any:
     """An option of a command, beside its type in `Annotated`.
 
-    name: else the parameter's, with dashes; panel: of --help, None for the command's own options;
-    settings: as typer.Option's
+    help_text: else the docstring of the class of options has it; name: else the parameter's, with
+    dashes; panel: of --help, None for the command's own options; settings: as typer.Option's
     """
     names = filter(None, (short, name))
     return typer.Option(

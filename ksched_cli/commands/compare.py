@@ -11,7 +11,6 @@ import typer
 
 from ksched_cli import program_name
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import Seeds, StateOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_paths import check_standard_input
@@ -30,19 +29,15 @@ _ADDED = ("change", "scenario", "plugin", "patch")
 
 @dataclass(frozen=True, slots=True)
 class CompareOptions(StateOptions):
-    """Options of `compare`: a field per option."""
+    """Options of `compare`: a field per option.
 
-    timeline: Annotated[
-        str,
-        option("Replay this timeline on each side, as `replay` does: who waits how long.", "FILE"),
-    ] = ""
+    timeline FILE: Replay this timeline on each side, as `replay` does: who waits how long.
+    vs OPTIONS...: Add a side: the options before the first --vs, plus these; repeatable.
+    """
+
+    timeline: str = ""
     seeds: Seeds = None
-    vs: Annotated[
-        list[str] | None,
-        option(
-            "Add a side: the options before the first --vs, plus these; repeatable.", "OPTIONS..."
-        ),
-    ] = None
+    vs: list[str] | None = None
 
 
 def compare(

@@ -23,20 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExplainOptions(ShownOptions):
-    """The options of `explain`."""
+    """The options of `explain`.
 
-    pending: Annotated[bool, option("All pods that stay pending, in groups.")] = False
-    node: Annotated[
-        list[str] | None,
-        option(
-            "Show this node beside the chosen one; repeatable.",
-            "NODE",
-            autocompletion=complete_node,
-        ),
-    ] = None
-    top: Annotated[
-        int | None, option("Show the N best nodes.", "N", parser=whole_number("--top", 1))
-    ] = None
+    pending: All pods that stay pending, in groups.
+    node NODE: Show this node beside the chosen one; repeatable.
+    top N: Show the N best nodes.
+    """
+
+    pending: bool = False
+    node: Annotated[list[str] | None, option(autocompletion=complete_node)] = None
+    top: Annotated[int | None, option(parser=whole_number("--top", 1))] = None
     manifest: Manifest = None
     alone: Alone = False
 

@@ -17,39 +17,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FixOptions(StateOptions):
-    """The options of `fix`."""
+    """The options of `fix`.
+
+    pending: Fix all pods that stay pending, with the fewest changes.
+    prefer KIND,...: Prefer these kinds of changes (a tenth of their cost), such as uncordon,label.
+    never KIND,...: Leave out these kinds of changes, such as evict,node.
+    top N: Stop after N remedies.
+    max_runs N: Stop after N runs; with --pending, for each owner.
+    max_seconds SECONDS: Start no more runs after this time.
+    """
 
     manifest: Manifest = None
-    pending: Annotated[bool, option("Fix all pods that stay pending, with the fewest changes.")] = (
-        False
-    )
-    prefer: Annotated[
-        str,
-        option(
-            "Prefer these kinds of changes (a tenth of their cost), such as uncordon,label.",
-            "KIND,...",
-        ),
-    ] = ""
-    never: Annotated[
-        str, option("Leave out these kinds of changes, such as evict,node.", "KIND,...")
-    ] = ""
-    top: Annotated[int, option("Stop after N remedies.", "N", parser=whole_number("--top", 1))] = 5
-    max_runs: Annotated[
-        int,
-        option(
-            "Stop after N runs; with --pending, for each owner.",
-            "N",
-            parser=whole_number("--max-runs", 1),
-        ),
-    ] = 60
-    max_seconds: Annotated[
-        float,
-        option(
-            "Start no more runs after this time.",
-            "SECONDS",
-            parser=positive_number("--max-seconds"),
-        ),
-    ] = 60
+    pending: bool = False
+    prefer: str = ""
+    never: str = ""
+    top: Annotated[int, option(parser=whole_number("--top", 1))] = 5
+    max_runs: Annotated[int, option(parser=whole_number("--max-runs", 1))] = 60
+    max_seconds: Annotated[float, option(parser=positive_number("--max-seconds"))] = 60
 
 
 def fix(

@@ -1,7 +1,8 @@
 """The options and arguments that mean the same in every command, each declared once.
 
 A command takes `CommonOptions`, or `StateOptions` where it reads a cluster state; a field added to
-one of these is an option of all their commands.
+one of these is an option of all their commands. The class's docstring describes each field, as
+`field METAVAR: help`; `option` in `Annotated` has what else typer must know of it.
 """
 
 from __future__ import annotations
@@ -36,52 +37,35 @@ from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.forms import Form
 
 POD_HELP = "name, namespace/name or pod/name; or a workload, such as deployment/web"
-
-State = Annotated[
-    list[str] | None,
-    option(
-        "A file, a folder or - (standard input); repeatable. Default: cluster.yaml or .json.",
-        "PATH",
-        panel=STATE,
-    ),
-]
-Live = Annotated[bool, option("Read the cluster that your kubeconfig names.", panel=STATE)]
-Context = Annotated[
-    str,
-    option(
-        "With --live: the context of the kubeconfig; default the current one.", "NAME", panel=STATE
-    ),
-]
-Kubeconfig = Annotated[
-    str, option("With --live: default $KUBECONFIG, else ~/.kube/config.", "PATH", panel=STATE)
-]
-RedactKey = Annotated[
-    str,
-    option("Save old and new names to this file; reuse it if it exists.", "FILE"),
-]
 SOURCE_HELP = "A file, - for standard input, or FILE#NAME if a file has several."
-Config = Annotated[
-    str | None,
+
+# Options of several classes. StateOptions describes those that it has.
+State = Annotated[list[str] | None, option(panel=STATE)]
+Live = Annotated[bool, option(panel=STATE)]
+OfKubeconfig = Annotated[str, option(panel=STATE)]
+Config = Annotated[str | None, option(envvar="KSCHED_CONFIG", panel=CONFIGURATION)]
+NoWorkloads = Annotated[bool, option(panel=STATE)]
+Plugin = Annotated[list[str] | None, option(panel=CONFIGURATION)]
+Debug = Annotated[bool, option(panel=OUTPUT)]
+PluginTimeout = Annotated[
+    float,
+    option(parser=positive_number("--plugin-timeout"), show_default=False, panel=CONFIGURATION),
+]
+Quiet = Annotated[bool, option(short="-q", panel=OUTPUT)]
+KubernetesVersion = Annotated[
+    str,
     option(
-        "A file, - or FILE#NAME; without it, the default configuration.",
-        "PATH",
-        envvar="KSCHED_CONFIG",
+        metavar="|".join(MINORS),
+        envvar="KSCHED_KUBERNETES_VERSION",
+        show_envvar=False,
         panel=CONFIGURATION,
     ),
 ]
-NoWorkloads = Annotated[
-    bool, option("Do not create the missing pods of the state's workloads.", panel=STATE)
-]
-Plugin = Annotated[
-    list[str] | None,
-    option(
-        "Load a plugin that is not installed; repeatable.",
-        "MODULE:NAME|FILE.py",
-        panel=CONFIGURATION,
-    ),
-]
-NoPlugins = Annotated[
-    bool, option("Refuse plugins named only by a file; allow installed ones.", panel=CONFIGURATION)
+OfRelease = Annotated[str, option(panel=CONFIGURATION)]
+All = Annotated[bool, option(name="--all", panel=OUTPUT)]
+ExtendersFile = Annotated[str, option(panel=EXTENDERS)]
+RedactKey = Annotated[
+    str, option("Save old and new names to this file; reuse it if it exists.", "FILE")
 ]
 AllowPlugins = Annotated[
     list[str] | None,
@@ -90,72 +74,6 @@ AllowPlugins = Annotated[
         "NAME[=POINT+POINT],...|FILE",
     ),
 ]
-Debug = Annotated[
-    bool, option("Print the plugins called for each pod, and tracebacks.", panel=OUTPUT)
-]
-PluginTimeout = Annotated[
-    float,
-    option(
-        "Fail plugin calls that take longer; in-tree plugins have no limit.",
-        "SECONDS",
-        parser=positive_number("--plugin-timeout"),
-        show_default=False,
-        panel=CONFIGURATION,
-    ),
-]
-Output = Annotated[
-    Form,
-    option(
-        "table, json, yaml or html; some commands have markdown, wide, name and others.",
-        "FORM",
-        short="-o",
-        parser=parse_form,
-        callback=check_form,
-        autocompletion=complete_form,
-        show_default="table",
-        panel=OUTPUT,
-    ),
-]
-Quiet = Annotated[
-    bool,
-    option("Print results and errors only, no warnings and no progress.", short="-q", panel=OUTPUT),
-]
-NoPager = Annotated[bool, option("Do not send long tables through $PAGER.", panel=OUTPUT)]
-KubernetesVersion = Annotated[
-    str,
-    option(
-        "Whose rules apply, as 1.36 or 1.36.1; default the cluster's own release.",
-        "|".join(MINORS),
-        envvar="KSCHED_KUBERNETES_VERSION",
-        show_envvar=False,
-        panel=CONFIGURATION,
-    ),
-]
-FeatureGates = Annotated[
-    str,
-    option(
-        "Set feature gates, like kube-scheduler's option.",
-        "NAME=true|false,...",
-        panel=CONFIGURATION,
-    ),
-]
-MinCompatibilityVersion = Annotated[
-    str,
-    option(
-        "Use the default gates of this minor, like kube-scheduler's option.",
-        "MINOR",
-        panel=CONFIGURATION,
-    ),
-]
-Trace = Annotated[
-    bool,
-    option("With -o json or yaml: add all attempts; --trace POD: those of this pod."),
-]
-# An option takes a value or none, not either; so the pods after --trace are arguments.
-TracedPods = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="--trace POD", hidden=True, autocompletion=complete_pod),
-]
 Seeds = Annotated[
     int | None,
     option(
@@ -163,10 +81,6 @@ Seeds = Annotated[
         "N",
         parser=whole_number("--seeds", 2, 1_000),
     ),
-]
-PodName = Annotated[
-    str,
-    typer.Argument(metavar="POD", help=POD_HELP, autocompletion=complete_pod),
 ]
 Manifest = Annotated[
     str | None,
@@ -178,180 +92,146 @@ Manifest = Annotated[
     ),
 ]
 Alone = Annotated[bool, option("Ignore the other pending pods.")]
-All = Annotated[
-    bool, option("Show whole lists and every node, not groups.", name="--all", panel=OUTPUT)
-]
-NoExtenders = Annotated[bool, option("Decide without calling the extenders.", panel=EXTENDERS)]
-ExtenderBind = Annotated[
-    bool, option("Send bind calls to extenders; on a live cluster they bind pods.", panel=EXTENDERS)
-]
-RecordExtenders = Annotated[
+PodName = Annotated[
     str,
-    option(
-        "Save every request to extenders and its answer; .gz is gzipped.", "FILE", panel=EXTENDERS
-    ),
-]
-ReplayExtenders = Annotated[
-    str,
-    option(
-        "Take the extenders' answers from this file, without a network.", "FILE", panel=EXTENDERS
-    ),
-]
-
-
-Timeline = Annotated[
-    str, option("Replay this timeline first; ask about the cluster at its end.", "FILE", panel=TIME)
-]
-Until = Annotated[
-    str, option("End the timeline here: 6h, a number of seconds, or a time.", "TIME", panel=TIME)
+    typer.Argument(metavar="POD", help=POD_HELP, autocompletion=complete_pod),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class CommonOptions:
-    """What every command takes."""
+    """What every command takes.
+
+    plugin MODULE:NAME|FILE.py: Load a plugin that is not installed; repeatable.
+    no_plugins: Refuse plugins named only by a file; allow installed ones.
+    no_extenders: Decide without calling the extenders.
+    output FORM: table, json, yaml or html; some commands have markdown, wide, name and others.
+    quiet: Print results and errors only, no warnings and no progress.
+    no_pager: Do not send long tables through $PAGER.
+    kubernetes_version: Whose rules apply, as 1.36 or 1.36.1; default the cluster's own release.
+    feature_gates NAME=true|false,...: Set feature gates, like kube-scheduler's option.
+    min_compatibility_version MINOR: Use the default gates of this minor, like kube-scheduler's
+        option.
+    open_page: Open the result as a page in the browser.
+    max_state_size SIZE: Refuse a file that is larger, unpacked; default 16Gi.
+    """
 
     plugin: Plugin = None
-    no_plugins: NoPlugins = False
-    no_extenders: NoExtenders = False
-    output: Output = Form.TABLE
+    no_plugins: Annotated[bool, option(panel=CONFIGURATION)] = False
+    no_extenders: Annotated[bool, option(panel=EXTENDERS)] = False
+    output: Annotated[
+        Form,
+        option(
+            short="-o",
+            parser=parse_form,
+            callback=check_form,
+            autocompletion=complete_form,
+            show_default="table",
+            panel=OUTPUT,
+        ),
+    ] = Form.TABLE
     quiet: Quiet = False
-    no_pager: NoPager = False
+    no_pager: Annotated[bool, option(panel=OUTPUT)] = False
     kubernetes_version: KubernetesVersion = ""
-    feature_gates: FeatureGates = ""
-    min_compatibility_version: MinCompatibilityVersion = ""
-    open_page: Annotated[
-        bool, option("Open the result as a page in the browser.", name="--open", panel=OUTPUT)
-    ] = False
+    feature_gates: OfRelease = ""
+    min_compatibility_version: OfRelease = ""
+    open_page: Annotated[bool, option(name="--open", panel=OUTPUT)] = False
     max_state_size: Annotated[
         int,
-        option(
-            "Refuse a file that is larger, unpacked; default 16Gi.",
-            "SIZE",
-            parser=size_in_bytes("--max-state-size"),
-            show_default=False,
-            panel=CONFIGURATION,
-        ),
+        option(parser=size_in_bytes("--max-state-size"), show_default=False, panel=CONFIGURATION),
     ] = MAX_SIZE
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterReadingOptions(CommonOptions):
-    """Options of every command that reads a live cluster in place of a state."""
+    """Options of every command that reads a live cluster in place of a state.
 
-    context: Annotated[str, option("Use this context of the kubeconfig.", "NAME")] = ""
-    kubeconfig: Annotated[
-        str,
-        option(
-            "Instead of $KUBECONFIG, else ~/.kube/config; in a pod, its service account.", "PATH"
-        ),
-    ] = ""
-    namespace: Annotated[
-        str,
-        option(
-            "Namespace to read if listing all is forbidden; default the context's.",
-            "NAME",
-            short="-n",
-        ),
-    ] = ""
+    context NAME: Use this context of the kubeconfig.
+    kubeconfig PATH: Instead of $KUBECONFIG, else ~/.kube/config; in a pod, its service account.
+    namespace NAME: Namespace to read if listing all is forbidden; default the context's.
+    """
+
+    context: str = ""
+    kubeconfig: str = ""
+    namespace: Annotated[str, option(short="-n")] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayableOptions(CommonOptions):
-    """What decides a run, but for its timeline, which `replay` takes as an argument."""
+    """What decides a run, but for its timeline, which `replay` takes as an argument.
+
+    state PATH: A file, a folder or - (standard input); repeatable. Default: cluster.yaml or .json.
+    live: Read the cluster that your kubeconfig names.
+    context NAME: With --live: the context of the kubeconfig; default the current one.
+    kubeconfig PATH: With --live: default $KUBECONFIG, else ~/.kube/config.
+    config PATH: A file, - or FILE#NAME; without it, the default configuration.
+    patch PATH=VALUE: Set a value in the configuration; repeatable.
+    change TEXT: Change the state first, in kubectl's words: 'drain node-3'; repeatable.
+    scenario FILE: Apply a file of changes, before --change; repeatable.
+    no_workloads: Do not create the missing pods of the state's workloads.
+    autoscaler FILE: Autoscaler file that defines the node groups of a replay.
+    price NODE=N|LABEL=VALUE=N|FILE: Hourly price of nodes by name, group or label, or a file of
+        prices; repeatable.
+    until TIME: End the timeline here: 6h, a number of seconds, or a time.
+    evict_at_once: In a replay, remove victims at once, as schedule does.
+    tie_break name|random: Choose among equally good nodes by name, or at random.
+    seed N: Repeat the random choices of this seed.
+    no_preemption: Evict no pod.
+    no_retries: Try every pod once.
+    record_extenders FILE: Save every request to extenders and its answer; .gz is gzipped.
+    replay_extenders FILE: Take the extenders' answers from this file, without a network.
+    no_cache: Do not cache plugin results.
+    plugin_timeout SECONDS: Fail plugin calls that take longer; in-tree plugins have no limit.
+    namespace NAME: The namespace of POD, of names in changes and of the pods to show.
+    everything: Show whole lists and every node, not groups.
+    debug: Print the plugins called for each pod, and tracebacks.
+    """
 
     state: State = None
     live: Live = False
-    context: Context = ""
-    kubeconfig: Kubeconfig = ""
+    context: OfKubeconfig = ""
+    kubeconfig: OfKubeconfig = ""
     config: Config = None
-    patch: Annotated[
-        list[str] | None,
-        option("Set a value in the configuration; repeatable.", "PATH=VALUE", panel=CONFIGURATION),
-    ] = None
-    change: Annotated[
-        list[str] | None,
-        option(
-            "Change the state first, in kubectl's words: 'drain node-3'; repeatable.",
-            "TEXT",
-            autocompletion=complete_change,
-            panel=STATE,
-        ),
-    ] = None
-    scenario: Annotated[
-        list[str] | None,
-        option("Apply a file of changes, before --change; repeatable.", "FILE", panel=STATE),
-    ] = None
+    patch: Annotated[list[str] | None, option(panel=CONFIGURATION)] = None
+    change: Annotated[list[str] | None, option(autocompletion=complete_change, panel=STATE)] = None
+    scenario: Annotated[list[str] | None, option(panel=STATE)] = None
     no_workloads: NoWorkloads = False
-    autoscaler: Annotated[
-        str, option("Autoscaler file that defines the node groups of a replay.", "FILE", panel=TIME)
-    ] = ""
-    price: Annotated[
-        list[str] | None,
-        option(
-            "Hourly price of nodes by name, group or label, or a file of prices; repeatable.",
-            "NODE=N|LABEL=VALUE=N|FILE",
-            name="--price",
-            panel=TIME,
-        ),
-    ] = None
-    until: Until = ""
-    evict_at_once: Annotated[
-        bool,
-        option("In a replay, remove victims at once, as schedule does.", panel=TIME),
-    ] = False
-    tie_break: Annotated[
-        str,
-        option(
-            "Choose among equally good nodes by name, or at random.", "name|random", panel=DECISIONS
-        ),
-    ] = "name"
-    seed: Annotated[
-        int | None,
-        option(
-            "Repeat the random choices of this seed.",
-            "N",
-            parser=whole_number("--seed"),
-            panel=DECISIONS,
-        ),
-    ] = None
-    no_preemption: Annotated[bool, option("Evict no pod.", panel=DECISIONS)] = False
-    no_retries: Annotated[bool, option("Try every pod once.", panel=DECISIONS)] = False
-    record_extenders: RecordExtenders = ""
-    replay_extenders: ReplayExtenders = ""
-    no_cache: Annotated[bool, option("Do not cache plugin results.", panel=CONFIGURATION)] = False
+    autoscaler: Annotated[str, option(panel=TIME)] = ""
+    price: Annotated[list[str] | None, option(panel=TIME)] = None
+    until: Annotated[str, option(panel=TIME)] = ""
+    evict_at_once: Annotated[bool, option(panel=TIME)] = False
+    tie_break: Annotated[str, option(panel=DECISIONS)] = "name"
+    seed: Annotated[int | None, option(parser=whole_number("--seed"), panel=DECISIONS)] = None
+    no_preemption: Annotated[bool, option(panel=DECISIONS)] = False
+    no_retries: Annotated[bool, option(panel=DECISIONS)] = False
+    record_extenders: ExtendersFile = ""
+    replay_extenders: ExtendersFile = ""
+    no_cache: Annotated[bool, option(panel=CONFIGURATION)] = False
     plugin_timeout: PluginTimeout = 0
     namespace: Annotated[
-        str,
-        option(
-            "The namespace of POD, of names in changes and of the pods to show.",
-            "NAME",
-            short="-n",
-            autocompletion=complete_namespace,
-            panel=STATE,
-        ),
+        str, option(short="-n", autocompletion=complete_namespace, panel=STATE)
     ] = ""
     everything: All = False
     debug: Debug = False
 
 
-Selector = Annotated[str, option("Show only pods with these labels.", "SELECTOR", short="-l")]
-Owner = Annotated[
-    str,
-    option("Show only the pods of this workload.", "KIND/NAME", autocompletion=complete_workload),
-]
-
-
 @dataclass(frozen=True, slots=True)
 class StateOptions(ReplayableOptions):
-    """What every command takes that asks about a cluster state: all that a Run has."""
+    """What every command takes that asks about a cluster state: all that a Run has.
 
-    timeline: Timeline = ""
+    timeline FILE: Replay this timeline first; ask about the cluster at its end.
+    """
+
+    timeline: Annotated[str, option(panel=TIME)] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownOptions(StateOptions):
-    """What a command takes that shows many pods: which of them, whatever decides."""
+    """What a command takes that shows many pods: which of them, whatever decides.
 
-    selector: Selector = ""
-    owner: Owner = ""
+    selector SELECTOR: Show only pods with these labels.
+    owner KIND/NAME: Show only the pods of this workload.
+    """
+
+    selector: Annotated[str, option(short="-l")] = ""
+    owner: Annotated[str, option(autocompletion=complete_workload)] = ""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import Alone, Manifest, PodName, StateOptions
 from ksched_cli.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptOptions(StateOptions):
-    """The options of `preempt`."""
+    """The options of `preempt`.
 
-    all_candidates: Annotated[
-        bool, option("Evaluate every node, even after enough candidates are found.")
-    ] = False
+    all_candidates: Evaluate every node, even after enough candidates are found.
+    """
+
+    all_candidates: bool = False
     manifest: Manifest = None
     alone: Alone = False
 

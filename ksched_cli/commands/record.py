@@ -22,21 +22,18 @@ _NANOSECONDS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions(ClusterReadingOptions):
-    """The options of `record`."""
+    """The options of `record`.
 
-    duration: Annotated[
-        str,
-        option(
-            "Stop after this time, such as 24h; by default on Ctrl-C.", "DURATION", name="--for"
-        ),
-    ] = ""
-    part_size: Annotated[
-        str, option("Start a new part when a timeline reaches this size, such as 100Mi.", "SIZE")
-    ] = ""
-    feature_gates: Annotated[
-        str, option("Record the pod groups that these gates schedule, too.", "GATES")
-    ] = ""
-    redact: Annotated[bool, option("Rename everything that has a name, like snapshot.")] = False
+    duration DURATION: Stop after this time, such as 24h; by default on Ctrl-C.
+    part_size SIZE: Start a new part when a timeline reaches this size, such as 100Mi.
+    feature_gates GATES: Record the pod groups that these gates schedule, too.
+    redact: Rename everything that has a name, like snapshot.
+    """
+
+    duration: Annotated[str, option(name="--for")] = ""
+    part_size: str = ""
+    feature_gates: str = ""
+    redact: bool = False
     redact_key: RedactKey = ""
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import ReplayableOptions, Seeds
 from ksched_cli.commands.signals import EndedBySignal, Interruption
 from ksched_cli.errors import UsageError
@@ -27,34 +26,27 @@ if TYPE_CHECKING:
     from ksched_cli.run.run import Run
 
 
-SaveState = Annotated[str, option("Write the final cluster state, for --state.", "FILE.json")]
-Usage = Annotated[bool, option("With -o csv: a line per moment with an event, not per pod.")]
-CheckpointFile = Annotated[
-    str, option("Save the replay every minute and on Ctrl-C; resume if the file exists.", "FILE")
-]
-
-
 @dataclass(frozen=True, slots=True)
 class ReplayCommandOptions(ReplayableOptions):
-    """Options of `replay`: a field per option."""
+    """Options of `replay`: a field per option.
 
-    summary: Annotated[bool, option("Leave individual pods out of -o json and -o yaml.")] = False
-    trace: Annotated[bool, option("With -o json or yaml: add every attempt with its time.")] = False
-    save_state: SaveState = ""
-    usage: Usage = False
-    checkpoint: CheckpointFile = ""
+    summary: Leave individual pods out of -o json and -o yaml.
+    trace: With -o json or yaml: add every attempt with its time.
+    save_state FILE.json: Write the final cluster state, for --state.
+    usage: With -o csv: a line per moment with an event, not per pod.
+    checkpoint FILE: Save the replay every minute and on Ctrl-C; resume if the file exists.
+    from_now: Predict when pending pods start: p50 and p90 over --seeds draws, default 20.
+    history FILE: With --from-now: dump or timeline that gives run times; repeatable.
+    """
+
+    summary: bool = False
+    trace: bool = False
+    save_state: str = ""
+    usage: bool = False
+    checkpoint: str = ""
     seeds: Seeds = None
-    from_now: Annotated[
-        bool,
-        option("Predict when pending pods start: p50 and p90 over --seeds draws, default 20."),
-    ] = False
-    history: Annotated[
-        list[str] | None,
-        option(
-            "With --from-now: dump or timeline that gives run times; repeatable.",
-            "FILE",
-        ),
-    ] = None
+    from_now: bool = False
+    history: list[str] | None = None
 
 
 def replay(

@@ -35,41 +35,24 @@ def seconds(text: str | float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ManyRunsOptions(CommonOptions):
-    """Options of `sweep` and `tune`: where runs are made, and what all of them have."""
+    """Options of `sweep` and `tune`: where runs are made, and what all of them have.
+
+    workers N: Number of local worker processes, started by Dask (ksched[sweep]).
+    scheduler ADDRESS: Use the workers of a Dask cluster, such as tcp://host:8786 (ksched[sweep]).
+    retries N: Number of retries of a run whose worker died.
+    run_timeout SECONDS: End a run that takes longer, with its process.
+    metric MODULE:FUNCTION|FILE.py:FUNCTION: Measure each run with this function of snapshot and
+        record; repeatable.
+    """
 
     workers: Annotated[
         int | None,
-        option(
-            "Number of local worker processes, started by Dask (ksched[sweep]).",
-            "N",
-            parser=whole_number("--workers", 1, 1_000),
-            show_default="one run after the other",
-        ),
+        option(parser=whole_number("--workers", 1, 1_000), show_default="one run after the other"),
     ] = None
-    scheduler: Annotated[
-        str,
-        option(
-            "Use the workers of a Dask cluster, such as tcp://host:8786 (ksched[sweep]).", "ADDRESS"
-        ),
-    ] = ""
-    retries: Annotated[
-        int,
-        option(
-            "Number of retries of a run whose worker died.",
-            "N",
-            parser=whole_number("--retries", 0),
-        ),
-    ] = 2
-    run_timeout: Annotated[
-        float, option("End a run that takes longer, with its process.", "SECONDS", parser=seconds)
-    ] = 600.0
-    metric: Annotated[
-        list[str] | None,
-        option(
-            "Measure each run with this function of snapshot and record; repeatable.",
-            "MODULE:FUNCTION|FILE.py:FUNCTION",
-        ),
-    ] = None
+    scheduler: str = ""
+    retries: Annotated[int, option(parser=whole_number("--retries", 0))] = 2
+    run_timeout: Annotated[float, option(parser=seconds)] = 600.0
+    metric: list[str] | None = None
     no_workloads: NoWorkloads = False
 
 

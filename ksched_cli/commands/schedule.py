@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.command_line import option
-from ksched_cli.commands.options import (
-    ExtenderBind,
-    ShownOptions,
-    Trace,
-    TracedPods,
-)
+from ksched_cli.commands.command_line import EXTENDERS, option
+from ksched_cli.commands.completion import complete_pod
+from ksched_cli.commands.options import ShownOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form, Report
 
@@ -25,19 +23,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleOptions(ShownOptions):
-    """The options of `schedule`."""
+    """The options of `schedule`.
 
-    trace: Trace = False
-    extender_bind: ExtenderBind = False
-    nodes: Annotated[
-        bool, option("List every node with requested of allocatable, and its pods.")
-    ] = False
-    by: Annotated[str, option("Show utilization by this label of nodes.", "LABEL")] = ""
+    trace: With -o json or yaml: add all attempts; --trace POD: those of this pod.
+    extender_bind: Send bind calls to extenders; on a live cluster they bind pods.
+    nodes: List every node with requested of allocatable, and its pods.
+    by LABEL: Show utilization by this label of nodes.
+    """
+
+    trace: bool = False
+    extender_bind: Annotated[bool, option(panel=EXTENDERS)] = False
+    nodes: bool = False
+    by: str = ""
 
 
 def schedule(
     options: ScheduleOptions,
-    traced: TracedPods = None,
+    traced: Annotated[
+        list[str] | None,
+        # An option takes a value or none, not either; so the pods after --trace are arguments.
+        typer.Argument(metavar="--trace POD", hidden=True, autocompletion=complete_pod),
+    ] = None,
 ) -> ExitCode:
     """Place the pending pods of a cluster state.
 

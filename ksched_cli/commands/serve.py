@@ -15,12 +15,10 @@ from ksched_cli.commands.command_line import Command, CommandGroup, option, posi
 from ksched_cli.commands.options import (
     SOURCE_HELP,
     Config,
-    Context,
-    FeatureGates,
-    Kubeconfig,
     KubernetesVersion,
     Live,
-    MinCompatibilityVersion,
+    OfKubeconfig,
+    OfRelease,
     Plugin,
     Quiet,
     State,
@@ -60,7 +58,17 @@ class ListeningOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExtenderOptions(ListeningOptions):
-    """The options of `serve extender`."""
+    """The options of `serve extender`.
+
+    state PATH: A fixed cluster state instead of the kubeconfig's cluster.
+    kubeconfig PATH: Instead of $KUBECONFIG, else ~/.kube/config; in a pod, its service account.
+    context NAME: Use this context of the kubeconfig.
+    namespace NAME: Namespace to read if listing all is forbidden.
+    plugin_timeout SECONDS: Fail plugin calls that take longer.
+    settle SECONDS: Wait at most this long for the watch to report earlier pods.
+    print_config: Print the extender entry for kube-scheduler's configuration, and exit.
+    debug: Print tracebacks of plugins that do not load.
+    """
 
     plugin: Plugin = None
     config: Annotated[
@@ -72,45 +80,20 @@ class ExtenderOptions(ListeningOptions):
             envvar="KSCHED_CONFIG",
         ),
     ] = None
-    state: Annotated[
-        list[str] | None,
-        option("A fixed cluster state instead of the kubeconfig's cluster.", "PATH"),
-    ] = None
-    kubeconfig: Annotated[
-        str,
-        option(
-            "Instead of $KUBECONFIG, else ~/.kube/config; in a pod, its service account.", "PATH"
-        ),
-    ] = ""
-    context: Annotated[str, option("Use this context of the kubeconfig.", "NAME")] = ""
-    namespace: Annotated[
-        str,
-        option("Namespace to read if listing all is forbidden.", "NAME", short="-n"),
-    ] = ""
-    plugin_timeout: Annotated[
-        float,
-        option(
-            "Fail plugin calls that take longer.",
-            "SECONDS",
-            parser=positive_number("--plugin-timeout"),
-        ),
-    ] = PLUGIN_SECONDS
-    settle: Annotated[
-        float,
-        option(
-            "Wait at most this long for the watch to report earlier pods.",
-            "SECONDS",
-            min=0,
-        ),
-    ] = SETTLE_SECONDS
-    print_config: Annotated[
-        bool, option("Print the extender entry for kube-scheduler's configuration, and exit.")
-    ] = False
+    state: list[str] | None = None
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: Annotated[str, option(short="-n")] = ""
+    plugin_timeout: Annotated[float, option(parser=positive_number("--plugin-timeout"))] = (
+        PLUGIN_SECONDS
+    )
+    settle: Annotated[float, option(min=0)] = SETTLE_SECONDS
+    print_config: bool = False
     kubernetes_version: KubernetesVersion = ""
-    feature_gates: FeatureGates = ""
-    min_compatibility_version: MinCompatibilityVersion = ""
+    feature_gates: OfRelease = ""
+    min_compatibility_version: OfRelease = ""
     quiet: Quiet = False
-    debug: Annotated[bool, option("Print tracebacks of plugins that do not load.")] = False
+    debug: bool = False
 
 
 @app.command(cls=Command)
@@ -229,23 +212,22 @@ def page(options: PageOptions) -> ExitCode:
 
 @dataclass(frozen=True, slots=True)
 class McpOptions(ListeningOptions):
-    """The options of `serve mcp`."""
+    """The options of `serve mcp`.
+
+    http: Serve HTTP at /mcp on --listen, not standard input and output.
+    timeout SECONDS: End a question that takes longer.
+    """
 
     plugin: Plugin = None
-    http: Annotated[
-        bool, option("Serve HTTP at /mcp on --listen, not standard input and output.")
-    ] = False
-    timeout: Annotated[
-        float,
-        option("End a question that takes longer.", "SECONDS", parser=positive_number("--timeout")),
-    ] = QUESTION_SECONDS
+    http: bool = False
+    timeout: Annotated[float, option(parser=positive_number("--timeout"))] = QUESTION_SECONDS
     state: State = None
     live: Live = False
-    context: Context = ""
-    kubeconfig: Kubeconfig = ""
+    context: OfKubeconfig = ""
+    kubeconfig: OfKubeconfig = ""
     config: Config = None
     kubernetes_version: KubernetesVersion = ""
-    feature_gates: FeatureGates = ""
+    feature_gates: OfRelease = ""
     quiet: Quiet = False
 
 

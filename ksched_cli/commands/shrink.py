@@ -19,35 +19,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShrinkOptions(StateOptions):
-    """The options of `shrink`."""
+    """The options of `shrink`.
 
-    selector: Annotated[
-        str, option("Consider only the nodes with these labels.", "SELECTOR", short="-l")
-    ] = ""
-    keep: Annotated[str, option("Keep the nodes with these labels.", "SELECTOR")] = ""
-    maximum: Annotated[
-        int | None,
-        option("Stop after N nodes.", "N", name="--max", parser=whole_number("--max", 1)),
-    ] = None
-    force: Annotated[
-        bool, option("Also move pods without a controller, as if somebody recreated them.")
-    ] = False
-    delete_emptydir: Annotated[
-        bool,
-        option("Also move pods with emptyDir and hostPath volumes.", name="--delete-emptydir-data"),
-    ] = False
-    repack: Annotated[
-        bool, option("Also count the nodes needed if every pod were placed afresh.")
-    ] = False
-    upgrade: Annotated[bool, option("Plan waves that drain and replace the nodes of -l.")] = False
-    surge: Annotated[
-        int,
-        option(
-            "With --upgrade: number of new nodes per wave.",
-            "N",
-            parser=whole_number("--surge", 1),
-        ),
-    ] = 1
+    selector SELECTOR: Consider only the nodes with these labels.
+    keep SELECTOR: Keep the nodes with these labels.
+    maximum N: Stop after N nodes.
+    force: Also move pods without a controller, as if somebody recreated them.
+    delete_emptydir: Also move pods with emptyDir and hostPath volumes.
+    repack: Also count the nodes needed if every pod were placed afresh.
+    upgrade: Plan waves that drain and replace the nodes of -l.
+    surge N: With --upgrade: number of new nodes per wave.
+    """
+
+    selector: Annotated[str, option(short="-l")] = ""
+    keep: str = ""
+    maximum: Annotated[int | None, option(name="--max", parser=whole_number("--max", 1))] = None
+    force: bool = False
+    delete_emptydir: Annotated[bool, option(name="--delete-emptydir-data")] = False
+    repack: bool = False
+    upgrade: bool = False
+    surge: Annotated[int, option(parser=whole_number("--surge", 1))] = 1
 
 
 def shrink(options: ShrinkOptions) -> ExitCode:

@@ -9,7 +9,6 @@ import typer
 
 from ksched_cli import program_name
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import ClusterReadingOptions, RedactKey
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
@@ -23,23 +22,18 @@ STDOUT = "-"
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOptions(ClusterReadingOptions):
-    """The options of `snapshot`."""
+    """The options of `snapshot`.
 
-    state: Annotated[
-        list[str] | None, option("Read these files instead of a cluster; repeatable.", "PATH")
-    ] = None
-    full: Annotated[
-        bool,
-        option("Write whole objects, with environment and annotations, which may hold secrets."),
-    ] = False
-    events: Annotated[
-        bool,
-        option("Add the schedulers' events, for ksched audit --after."),
-    ] = False
-    redact: Annotated[
-        bool,
-        option("Rename everything with a name; check that all decisions stay the same."),
-    ] = False
+    state PATH: Read these files instead of a cluster; repeatable.
+    full: Write whole objects, with environment and annotations, which may hold secrets.
+    events: Add the schedulers' events, for ksched audit --after.
+    redact: Rename everything with a name; check that all decisions stay the same.
+    """
+
+    state: list[str] | None = None
+    full: bool = False
+    events: bool = False
+    redact: bool = False
     redact_key: RedactKey = ""
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.run_options import (
     ManyRunsOptions,
@@ -38,12 +37,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SweepOptions(ManyRunsOptions):
-    """Options of `sweep`: a field per option."""
+    """Options of `sweep`: a field per option.
 
-    rows: Annotated[
-        str, option("Save a row of every run to this file; resume if it exists.", "FILE.jsonl")
-    ] = ""
-    dry_run: Annotated[bool, option("Show the number of runs and how long they take.")] = False
+    rows FILE.jsonl: Save a row of every run to this file; resume if it exists.
+    dry_run: Show the number of runs and how long they take.
+    """
+
+    rows: str = ""
+    dry_run: bool = False
 
 
 def sweep(

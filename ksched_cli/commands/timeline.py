@@ -82,56 +82,33 @@ def from_dump(
 
 @dataclass(frozen=True, slots=True)
 class GenerateOptions:
-    """The options of `generate`."""
+    """The options of `generate`.
 
-    like: Annotated[
-        str,
-        option(
-            "Generate pods like those of a timeline or a dump, owner by owner.",
-            "FILE",
-        ),
-    ] = ""
-    pods: Annotated[
-        int | None,
-        option(
-            "Number of pods; default 1000, or with --like the file's daily rate.",
-            "N",
-            parser=whole_number("--pods", 1, MAX_PODS),
-        ),
-    ] = None
-    days: Annotated[float, option("Number of days over which pods arrive.", "DAYS")] = 7.0
-    arrivals: Annotated[
-        str,
-        option(
-            "uniform, poisson, burst[:SIZE], diurnal or weekly.",
-            "PROCESS",
-        ),
-    ] = "poisson"
-    weekdays: Annotated[str, option("Weights of Monday to Sunday.", "W,W,W,W,W,W,W")] = (
-        "1,1,1,1,1,0.3,0.2"
-    )
-    hours: Annotated[str, option("Weights of the 24 hours of a day, UTC.", "W,W,…")] = (
-        "1,1,1,1,1,1,2,4,7,9,10,10,8,9,10,10,9,7,5,4,3,2,2,1"
-    )
-    holiday: Annotated[
-        list[str] | None,
-        option("Treat this day as a Sunday, with weekly or --like; repeatable.", "DATE"),
-    ] = None
-    start: Annotated[
-        str, option("When the timeline starts, a full hour; default Monday 2026-01-05.", "TIME")
-    ] = ""
-    runs_for: Annotated[
-        str,
-        option(
-            "In seconds: fixed:S, uniform:MIN:MAX, exponential:MEAN, lognormal:MEDIAN:SIGMA.",
-            "DISTRIBUTION",
-        ),
-    ] = "exponential:3600"
-    priority: Annotated[
-        list[str] | None,
-        option("Priority of the pods, instead of the templates'; repeatable.", "VALUE[=WEIGHT]"),
-    ] = None
-    seed: Annotated[int, option("Repeat the random choices of this seed.", "N")] = 1
+    like FILE: Generate pods like those of a timeline or a dump, owner by owner.
+    pods N: Number of pods; default 1000, or with --like the file's daily rate.
+    days DAYS: Number of days over which pods arrive.
+    arrivals PROCESS: uniform, poisson, burst[:SIZE], diurnal or weekly.
+    weekdays W,W,W,W,W,W,W: Weights of Monday to Sunday.
+    hours W,W,…: Weights of the 24 hours of a day, UTC.
+    holiday DATE: Treat this day as a Sunday, with weekly or --like; repeatable.
+    start TIME: When the timeline starts, a full hour; default Monday 2026-01-05.
+    runs_for DISTRIBUTION: In seconds: fixed:S, uniform:MIN:MAX, exponential:MEAN,
+        lognormal:MEDIAN:SIGMA.
+    priority VALUE[=WEIGHT]: Priority of the pods, instead of the templates'; repeatable.
+    seed N: Repeat the random choices of this seed.
+    """
+
+    like: str = ""
+    pods: Annotated[int | None, option(parser=whole_number("--pods", 1, MAX_PODS))] = None
+    days: float = 7.0
+    arrivals: str = "poisson"
+    weekdays: str = "1,1,1,1,1,0.3,0.2"
+    hours: str = "1,1,1,1,1,1,2,4,7,9,10,10,8,9,10,10,9,7,5,4,3,2,2,1"
+    holiday: list[str] | None = None
+    start: str = ""
+    runs_for: str = "exponential:3600"
+    priority: list[str] | None = None
+    seed: int = 1
     to: To = ""
 
 
@@ -208,113 +185,73 @@ def _shape(options: GenerateOptions) -> WeeklyShape:
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """The options of `from-csv`."""
+    """The options of `from-csv`.
 
-    recipe: Annotated[
-        str,
-        option(
-            "Use the options of a known trace (docs/traces.md); other options override them.",
-            "NAME|FILE.yaml",
-        ),
-    ] = ""
-    created: Annotated[str, option("Column with the pod's creation time.", "COLUMN")] = ""
-    request: Annotated[
-        list[str] | None,
-        option(
-            "What the pod requests, such as memory=memory_mib:Mi; repeatable.",
-            "RESOURCE=COLUMN[:UNIT]",
-        ),
-    ] = None
-    name: Annotated[str, option("Its name; default pod-0, pod-1, …", "COLUMN")] = ""
-    namespace: Annotated[str, option("Its namespace; the default is default.", "COLUMN")] = ""
-    priority: Annotated[str, option("Its priority; default 0.", "COLUMN")] = ""
-    scheduled: Annotated[
-        str, option("When it got its node; without the option, when it came.", "COLUMN")
-    ] = ""
-    ended: Annotated[
-        str, option("When it ended; one that never had a node is deleted then.", "COLUMN")
-    ] = ""
-    duration: Annotated[str, option("How long it ran, instead of --ended.", "COLUMN")] = ""
-    created_default: Annotated[
-        str,
-        option("Time for empty cells of --created, which are errors by default.", "TIME"),
-    ] = ""
-    duration_default: Annotated[
-        str,
-        option(
-            "Run time for empty --ended or --duration, which are errors by default.",
-            "DURATION|forever",
-        ),
-    ] = ""
-    replicas: Annotated[str, option("Number of pods of the row: NAME-0, NAME-1, …", "COLUMN")] = ""
-    divide: Annotated[
-        list[str] | None,
-        option("Divide its column by the number of pods of the row; repeatable.", "RESOURCE"),
-    ] = None
-    gang: Annotated[bool, option("Place the pods of a row together, as a PodGroup.")] = False
-    evicted: Annotated[
-        str,
-        option(
-            "Fate of preempted pods: gone, restart or resume.",
-            "gone|restarts|resumes",
-        ),
-    ] = "gone"
-    where: Annotated[
-        list[str] | None,
-        option(
-            "Keep rows with this value; repeatable: any of the values of a column.", "COLUMN=VALUE"
-        ),
-    ] = None
-    sample: Annotated[
-        int | None,
-        option("Keep N rows, drawn at random.", "N", parser=whole_number("--sample", 1, MAX_PODS)),
-    ] = None
-    seed: Annotated[int, option("Repeat the choice of --sample.", "N")] = 1
-    scale_time: Annotated[
-        float,
-        option(
-            "Multiply times and durations; 0.1 turns an hour into six minutes.",
-            "F",
-            parser=positive_number("--scale-time"),
-        ),
-    ] = 1.0
-    skip_bad: Annotated[bool, option("Skip invalid rows and count them.")] = False
-    no_header: Annotated[bool, option("Read the first row as data; columns are named 1, 2, …")] = (
-        False
-    )
-    node_selector: Annotated[
-        list[str] | None,
-        option(
-            "Label that its node must have; | separates alternatives; repeatable.",
-            "LABEL=COLUMN",
-        ),
-    ] = None
-    label: Annotated[list[str] | None, option("Label of the pod; repeatable.", "LABEL=COLUMN")] = (
-        None
-    )
-    time_unit: Annotated[str, option("Unit of times that are numbers.", "s|ms|us|ns")] = "s"
-    start: Annotated[
-        str,
-        option(
-            "Date of time 0, such as 2026-01-31T12:00:00Z; default 1970.",
-            "TIME",
-        ),
-    ] = ""
-    nodes: Annotated[str, option("Read nodes from this file, a row each.", "NODES.csv")] = ""
-    node_name: Annotated[str, option("Name of a node; default node-0, node-1, …", "COLUMN")] = ""
-    node_capacity: Annotated[
-        list[str] | None,
-        option(
-            "Capacity of a node, like --request; default 110 pods; repeatable.",
-            "RESOURCE=COLUMN[:UNIT]",
-        ),
-    ] = None
-    node_label: Annotated[
-        list[str] | None, option("Label of a node; repeatable.", "LABEL=COLUMN")
-    ] = None
-    state_to: Annotated[
-        str, option("Write nodes and PodGroups to this file, for --state.", "FILE.json")
-    ] = ""
+    recipe NAME|FILE.yaml: Use the options of a known trace (docs/traces.md); other options override
+        them.
+    created COLUMN: Column with the pod's creation time.
+    request RESOURCE=COLUMN[:UNIT]: What the pod requests, such as memory=memory_mib:Mi; repeatable.
+    name COLUMN: Its name; default pod-0, pod-1, …
+    namespace COLUMN: Its namespace; the default is default.
+    priority COLUMN: Its priority; default 0.
+    scheduled COLUMN: When it got its node; without the option, when it came.
+    ended COLUMN: When it ended; one that never had a node is deleted then.
+    duration COLUMN: How long it ran, instead of --ended.
+    created_default TIME: Time for empty cells of --created, which are errors by default.
+    duration_default DURATION|forever: Run time for empty --ended or --duration, which are errors by
+        default.
+    replicas COLUMN: Number of pods of the row: NAME-0, NAME-1, …
+    divide RESOURCE: Divide its column by the number of pods of the row; repeatable.
+    gang: Place the pods of a row together, as a PodGroup.
+    evicted gone|restarts|resumes: Fate of preempted pods: gone, restart or resume.
+    where COLUMN=VALUE: Keep rows with this value; repeatable: any of the values of a column.
+    sample N: Keep N rows, drawn at random.
+    seed N: Repeat the choice of --sample.
+    scale_time F: Multiply times and durations; 0.1 turns an hour into six minutes.
+    skip_bad: Skip invalid rows and count them.
+    no_header: Read the first row as data; columns are named 1, 2, …
+    node_selector LABEL=COLUMN: Label that its node must have; | separates alternatives; repeatable.
+    label LABEL=COLUMN: Label of the pod; repeatable.
+    time_unit s|ms|us|ns: Unit of times that are numbers.
+    start TIME: Date of time 0, such as 2026-01-31T12:00:00Z; default 1970.
+    nodes NODES.csv: Read nodes from this file, a row each.
+    node_name COLUMN: Name of a node; default node-0, node-1, …
+    node_capacity RESOURCE=COLUMN[:UNIT]: Capacity of a node, like --request; default 110 pods;
+        repeatable.
+    node_label LABEL=COLUMN: Label of a node; repeatable.
+    state_to FILE.json: Write nodes and PodGroups to this file, for --state.
+    """
+
+    recipe: str = ""
+    created: str = ""
+    request: list[str] | None = None
+    name: str = ""
+    namespace: str = ""
+    priority: str = ""
+    scheduled: str = ""
+    ended: str = ""
+    duration: str = ""
+    created_default: str = ""
+    duration_default: str = ""
+    replicas: str = ""
+    divide: list[str] | None = None
+    gang: bool = False
+    evicted: str = "gone"
+    where: list[str] | None = None
+    sample: Annotated[int | None, option(parser=whole_number("--sample", 1, MAX_PODS))] = None
+    seed: int = 1
+    scale_time: Annotated[float, option(parser=positive_number("--scale-time"))] = 1.0
+    skip_bad: bool = False
+    no_header: bool = False
+    node_selector: list[str] | None = None
+    label: list[str] | None = None
+    time_unit: str = "s"
+    start: str = ""
+    nodes: str = ""
+    node_name: str = ""
+    node_capacity: list[str] | None = None
+    node_label: list[str] | None = None
+    state_to: str = ""
     to: To = ""
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.run_options import (
     ManyRunsOptions,
@@ -26,12 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TuneOptions(ManyRunsOptions):
-    """Options of `tune`: a field per option."""
+    """Options of `tune`: a field per option.
 
-    study: Annotated[str, option("Save trials to this file; resume if it exists.", "FILE")] = ""
-    best: Annotated[
-        str, option("Write the tuned configuration to this file instead of printing it.", "FILE")
-    ] = ""
+    study FILE: Save trials to this file; resume if it exists.
+    best FILE: Write the tuned configuration to this file instead of printing it.
+    """
+
+    study: str = ""
+    best: str = ""
 
 
 def tune(

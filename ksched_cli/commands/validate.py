@@ -33,40 +33,27 @@ def _selectors(values: Sequence[str] | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ValidateOptions(CommonOptions):
-    """The options of `validate`."""
+    """The options of `validate`.
+
+    skip_others: Skip files without a configuration, as in folders.
+    select RULE,...: Rules and families to check, or all; overrides the project file.
+    extend_select RULE,...: Rules and families to check additionally.
+    ignore RULE,...: Rules and families to skip.
+    fail_on error|warning: Exit with 1 from this severity on.
+    isolated: Read no project file (.ksched.yaml).
+    show_settings: Show the settings of each CONFIG; check none.
+    explain RULE: Explain a rule, with an example; a family or all lists rules.
+    """
 
     allow_plugins: AllowPlugins = None
-    skip_others: Annotated[bool, option("Skip files without a configuration, as in folders.")] = (
-        False
-    )
-    select: Annotated[
-        list[str] | None,
-        option(
-            "Rules and families to check, or all; overrides the project file.",
-            "RULE,...",
-        ),
-    ] = None
-    extend_select: Annotated[
-        list[str] | None, option("Rules and families to check additionally.", "RULE,...")
-    ] = None
-    ignore: Annotated[list[str] | None, option("Rules and families to skip.", "RULE,...")] = None
-    fail_on: Annotated[
-        str,
-        option(
-            "Exit with 1 from this severity on.",
-            "error|warning",
-            show_default="error",
-        ),
-    ] = ""
-    isolated: Annotated[bool, option("Read no project file (.ksched.yaml).")] = False
-    show_settings: Annotated[bool, option("Show the settings of each CONFIG; check none.")] = False
-    explain: Annotated[
-        str,
-        option(
-            "Explain a rule, with an example; a family or all lists rules.",
-            "RULE",
-        ),
-    ] = ""
+    skip_others: bool = False
+    select: list[str] | None = None
+    extend_select: list[str] | None = None
+    ignore: list[str] | None = None
+    fail_on: Annotated[str, option(show_default="error")] = ""
+    isolated: bool = False
+    show_settings: bool = False
+    explain: str = ""
 
 
 def validate(
