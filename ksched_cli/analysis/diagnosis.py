@@ -28,9 +28,8 @@ from ksched_cli.engine.evaluation import Evaluation
 from ksched_cli.framework.status import Status
 from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.kube.selectors import Requirement
-from ksched_cli.plugins.node_unschedulable import TAINT as CORDON
-from ksched_cli.plugins.taint_toleration import taint_text
-from ksched_cli.plugins.volumes.pod_claims import claim_class, claim_uses
+from ksched_cli.plugins.taint_toleration import CORDON, taint_text
+from ksched_cli.plugins.volumes import claim_class, claim_uses
 
 _MAX_LISTED = 3
 

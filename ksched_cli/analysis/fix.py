@@ -41,7 +41,7 @@ from ksched_cli.errors import InputError, UsageError
 from ksched_cli.framework.disruption_budgets import EvictionBudgets, budgets_of
 from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.status import Defect
-from ksched_cli.plugins.node_resources.proposals import lower_request
+from ksched_cli.plugins.node_resources.fit import lower_request
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import parse_change
 

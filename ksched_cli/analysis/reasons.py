@@ -20,8 +20,7 @@ from ksched_cli.cluster.tolerations import COMPARISON_GATE, tolerated
 from ksched_cli.engine.evaluation import Evaluation, PluginVerdicts
 from ksched_cli.framework.results import Ids, Mask, Scores
 from ksched_cli.framework.status import Code, Status
-from ksched_cli.plugins.node_unschedulable import TAINT as CORDON
-from ksched_cli.plugins.taint_toleration import HARD_EFFECTS
+from ksched_cli.plugins.taint_toleration import CORDON, HARD_EFFECTS
 
 
 class Distance(NamedTuple):

@@ -27,7 +27,7 @@ class StartupCrash:
 
 @dataclass(frozen=True, slots=True)
 class InTreeArgs(Generic[A]):
-    """The args of one in-tree plugin. The plugin's package makes one, and its entry carries it.
+    """The args of one in-tree plugin. plugins/args.py makes one, and the plugin's entry carries it.
 
     type:          the dataclass; its fields are decoded, and become its JSON Schema
     set_defaults:  fills in what is not given (upstream: apis/config/v1/defaults.go)

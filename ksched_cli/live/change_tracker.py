@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from ksched_cli.cluster.objects.pod import FINISHED_PHASES
 from ksched_cli.kube.time import unix_seconds
-from ksched_cli.plugins.volume_binding.assumed_volumes import SELECTED_NODE
-from ksched_cli.plugins.volumes.pod_claims import WAIT_FOR_FIRST_CONSUMER
+from ksched_cli.plugins.volume_binding.binder import SELECTED_NODE
+from ksched_cli.plugins.volumes import WAIT_FOR_FIRST_CONSUMER
 
 Plain = dict[str, Any]
 Key = tuple[str, str, str]

@@ -11,11 +11,14 @@ Upstream: plugins/gangscheduling/gangscheduling.go.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.framework.cluster_events import (
     POD,
     Action,
@@ -24,8 +27,13 @@ from ksched_cli.framework.cluster_events import (
 )
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.in_tree_interface import PlacementFeasiblePlugin
+from ksched_cli.framework.in_tree_interface import (
+    PlacementFeasiblePlugin,
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
+)
 from ksched_cli.framework.interface import (
+    MAX_NODE_SCORE,
     PermitPlugin,
     PreEnqueuePlugin,
     Proposal,
@@ -35,13 +43,14 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.pod_groups import (
     GroupKey,
+    Placement,
     PodGroup,
     composite_key,
     group_key,
     key_of,
     min_count_of,
 )
-from ksched_cli.framework.status import SUCCESS, Code, Status
+from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP
 
 PERMIT_SECONDS = 300.0
@@ -193,3 +202,86 @@ class GangScheduling(
         before, after = min_count_of(old), min_count_of(new)
         is_less = before is not None and after is not None and after < before
         return is_less and self._is_related(pod, key_of(new))
+
+
+# -- TopologyPlacementGenerator --------------------------------------------------------------------
+#
+# Divides the nodes by the topology key that a pod group asks for: it goes to one domain.
+#
+# Upstream: plugins/topologyaware/topology_placement.go.
+
+
+class TopologyPlacementGenerator(PlacementGeneratePlugin):
+    name = "TopologyPlacementGenerator"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self._snapshot = handle.snapshot
+        self._groups = handle.pod_groups
+
+    def generate_placements(
+        self, key: GroupKey, parent: Placement
+    ) -> tuple[Sequence[Placement], Status]:
+        """Generate placements. Where pods of the group have nodes already, only their domain is
+        one."""
+        group = self._groups.groups.get(key) if self._groups is not None else None
+        if group is None:
+            return (), Status.error(f'podgroup.scheduling.k8s.io "{key[1]}" not found')
+        if not group.topology_key:
+            return (parent,), SUCCESS
+        column = self._snapshot.labels[group.topology_key]
+        codes = column.codes[parent.rows]
+        try:
+            domain = self._domain_of(key, group.topology_key)
+        except PluginError as error:
+            message = f"cannot determine domain for already scheduled pods: {error}"
+            return (), Status.error(message)
+        values = {
+            code: column.values[code] for code in np.unique(codes).tolist() if code != MISSING
+        }
+        placements = [
+            Placement(name, parent.rows[codes == code])
+            for code, name in values.items()
+            if domain is None or name == domain
+        ]
+        return sorted(placements, key=lambda placement: placement.name), SUCCESS
+
+    def _domain_of(self, key: GroupKey, topology_key: str) -> str | None:
+        """The one domain that the group's pods are in, None where none has a node. Raises
+        PluginError."""
+        column = self._snapshot.labels[topology_key]
+        domain: str | None = None
+        for pod, row in self._groups.placed_pods(key) if self._groups is not None else ():
+            code = column.codes.item(row)
+            if code == MISSING:
+                raise PluginError(f"no topology domain found for pod {pod.key}")
+            name = column.values[code]
+            if domain is not None and name != domain:
+                raise PluginError(f"more than 1 domain found for pod group: {domain}, {name}")
+            domain = name
+        return domain
+
+
+# -- PodGroupPodsCount -----------------------------------------------------------------------------
+#
+# Prefers placements where more pods of a group have a node.
+#
+# Upstream: plugins/podgrouppodscount/podgroup_pods_count.go.
+
+
+class PodGroupPodsCount(PlacementScorePlugin):
+    name = "PodGroupPodsCount"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self._groups = handle.pod_groups
+
+    def score_placement(self, key: GroupKey, placement: Placement, pods: Sequence[PodInfo]) -> int:
+        scheduled = self._groups.scheduled_count(key) if self._groups is not None else 0
+        return scheduled + len(pods)
+
+    def normalize_placement_scores(self, scores: list[int]) -> list[int]:
+        highest = max(scores, default=0)
+        if not highest:
+            raise PluginError(
+                "no pods from pod group are assigned to any of the candidate placements"
+            )
+        return [score * MAX_NODE_SCORE // highest for score in scores]

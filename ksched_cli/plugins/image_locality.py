@@ -17,7 +17,7 @@ from ksched_cli.framework.interface import MAX_NODE_SCORE, Scope, ScorePlugin, S
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
-from ksched_cli.plugins.helper.signatures import Fragments
+from ksched_cli.plugins.helper import Fragments
 
 MIB = 1024 * 1024
 MIN_THRESHOLD = 23 * MIB

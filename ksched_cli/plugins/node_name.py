@@ -24,7 +24,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
-from ksched_cli.plugins.helper.signatures import Fragments
+from ksched_cli.plugins.helper import Fragments
 
 REASON = Status.unresolvable("node(s) didn't match the requested node name")
 

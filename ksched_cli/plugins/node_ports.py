@@ -28,8 +28,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
-from ksched_cli.plugins.helper.hints import had_node
-from ksched_cli.plugins.helper.signatures import Fragments, sign_host_ports
+from ksched_cli.plugins.helper import Fragments, had_node, sign_host_ports
 
 STATE_KEY = "PreFilterNodePorts"
 REASON = Status.unschedulable("node(s) didn't have free ports for the requested pod ports")

@@ -33,8 +33,72 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
-from ksched_cli.plugins.helper.normalize import default_normalize_score
-from ksched_cli.plugins.helper.signatures import Fragments, sign_tolerations
+from ksched_cli.plugins.helper import Fragments, default_normalize_score, sign_tolerations
+
+# -- NodeUnschedulable -----------------------------------------------------------------------------
+#
+# Rejects nodes marked unschedulable, unless the pod tolerates their taint.
+#
+# Upstream: plugins/nodeunschedulable/node_unschedulable.go.
+
+
+UNSCHEDULABLE = Status.unresolvable("node(s) were unschedulable")
+CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+class NodeUnschedulable(FilterPlugin, SignPlugin, Proposes):
+    name = "NodeUnschedulable"
+    scope = Scope.NODE
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        pass
+
+    def cache_key(self, pod: PodInfo) -> Hashable:
+        return pod.spec.tolerations
+
+    def sign_pod(self, pod: PodInfo) -> Fragments:
+        return sign_tolerations(pod)
+
+    def events_to_register(self) -> Iterable[Registration]:
+        yield ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_TAINT), after_node_change
+        yield ClusterEvent(POD, Action.UPDATE_POD_TOLERATION), after_toleration_change
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        if not node.object.spec.unschedulable or tolerated(pod.spec.tolerations, CORDON):
+            return SUCCESS
+        return UNSCHEDULABLE
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
+        marked = nodes.gather(nodes.snapshot.unschedulable)
+        if not marked.any() or tolerated(pod.spec.tolerations, CORDON):
+            return Verdicts.passing(len(nodes))
+        return Verdicts.rejecting(marked, UNSCHEDULABLE)
+
+    def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
+        yield Proposal("uncordon", f"uncordon {node.name}", (f"uncordon {node.name}",))
+
+
+class PreFilteringNodeUnschedulable(NodeUnschedulable, PreFilterPlugin):
+    """The plugin of later minors (Rules.pre_filters_node_name)."""
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
+        """Upstream skips pods with a deferred resize here, behind a gate that is off."""
+        return None, SUCCESS
+
+
+def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:
+    """The node is schedulable, and was not, or is new."""
+    return not new.spec.unschedulable and (old is None or old.spec.unschedulable)
+
+
+def after_toleration_change(pod: PodInfo, old: PodInfo, new: PodInfo) -> bool:
+    return new.key == pod.key and tolerated(new.spec.tolerations, CORDON)
+
+
+# -- the plugin ------------------------------------------------------------------------------------
+
 
 STATE_KEY = "PreScoreTaintToleration"
 HARD_EFFECTS = ("NoSchedule", "NoExecute")

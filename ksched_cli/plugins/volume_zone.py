@@ -36,19 +36,16 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
-from ksched_cli.plugins.helper.hints import refers_to
-from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
-from ksched_cli.plugins.volumes.csi_migration import (
+from ksched_cli.plugins.helper import Fragments, refers_to, sign_volumes
+from ksched_cli.plugins.volumes import (
     BETA_REGION,
     BETA_ZONE,
-    REGION,
-    ZONE,
-    ZONE_DELIMITER,
-)
-from ksched_cli.plugins.volumes.pod_claims import (
     CLAIM,
     CLASS,
+    REGION,
     VOLUME,
+    ZONE,
+    ZONE_DELIMITER,
     binds_late,
     claim_class,
     claim_uses,

@@ -7,7 +7,7 @@ from msgspec import structs
 from ksched_cli.cluster.objects import OwnerReference, ResourceClaim
 from ksched_cli.framework.carry_over import packed_memory, restore_memory
 from ksched_cli.framework.resource_claims import ClaimStore, held_devices
-from ksched_cli.plugins.dynamic_resources.claims import deallocated
+from ksched_cli.plugins.dynamic_resources.plugin import deallocated
 from ksched_cli.testing import find, simulation
 from tests.devices import GPU, state_of
 

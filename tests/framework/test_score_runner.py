@@ -18,7 +18,7 @@ from ksched_cli.framework.interface import PreScorePlugin, ScorePlugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import SKIP, PluginError, Status
-from ksched_cli.plugins.helper.normalize import default_normalize_score
+from ksched_cli.plugins.helper import default_normalize_score
 from ksched_cli.plugins.node_resources.fit import NodeResourcesFit
 from ksched_cli.testing import cluster, find, node, pod, run_cycle, simulation
 from tests.framework.toys import Toy, normalizing, preparing, profile, scoring

@@ -8,7 +8,7 @@ import pytest
 from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.plugins.node_unschedulable import (
+from ksched_cli.plugins.taint_toleration import (
     NodeUnschedulable,
     after_node_change,
     after_toleration_change,

@@ -6,7 +6,7 @@ import pytest
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.pod_groups import Placement
 from ksched_cli.framework.status import PluginError
-from ksched_cli.plugins.pod_group_pods_count import PodGroupPodsCount
+from ksched_cli.plugins.gang_scheduling import PodGroupPodsCount
 from ksched_cli.testing import cluster, node, pod, simulation
 
 GATES = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true"

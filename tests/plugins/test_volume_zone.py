@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.plugins.volume_zone import after_class_creation, after_volume_change
-from ksched_cli.plugins.volumes.csi_migration import ZONE
+from ksched_cli.plugins.volumes import ZONE
 from ksched_cli.testing import cluster
 from tests.plugin_cases import cases, check
 from tests.plugins.event_objects import pod_info

@@ -46,9 +46,8 @@ from ksched_cli.engine.queue import why_ignored
 from ksched_cli.framework.resource_claims import CLAIM_ANNOTATION
 from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.kube.time import unix_seconds
-from ksched_cli.plugins.volume_binding.assumed_volumes import SELECTED_NODE
-from ksched_cli.plugins.volume_binding.binder import BIND_COMPLETED, provisions
-from ksched_cli.plugins.volumes.pod_claims import WAIT_FOR_FIRST_CONSUMER, claim_class, volume_class
+from ksched_cli.plugins.volume_binding.binder import BIND_COMPLETED, SELECTED_NODE, provisions
+from ksched_cli.plugins.volumes import WAIT_FOR_FIRST_CONSUMER, claim_class, volume_class
 from ksched_cli.scenario.workloads import renewed_warnings
 
 # The fields of a node that scheduling reads.

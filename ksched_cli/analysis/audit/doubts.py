@@ -28,7 +28,7 @@ from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.framework.device_classes import may_allocate_devices
 from ksched_cli.framework.shared_devices import DeviceID
 from ksched_cli.plugins.image_locality import ImageLocality, image_scores, normalized_image_name
-from ksched_cli.plugins.volumes.pod_claims import claim_uses
+from ksched_cli.plugins.volumes import claim_uses
 
 # The scheduler writes nominations to pods while it goes on, and goes by what comes back.
 LACKS_NOTICES = (

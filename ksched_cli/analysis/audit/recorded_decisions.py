@@ -31,7 +31,7 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.kube.time import SECOND
-from ksched_cli.plugins.volumes.pod_claims import claim_uses
+from ksched_cli.plugins.volumes import claim_uses
 from ksched_cli.scenario.objects import load_objects
 from ksched_cli.scenario.timeline import (
     Arrival,

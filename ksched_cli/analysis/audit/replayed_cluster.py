@@ -35,9 +35,9 @@ from ksched_cli.engine.replay.mutable_cluster import noticed_nodes
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.device_classes import may_allocate_devices
 from ksched_cli.framework.runtime import Framework
-from ksched_cli.plugins.node_volume_limits.attached_volumes import VolumeNames
+from ksched_cli.plugins.node_volume_limits import VolumeNames
 from ksched_cli.plugins.volume_binding.plugin import VolumeBinding
-from ksched_cli.plugins.volumes.pod_claims import claim_uses
+from ksched_cli.plugins.volumes import claim_uses
 from ksched_cli.scenario.objects import removed, replaced
 from ksched_cli.scenario.timeline import Replacement
 

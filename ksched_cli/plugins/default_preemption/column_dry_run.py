@@ -10,20 +10,331 @@ Upstream: plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from ksched_cli.cluster.node_columns import Rows
+from ksched_cli.cluster.node_columns import Column, Mask, Rows
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import PODS
+from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.results import Mask
-from ksched_cli.plugins.default_preemption.choice import measures_of
-from ksched_cli.plugins.default_preemption.dry_run_columns import DryRunColumns, Reprieve
-from ksched_cli.plugins.default_preemption.lower_pods import LowerPods, PodColumns
-from ksched_cli.plugins.default_preemption.victims import NO_VICTIMS, DryRun, no_victim
+from ksched_cli.framework.preemption import Criterion, CriterionStep, Victims
+from ksched_cli.framework.results import Ids
+from ksched_cli.framework.status import Rejection, Status
+from ksched_cli.plugins.default_preemption.victims import (
+    LOWEST,
+    NO_VICTIMS,
+    NOT_STARTED,
+    DryRun,
+    LowerPods,
+    PodColumns,
+    no_victim,
+    sort_by_importance,
+    start_number,
+    start_time,
+)
+
+# -- choice ----------------------------------------------------------------------------------------
+#
+# Chooses the node to preempt on, of all candidates.
+#
+# Upstream: pkg/scheduler/framework/preemption/preemption.go (pickOneNodeForPreemption).
+
+
+# Added to each priority, so that none is negative and fewer victims have a smaller sum.
+PRIORITY_SHIFT = 1 << 31
+
+
+class Choice(Struct, frozen=True):
+    """ties: the nodes equal in all criteria, where more than one; steps: the criteria applied."""
+
+    node: str
+    ties: tuple[str, ...] = ()
+    steps: tuple[CriterionStep, ...] = ()
+
+
+def pick_one_node(candidates: Mapping[str, Victims]) -> Choice:
+    """Pick a node as `pick_node` does, of candidates whose victims are listed."""
+    names = sorted(candidates)
+    measures = np.array([measures_of_victims(candidates[name]) for name in names]).T
+    return pick_node(measures, names.__getitem__, lambda index: candidates[names[index]])
+
+
+def pick_node(
+    measures: NDArray[np.int64], name: Callable[[int], str], victims: Callable[[int], Victims]
+) -> Choice:
+    """Apply the criteria in order until one node is left; of several equal to the end, take the
+    first by name, where upstream takes any.
+
+    measures: a row per criterion, a column per candidate, in order of name; at least one
+    name:     of a candidate, by its index; victims: there
+    """
+    # 1. Each criterion keeps the nodes with the best value. The first that leaves one decides.
+    left = np.arange(measures.shape[1])
+    counts: list[int] = []
+    for values in measures if len(left) > 1 else ():
+        of_left = values[left]
+        left = left[of_left == of_left.max()]
+        counts.append(len(left))
+        if len(left) == 1:
+            break
+    # 2. The steps explain the choice; their texts need the victims of the chosen node alone.
+    index = left.item(0)
+    steps: list[CriterionStep] = []
+    if counts:
+        chosen = victims(index)
+        steps = [
+            CriterionStep(criterion, text(chosen), count)
+            for (criterion, text), count in zip(CRITERIA, counts, strict=False)
+        ]
+    if len(left) == 1:
+        return Choice(name(index), steps=tuple(steps))
+    steps.append(CriterionStep(Criterion.FIRST_BY_NAME, name(index), 1))
+    return Choice(name(index), tuple(map(name, left.tolist())), tuple(steps))
+
+
+def ranked(candidates: Mapping[str, Victims]) -> list[str]:
+    """All candidates, best first, compared by the criteria in order."""
+    nodes = sorted(candidates)
+    nodes.sort(key=lambda node: measures_of_victims(candidates[node]), reverse=True)
+    return nodes
+
+
+def measures_of_victims(victims: Victims) -> tuple[int, ...]:
+    """Per criterion, the measure; of two candidates, the greater tuple is preferred."""
+    pods = victims.pods
+    return (
+        -victims.pdb_violations,
+        -pods[0].priority,
+        -_priority_sum(victims) - PRIORITY_SHIFT * len(pods),
+        -len(pods),
+        start_number(_earliest(victims)),
+    )
+
+
+def measures_of(
+    priority: Column, start: Column, violates: Mask, evicted: Mask, lower: LowerPods
+) -> NDArray[np.int64]:
+    """As `measures_of_victims`: a row per criterion, a column per node; of nodes without victims,
+    any numbers.
+
+    priority, start, violates: per pod of `lower`, of which every node has some
+    evicted:                   per pod, whether it is a victim
+    """
+    starts: Rows = lower.starts
+    highest = np.maximum.reduceat(np.where(evicted, priority, LOWEST), starts)
+    is_highest = evicted & (priority == np.repeat(highest, lower.counts))
+    return np.array(
+        [
+            -np.add.reduceat((violates & evicted).astype(np.int64), starts),
+            -highest,
+            -np.add.reduceat(np.where(evicted, priority + PRIORITY_SHIFT, 0), starts),
+            -np.add.reduceat(evicted.astype(np.int64), starts),
+            np.minimum.reduceat(np.where(is_highest, start, NOT_STARTED), starts),
+        ]
+    )
+
+
+def _priority_sum(victims: Victims) -> int:
+    return sum([pod.priority for pod in victims.pods])
+
+
+def _earliest(victims: Victims) -> PodInfo:
+    """The first to start of the victims of highest priority, in whatever order they are."""
+    highest = max([pod.priority for pod in victims.pods])
+    return min([pod for pod in victims.pods if pod.priority == highest], key=start_number)
+
+
+def _start_text(victims: Victims) -> str:
+    earliest = _earliest(victims)
+    return "not started yet" if start_number(earliest) == NOT_STARTED else start_time(earliest)
+
+
+# Each with the text of a node's value; `measures_of` has the measures, in the same order.
+CRITERIA: tuple[tuple[Criterion, Callable[[Victims], str]], ...] = (
+    (Criterion.FEWEST_VIOLATIONS, lambda victims: str(victims.pdb_violations)),
+    (Criterion.LOWEST_VICTIM, lambda victims: str(victims.pods[0].priority)),
+    (
+        Criterion.SMALLEST_SUM,
+        lambda victims: f"{_priority_sum(victims)} over {len(victims.pods)}",
+    ),
+    (Criterion.FEWEST_VICTIMS, lambda victims: str(len(victims.pods))),
+    (Criterion.LATEST_START, _start_text),
+)
+
+
+# -- results ---------------------------------------------------------------------------------------
+#
+# Results of dry runs as columns: per node, whether it is a candidate, and by what it is compared.
+#
+# The victims themselves are listed only where somebody reads them.
+
+
+T = TypeVar("T")
+
+UNKNOWN = -1
+CANDIDATE = 0
+
+
+class Reprieve(Struct, frozen=True):
+    """The pods put back on several nodes, and those that may not stay.
+
+    lower:    in the order they are put back
+    numbers:  the same pods, those of a node in order of importance
+    starts:   per node, where its pods begin in `lower`
+    violates: per pod, whether its eviction violates a budget
+    evicted:  per pod, whether it is a victim
+    """
+
+    columns: PodColumns
+    lower: LowerPods
+    numbers: Rows
+    starts: Rows
+    violates: Mask
+    evicted: Mask
+
+    def victims(self, index: int) -> Victims:
+        """One node's victims. index: among the nodes"""
+        start = self.starts.item(index)
+        entries = slice(start, start + self.lower.counts.item(index))
+        evicted, violates = self.evicted[entries], self.violates[entries]
+        pods = [self.columns.pods[i] for i in self.lower.numbers[entries][evicted].tolist()]
+        if violates.any() and not violates.all():
+            ordered = [self.columns.pods[i] for i in self.numbers[entries].tolist()]
+            sort_by_importance(pods, ordered if self.columns.ages_once else None)
+        return Victims(tuple(pods), int(np.count_nonzero(violates & evicted)))
+
+
+# The victims of a node, or what lists them.
+Source: TypeAlias = Victims | Callable[[], Victims]
+
+
+class DryRunColumns:
+    """Per row of the snapshot; most are meaningful only where `ids` is CANDIDATE.
+
+    ids:        UNKNOWN, CANDIDATE, or the index of the node's rejection in `rejections`
+    rejections: the first is none
+    measures:   one row of the array per criterion by which candidates are compared; the node where
+                the first is highest is preferred, among equal ones by the second, and so on
+    sources:    of Source
+    transient_rows: whose results hold for one search only
+    """
+
+    def __init__(self, snapshot: Snapshot, criteria: int) -> None:
+        """criteria: how many"""
+        count = len(snapshot)
+        self.snapshot = snapshot
+        self.ids: Ids = np.full(count, UNKNOWN, dtype=np.int32)
+        self.rejections: list[Rejection | None] = [None]
+        self.measures = np.empty((criteria, count), dtype=np.int64)
+        self.sources: NDArray[Any] = np.empty(count, dtype=object)
+        self.transient_rows: Sequence[int] = ()
+        self._rejection_ids: dict[Rejection, int] = {}
+
+    def forget(self, rows: Iterable[int]) -> None:
+        """The nodes have changed."""
+        rows = list(rows)
+        if rows:
+            self.ids[rows] = UNKNOWN
+
+    def reject_node(self, row: int, rejection: Rejection) -> None:
+        self.ids[row] = self._rejection_id(rejection)
+
+    def reject(self, rows: Rows, ids: Ids, statuses: Sequence[Status]) -> None:
+        """ids: one per row, an index into `statuses`"""
+        table = np.zeros(len(statuses), dtype=np.int32)
+        for status_id in np.bincount(ids).nonzero()[0].tolist():
+            table[status_id] = self._rejection_id(Rejection(statuses[status_id]))
+        self.ids[rows] = table[ids]
+
+    def _rejection_id(self, rejection: Rejection) -> int:
+        number = self._rejection_ids.get(rejection)
+        if number is None:
+            number = self._rejection_ids[rejection] = len(self.rejections)
+            self.rejections.append(rejection)
+        return number
+
+    def add_candidates(
+        self, rows: Rows, measures: NDArray[np.int64], sources: Sequence[Source]
+    ) -> None:
+        """One column of `measures` and one source per row."""
+        self.ids[rows] = CANDIDATE
+        self.measures[:, rows] = measures
+        boxed: NDArray[Any] = np.empty(len(sources), dtype=object)
+        boxed[:] = sources
+        self.sources[rows] = boxed
+
+    def missing(self, rows: Rows) -> Rows:
+        """Return the rows without a result."""
+        return rows[self.ids[rows] == UNKNOWN]
+
+    def victims(self, row: int) -> Victims:
+        """A candidate's victims."""
+        return _victims_of(self.sources[row])
+
+    def candidates(self, rows: Rows) -> LazyMapping[Victims]:
+        """Return the candidates by node name; rows: of candidates. Later changes do not show."""
+        sources = self.sources[rows]
+        names = self.snapshot.names
+
+        def entries() -> dict[str, Victims]:
+            listed = zip(rows.tolist(), sources, strict=True)
+            return {names[row]: _victims_of(source) for row, source in listed}
+
+        return LazyMapping(entries)
+
+    def rejected(self, rows: Rows) -> LazyMapping[Rejection]:
+        """Return the rejections by node name; rows: of rejected nodes. Later changes do not
+        show."""
+        ids, names = self.ids[rows], self.snapshot.names
+
+        def entries() -> dict[str, Rejection]:
+            listed = zip(rows.tolist(), ids.tolist(), strict=True)
+            return {names[row]: self.rejection(number) for row, number in listed}
+
+        return LazyMapping(entries)
+
+    def rejection(self, number: int) -> Rejection:
+        rejection = self.rejections[number]
+        assert rejection is not None, "not of a candidate"
+        return rejection
+
+
+class LazyMapping(Mapping[str, T]):
+    """A mapping that is made when it is read first."""
+
+    __slots__ = ("_entries", "_factory")
+
+    def __init__(self, factory: Callable[[], dict[str, T]]) -> None:
+        self._factory = factory
+        self._entries: dict[str, T] | None = None
+
+    @property
+    def _mapping(self) -> dict[str, T]:
+        if self._entries is None:
+            self._entries = self._factory()
+        return self._entries
+
+    def __getitem__(self, name: str) -> T:
+        return self._mapping[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._mapping)
+
+    def __len__(self) -> int:
+        return len(self._mapping)
+
+
+def _victims_of(source: Source) -> Victims:
+    return source if isinstance(source, Victims) else source()
+
+
+# -- the plugin ------------------------------------------------------------------------------------
 
 
 class ColumnDryRun:

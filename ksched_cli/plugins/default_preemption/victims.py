@@ -9,23 +9,281 @@ Upstream: plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode),
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import count
 from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct, field
 
+from ksched_cli.cluster.node_columns import Column, Mask, Rows
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.pod_usage import PodUsageColumns
-from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.cluster.resources import PodResources
+from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.disruption_budgets import EvictionBudgets
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.plugins_runner import FilterOperations
 from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import Rejection, Status
-from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions
-from ksched_cli.plugins.default_preemption.importance import sort_by_importance
+from ksched_cli.kube.sort import go_sort
+
+# -- importance ------------------------------------------------------------------------------------
+#
+# The order of victims: the more important one comes first.
+#
+# Upstream: pkg/scheduler/util/utils.go (MoreImportantPod).
+
+
+# Sorts after every timestamp: a pod that has not started counts as starting now.
+NOT_STARTED_TEXT = "~"
+
+
+def start_time(pod: PodInfo) -> str:
+    """The pod's start as a sortable text; NOT_STARTED_TEXT where it has none."""
+    return pod.pod.status.start_time or NOT_STARTED_TEXT
+
+
+def sort_by_importance(pods: list[PodInfo], ages_once: Sequence[PodInfo] | None = None) -> None:
+    """Highest priority first, then the longest running, in place.
+
+    ages_once: all pods of the node in the order in which upstream takes their ages, once each: of
+    those that have not started, the first is the oldest. None: it takes them at each comparison
+    """
+    if ages_once is None:
+        ranks = {}
+    else:
+        ranks = {
+            pod.uid: rank for rank, pod in enumerate(ages_once) if not pod.pod.status.start_time
+        }
+
+    def age(pod: PodInfo) -> tuple[int, str, int]:
+        return -pod.priority, start_time(pod), ranks.get(pod.uid, 0)
+
+    if len({age(pod) for pod in pods}) == len(pods):
+        pods.sort(key=age)
+    elif ages_once is None:
+        go_sort(pods, _more_important)
+    else:
+        go_sort(pods, lambda first, second: age(first) < age(second))
+
+
+def _more_important(first: PodInfo, second: PodInfo) -> bool:
+    """Two pods that have not started are each more important than the other: upstream takes the
+    current time for both, one after the other."""
+    if first.priority != second.priority:
+        return first.priority > second.priority
+    second_start = start_time(second)
+    return second_start == NOT_STARTED_TEXT or start_time(first) < second_start
+
+
+# -- pods as columns -------------------------------------------------------------------------------
+#
+# The pods of nodes as columns, those below a priority in order of importance.
+#
+# A pod has a number, its index in the columns; per node the numbers are computed anew only where
+# its pods have changed, or another priority leaves other pods below it.
+
+
+# Later than every start: of a pod that has not started.
+NOT_STARTED = np.iinfo(np.int64).max
+LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+NEVER = -1
+
+_NO_PODS: Rows = np.empty(0, dtype=np.intp)
+
+
+class LowerPods(Struct, frozen=True):
+    """Pods of several nodes, node after node, those of a node in the order they are added back.
+
+    numbers: of the pods, in PodColumns
+    counts:  per node, how many pods
+    """
+
+    numbers: Rows
+    counts: Rows
+
+    @property
+    def starts(self) -> Rows:
+        """Per node, where its pods begin."""
+        return self.counts.cumsum() - self.counts
+
+    @property
+    def nodes(self) -> Rows:
+        """Per pod, the index of its node."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+
+class PodColumns:
+    """The pods' values that a search for victims reads, by their numbers.
+
+    pods:       by number
+    priority:   by number
+    start:      by number, the start as a number that sorts as the time, or NOT_STARTED
+    signature:  by number
+    ages_once:  how pods are sorted that have not started, see sort_by_importance
+    """
+
+    def __init__(self, snapshot: Snapshot, *, ages_once: bool = False) -> None:
+        self._snapshot = snapshot
+        self.ages_once = ages_once
+        self.pods: list[PodInfo] = []
+        self.priority: Column = np.empty(0, dtype=np.int64)
+        self.start: Column = np.empty(0, dtype=np.int64)
+        self.signature: Column = np.empty(0, dtype=np.int64)
+        self._resources: Rows = _NO_PODS
+        self._numbers: dict[PodInfo, int] = {}
+        # Distinct amounts, which pods of one template share, and columns of them by resource.
+        self._amounts: list[PodResources] = []
+        self._amount_numbers: dict[int, int] = {}
+        self._amount_columns: dict[str, Column] = {}
+        # Per row, the numbers of the lower pods; of which version of the node's pods, and for which
+        # priorities: above `_highest_lower`, up to `_lowest_other`.
+        rows = len(snapshot)
+        self._lower: list[Rows] = [_NO_PODS] * rows
+        self._versions = np.full(rows, NEVER, dtype=np.int64)
+        self._highest_lower = np.full(rows, LOWEST, dtype=np.int64)
+        self._lowest_other = np.full(rows, LOWEST, dtype=np.int64)
+
+    def lower_pods(self, rows: Rows, priority: int) -> LowerPods:
+        """The pods below the priority on the nodes of `rows`."""
+        snapshot = self._snapshot
+        touched = snapshot.touched[snapshot.rank[rows]]
+        is_stale = (
+            (self._versions[rows] != touched)
+            | (self._highest_lower[rows] >= priority)
+            | (self._lowest_other[rows] < priority)
+        )
+        if is_stale.any():
+            self._renew(rows[is_stale].tolist(), touched[is_stale].tolist(), priority)
+        lower = [self._lower[row] for row in rows.tolist()]
+        counts = np.fromiter(map(len, lower), np.intp, len(lower))
+        return LowerPods(np.concatenate(lower) if lower else _NO_PODS, counts)
+
+    def requests(self, resource: str, numbers: Rows) -> Column:
+        """Return what each of the pods requests of a resource."""
+        column = self._amount_columns.get(resource)
+        if column is None or len(column) < len(self._amounts):
+            amounts = (resources.requests.get(resource, 0) for resources in self._amounts)
+            column = np.fromiter(amounts, np.int64, len(self._amounts))
+            self._amount_columns[resource] = column
+        return column[self._resources[numbers]]
+
+    def _renew(self, rows: list[int], versions: list[int], priority: int) -> None:
+        on_node = self._snapshot.pods
+        self._add_pods(pod for row in rows for pod in on_node[row] if pod.priority < priority)
+        numbers = self._numbers
+        for row, version in zip(rows, versions, strict=True):
+            lower = [pod for pod in on_node[row] if pod.priority < priority]
+            self._highest_lower[row] = max([pod.priority for pod in lower], default=LOWEST)
+            others = [pod.priority for pod in on_node[row] if pod.priority >= priority]
+            self._lowest_other[row] = min(others, default=HIGHEST)
+            self._versions[row] = version
+            sort_by_importance(lower, on_node[row] if self.ages_once else None)
+            self._lower[row] = np.array([numbers[pod] for pod in lower], dtype=np.intp)
+
+    def _add_pods(self, pods: Iterable[PodInfo]) -> None:
+        new = [pod for pod in pods if pod not in self._numbers]
+        if not new:
+            return
+        self._numbers.update(zip(new, count(len(self.pods)), strict=False))
+        self.pods += new
+        self.priority = _extended(self.priority, [pod.priority for pod in new])
+        self.start = _extended(self.start, [start_number(pod) for pod in new])
+        self.signature = _extended(self.signature, [pod.signature for pod in new])
+        self._resources = _extended(self._resources, [self._amount_number(pod) for pod in new])
+
+    def _amount_number(self, pod: PodInfo) -> int:
+        number = self._amount_numbers.get(id(pod.resources))
+        if number is None:
+            number = self._amount_numbers[id(pod.resources)] = len(self._amounts)
+            self._amounts.append(pod.resources)
+        return number
+
+
+# By `ages_once`, the function with which Snapshot.index makes the columns.
+POD_COLUMNS = PodColumns, partial(PodColumns, ages_once=True)
+
+
+def _extended(column: Column, values: Sequence[int]) -> Column:
+    return np.concatenate((column, np.array(values, dtype=column.dtype)))
+
+
+def start_number(pod: PodInfo) -> int:
+    """A start is in UTC and whole seconds, so that its digits sort as the time does."""
+    start = pod.pod.status.start_time
+    digits = "".join(filter(str.isdecimal, start))
+    return int(digits or 0) if start else NOT_STARTED
+
+
+# -- budgets ---------------------------------------------------------------------------------------
+#
+# Evictions on many nodes that would violate a PodDisruptionBudget.
+#
+# Upstream: plugins/defaultpreemption/default_preemption.go (filterPodsWithPDBViolation).
+
+
+class Disruptions(EvictionBudgets):
+    """Tells them in arrays."""
+
+    def violating(self, columns: PodColumns, lower: LowerPods) -> Mask:
+        """Per pod, whether its eviction, after that of all before it on its node, violates a
+        budget."""
+        violating = np.zeros(len(lower.numbers), dtype=np.bool_)
+        pairs = self._pairs(columns, lower.numbers) if self.budgets else []
+        if not pairs:
+            return violating
+        entries, budgets = np.array(pairs, dtype=np.intp).T
+        if self.stops and len(np.unique(entries)) < len(entries):
+            nodes = lower.nodes[entries].tolist()
+            violating[self._violating_in_order(entries.tolist(), budgets.tolist(), nodes)] = True
+            return violating
+        allowed = np.array([budget.allowed for budget in self.budgets], dtype=np.int64)
+        # Pairs of one node and budget side by side, in the order of the pods.
+        groups = lower.nodes[entries] * len(allowed) + budgets
+        order = groups.argsort(kind="stable")
+        _, first, sizes = np.unique(groups[order], return_index=True, return_counts=True)
+        evictions = np.arange(1, len(order) + 1) - np.repeat(first, sizes)
+        violating[entries[order][evictions > allowed[budgets[order]]]] = True
+        return violating
+
+    def _violating_in_order(
+        self, entries: list[int], budgets: list[int], nodes: list[int]
+    ) -> list[int]:
+        """The violating entries, where a budget after the first that one violates does not count
+        it."""
+        evictions: Counter[tuple[int, int]] = Counter()
+        violating: list[int] = []
+        for entry, budget, node in zip(entries, budgets, nodes, strict=True):
+            if violating and violating[-1] == entry:
+                continue
+            evictions[node, budget] += 1
+            if evictions[node, budget] > self.budgets[budget].allowed:
+                violating.append(entry)
+        return violating
+
+    def _pairs(self, columns: PodColumns, numbers: Rows) -> list[tuple[int, int]]:
+        """The index of a pod in `numbers`, and that of a budget that its eviction counts against,
+        in the order of the pods."""
+        indices = {budget.key: index for index, budget in enumerate(self.budgets)}
+        _, first, kinds = np.unique(
+            columns.signature[numbers], return_index=True, return_inverse=True
+        )
+        matched = [bool(self.of_signature(columns.pods[n])) for n in numbers[first].tolist()]
+        entries = np.array(matched, dtype=np.bool_)[kinds].nonzero()[0]
+        return [
+            (entry, indices[budget.key])
+            for entry in entries.tolist()
+            for budget in self.matching(columns.pods[numbers.item(entry)])
+        ]
+
+
+# -- the plugin ------------------------------------------------------------------------------------
+
 
 NO_VICTIMS = Rejection(Status.unresolvable("No preemption victims found for incoming pod"))
 

@@ -17,34 +17,309 @@ later minors incubating/allocator_incubating.go.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
 
+from ksched_cli.framework.shared_devices import DeviceID, SharedDevices
 from ksched_cli.framework.status import PluginError
 from ksched_cli.kube.int64 import MAX_INT64, wrap
+from ksched_cli.kube.quantity import Quantity
 from ksched_cli.kube.versions import Rules, release_of
-from ksched_cli.plugins.dynamic_resources.candidates import (
-    CandidateDevice,
-    DeviceResult,
-    NodePools,
-    RequestData,
+from ksched_cli.plugins.dynamic_resources.pools import (
+    Consumption,
+    CounterKey,
+    Counters,
+    Pool,
+    PoolDevice,
 )
-from ksched_cli.plugins.dynamic_resources.capacity import Consumed
-from ksched_cli.plugins.dynamic_resources.constraints import ConstraintState, constraint_state
-from ksched_cli.plugins.dynamic_resources.counters import Consumption
-from ksched_cli.plugins.dynamic_resources.partial_use import PartialUse, Share
 from ksched_cli.plugins.dynamic_resources.requests import (
     ALL,
     ALLOCATION_RESULTS_MAX_SIZE,
     DISTINCT_ATTRIBUTE,
     EXACT_COUNT,
+    NOTHING,
     Constraint,
+    Consumed,
     Demand,
     RequestAlternative,
     RequestAlternatives,
+    consumed_capacities,
+    fits,
 )
-from ksched_cli.plugins.dynamic_resources.view import DemandView, DeviceSignature
+from ksched_cli.plugins.dynamic_resources.selectors import (
+    AttributeValue,
+    DemandView,
+    DeviceSignature,
+    PoolSignature,
+)
+
+# -- candidates ------------------------------------------------------------------------------------
+#
+# What the allocator works with on one node: its pools, their devices as candidates, validated
+# requests, and the results.
+#
+# Upstream: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go
+# (requestData, internalDeviceResult, deviceWithID).
+
+
+@dataclass(frozen=True, slots=True)
+class NodePools:
+    """The pools that a node reaches.
+
+    signatures: each pool as the demand sees it
+    in_use:     per pool, a bit for every device in use
+    shared:     what claims consume of devices that they share
+    counters:   per pool, what is left of its counters; None where it has none
+    """
+
+    pools: Sequence[Pool]
+    signatures: Sequence[PoolSignature]
+    in_use: Sequence[int]
+    shared: SharedDevices = field(default_factory=SharedDevices)
+    counters: Sequence[Counters | None] = ()
+
+
+@dataclass(slots=True)
+class CandidateDevice:
+    """A device of the node. pool, index: as in DeviceResult; signature: an index into
+    DemandView.signatures; claim_users: the claims it is tentatively allocated to."""
+
+    pool: int
+    index: int
+    signature: int
+    in_use: bool
+    claim_users: set[int]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestData:
+    """A validated request. number: its index in Demand.requests; all_devices: in mode All, the
+    devices that match it. Upstream: requestData."""
+
+    request: RequestAlternative
+    number: int
+    count: int
+    all_devices: Sequence[CandidateDevice] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceResult:
+    """An allocated device. Upstream: internalDeviceResult.
+
+    pool:     an index into the node's pools; index: into the pool's devices
+    consumed: of a device that is shared, what the share consumes; else None
+    """
+
+    request: RequestAlternative
+    pool: int
+    index: int
+    consumed: tuple[tuple[str, Quantity], ...] | None = None
+
+
+# -- constraints -----------------------------------------------------------------------------------
+#
+# Constraints over the devices of one claim, updated while devices are allocated and deallocated.
+#
+# Upstream: dynamic-resource-allocation/structured/internal/experimental (allocator_experimental.go,
+# matchAttributeConstraint; constraint.go, distinctAttributeConstraint).
+
+
+class ConstraintState:
+    """A constraint during allocation. count: the devices added; value: of the first of them."""
+
+    __slots__ = ("constraint", "count", "value")
+
+    def __init__(self, constraint: Constraint) -> None:
+        self.constraint = constraint
+        self.count = 0
+        self.value: AttributeValue | None = None
+
+    def add(self, request: RequestAlternative, value: AttributeValue | None) -> bool:
+        """Adds a device of the request if the constraint allows it; whether it does."""
+        if not self.constraint.applies_to(request):
+            return True
+        return value is not None and self._add(request, value)
+
+    def _add(self, request: RequestAlternative, value: AttributeValue) -> bool:
+        # Upstream compares pointers to distinct values, so that the values of two devices differ.
+        is_distinct = self.constraint.kind == DISTINCT_ATTRIBUTE
+        if self.count and (value[0] == "" or not (is_distinct or value == self.value)):
+            return False
+        if not self.count:
+            self.value = value
+        self.count += 1
+        return True
+
+    def remove(self, request: RequestAlternative) -> None:
+        if self.constraint.applies_to(request):
+            self._remove(request)
+
+    def _remove(self, request: RequestAlternative) -> None:
+        self.count -= 1
+
+
+class DistinctState(ConstraintState):
+    """distinctAttribute where values are compared. Upstream keeps one value per request: of more
+    devices, only the last one's counts."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, constraint: Constraint) -> None:
+        super().__init__(constraint)
+        self.values: dict[str, AttributeValue] = {}
+
+    def _add(self, request: RequestAlternative, value: AttributeValue) -> bool:
+        values = self.values.values()
+        if self.count and (value in values or (value[0] == "" and values)):
+            return False
+        self.values[request.base_name] = value
+        self.count += 1
+        return True
+
+    def _remove(self, request: RequestAlternative) -> None:
+        self.values.pop(request.base_name, None)
+        self.count -= 1
+
+
+class EveryDistinctState(ConstraintState):
+    """distinctAttribute where every device counts. values: of all devices, in order."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, constraint: Constraint) -> None:
+        super().__init__(constraint)
+        self.values: list[AttributeValue] = []
+
+    def _add(self, request: RequestAlternative, value: AttributeValue) -> bool:
+        if value in self.values or (self.values and value[0] == ""):
+            return False
+        self.values.append(value)
+        return True
+
+    def _remove(self, request: RequestAlternative) -> None:
+        self.values.pop()
+
+
+def constraint_state(constraint: Constraint, rules: Rules) -> ConstraintState:
+    if constraint.kind != DISTINCT_ATTRIBUTE or not rules.compares_distinct_values:
+        return ConstraintState(constraint)
+    return (EveryDistinctState if rules.remembers_distinct_values else DistinctState)(constraint)
+
+
+# -- partial use -----------------------------------------------------------------------------------
+#
+# What an allocation takes, while it is searched for, of devices that claims share and of the
+# counters of pools.
+#
+# Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go.
+
+
+Share: TypeAlias = tuple[tuple[str, Quantity], ...] | None
+"""What a share of a device consumes; None: all of the device is allocated."""
+
+
+class PartialUse:
+    def __init__(self, view: DemandView, node_pools: NodePools, rules: Rules) -> None:
+        self._view = view
+        self._node_pools = node_pools
+        self._allocating: dict[DeviceID, Consumed] = {}
+        self._rules = rules
+        self._available: dict[str, Counters] = {}
+        self._consumed: dict[str, dict[CounterKey, int]] = {}
+
+    def take_counters(self, device: CandidateDevice) -> Consumption | None:
+        """What it takes; None: too little of the pool's counters is left. Only the first share of a
+        device takes counters.
+
+        Upstream: checkAvailableCounters.
+        """
+        signature = self._view.signatures[device.signature]
+        consumption = signature.consumption
+        if not consumption or (signature.sharing is not None and self._is_shared(device)):
+            return ()
+        name = self._counter_name(device)
+        counters = self._node_pools.counters[device.pool] or {}
+        available = self._available.setdefault(name, counters)
+        consumed = self._consumed.setdefault(name, {})
+        for key, amount in consumption:
+            consumed[key] = consumed.get(key, 0) + amount
+        if all(amount >= consumed.get(key, 0) for key, amount in available.items()):
+            return consumption
+        self.give_back_counters(device, consumption)
+        return None
+
+    def give_back_counters(self, device: CandidateDevice, consumption: Consumption) -> None:
+        """Upstream: deallocateCountersForDevice."""
+        if consumption:
+            consumed = self._consumed[self._counter_name(device)]
+            for key, amount in consumption:
+                consumed[key] -= amount
+
+    def _counter_name(self, device: CandidateDevice) -> str:
+        """What the counters of a device's pool are kept under. Up to 1.36 upstream tells pools
+        apart by their names alone, not by their drivers."""
+        pool = self._node_pools.pools[device.pool]
+        return pool.key if self._rules.tells_pools_apart else pool.name
+
+    def has_capacity(self, data: RequestData, device: CandidateDevice) -> bool:
+        """Upstream: CmpRequestOverCapacity."""
+        pool_device = self._pool_device(device)
+        traits = pool_device.traits
+        if not traits.has_capacity:
+            return True
+        consumed = self._node_pools.shared.consumed(pool_device.id)
+        allocating = self._allocating.get(pool_device.id, NOTHING)
+        if not consumed and not allocating:
+            return not self._view.signatures[device.signature].too_small[data.number]
+        policy = self._view.capacity_policy
+        return fits(traits.capacities, data.request.capacity, policy, consumed, allocating)
+
+    def take_share(
+        self, request: RequestAlternative, device: CandidateDevice
+    ) -> tuple[Share, Consumed | None]:
+        """Take a share. Return what it consumes, and what was being allocated of the device
+        before."""
+        pool_device = self._pool_device(device)
+        share = consumed_capacities(
+            pool_device.traits.capacities, request.capacity, self._view.capacity_policy
+        )
+        before = self._allocating.get(pool_device.id)
+        amounts = dict(before or NOTHING)
+        for name, amount in share:
+            amounts[name] = amounts.get(name, 0) + amount.nano_value()
+        self._allocating[pool_device.id] = amounts
+        return share, before
+
+    def give_back_share(
+        self, device: CandidateDevice, share: Share, before: Consumed | None
+    ) -> None:
+        """share, before: from `take_share`"""
+        device_id = self._pool_device(device).id
+        if not self._rules.takes_all_back:
+            # The device of a share without capacity stays in use. Another share takes the mark of
+            # earlier ones that consume nothing with it.
+            if not share:
+                return
+            before = before if before and any(before.values()) else None
+        if before is None:
+            del self._allocating[device_id]
+        else:
+            self._allocating[device_id] = before
+
+    def _pool_device(self, device: CandidateDevice) -> PoolDevice:
+        return self._node_pools.pools[device.pool].devices[device.index]
+
+    def _is_shared(self, device: CandidateDevice) -> bool:
+        """Whether a claim consumes some of its capacity. Upstream: deviceCapacityInUse."""
+        device_id = self._pool_device(device).id
+        shared = self._node_pools.shared
+        is_in_use = self._rules.counts_bare_shares and device_id in shared
+        return is_in_use or shared.has_consumed(device_id) or device_id in self._allocating
+
+
+# -- the plugin ------------------------------------------------------------------------------------
+
 
 DeviceIndices: TypeAlias = tuple[int, int, int, int, bool]
 """Claim, request, alternative, device; is the alternative chosen. Upstream: deviceIndices."""

@@ -20,7 +20,7 @@ from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.framework.shared_devices import DeviceID
 from ksched_cli.plugins.dynamic_resources.features import features_of
-from ksched_cli.plugins.dynamic_resources.pool_devices import DeviceKind, kind_of
+from ksched_cli.plugins.dynamic_resources.pools import DeviceKind, kind_of
 from ksched_cli.plugins.dynamic_resources.selectors import DeviceSelectors, SelectorFailure
 
 

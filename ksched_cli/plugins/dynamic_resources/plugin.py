@@ -5,17 +5,25 @@ Upstream: plugins/dynamicresources (dynamicresources.go, claims.go).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ksched_cli.cluster.node_affinity import node_terms
-from ksched_cli.cluster.objects import AllocationResult, ResourceClaim
+from ksched_cli.cluster.objects import (
+    AllocatedDeviceStatus,
+    AllocationResult,
+    ConsumerReference,
+    ResourceClaim,
+)
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Mask
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework.cluster_events import (
     DEVICE_CLASS,
@@ -29,11 +37,13 @@ from ksched_cli.framework.cluster_events import (
 )
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.deferred_actions import defer, deferred
+from ksched_cli.framework.device_classes import BackingClasses
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import PodGroupPostFilterPlugin
 from ksched_cli.framework.interface import (
     Explains,
     FilterPlugin,
+    NormalizeScore,
     PostFilterPlugin,
     PostFilterResult,
     PreBindPlugin,
@@ -44,31 +54,131 @@ from ksched_cli.framework.interface import (
     Proposes,
     ReservePlugin,
     Scope,
+    ScorePlugin,
     SignPlugin,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.pod_groups import GroupRoom, RejectedGroup
-from ksched_cli.framework.resource_claims import ClaimError, ClaimStore
-from ksched_cli.framework.results import Verdicts
-from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
-from ksched_cli.plugins.dynamic_resources.args import DynamicResourcesArgs
-from ksched_cli.plugins.dynamic_resources.claims import (
-    allocated,
-    binding_failure,
-    claims_of,
-    deallocated,
-    describe_allocation,
-    is_reserved_for,
-    reserved,
-    unreserved,
+from ksched_cli.framework.resource_claims import (
+    ClaimError,
+    ClaimStore,
+    claim_name,
+    exclusive_devices,
 )
+from ksched_cli.framework.results import Scores, Verdicts
+from ksched_cli.framework.shared_devices import DeviceID
+from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
+from ksched_cli.kube.formatting import quote
+from ksched_cli.plugins.args import DynamicResourcesArgs
 from ksched_cli.plugins.dynamic_resources.features import features_of
-from ksched_cli.plugins.dynamic_resources.proposals import for_pod, relaxed
+from ksched_cli.plugins.dynamic_resources.requests import ALLOCATION_RESULTS_MAX_SIZE
+from ksched_cli.plugins.helper import default_normalize_score
+from ksched_cli.plugins.node_affinity import terms_text
 
 if TYPE_CHECKING:
-    from ksched_cli.plugins.dynamic_resources.extended_search import ExtendedSearch
-    from ksched_cli.plugins.dynamic_resources.search import DeviceSearch
+    from ksched_cli.plugins.dynamic_resources.search import DeviceSearch, ExtendedSearch
+
+
+# -- claims ----------------------------------------------------------------------------------------
+#
+# A pod's resource claims: which they are, who uses them, and their new versions.
+#
+# Upstream: plugins/dynamicresources (dynamicresources.go), dynamic-resource-
+# allocation/resourceclaim (resourceclaim.go, pod.go).
+
+
+def claims_of(pod: PodInfo, store: ClaimStore, pod_kind: str = "pod") -> list[ResourceClaim]:
+    """A pod's claims, in its order. Raises ClaimError. Upstream: foreachPodResourceClaim.
+
+    pod_kind: what messages call a pod
+    """
+    claims = []
+    for reference in pod.spec.resource_claims:
+        name, must_own = claim_name(pod, reference)
+        if name is None:
+            continue
+        claim = store.get(pod.namespace, name)
+        if claim is None:
+            raise ClaimError(f'could not find ResourceClaim "{pod.namespace}/{name}"')
+        if claim.metadata.deletion_timestamp:
+            raise ClaimError(f'resourceclaim "{name}" is being deleted')
+        owner = claim.metadata.controller
+        if must_own and (owner is None or owner.uid != pod.uid):
+            raise ClaimError(
+                f"ResourceClaim {claim.key} was not created for {pod_kind} {pod.key} "
+                f"({pod_kind} is not owner)"
+            )
+        claims.append(claim)
+    return claims
+
+
+def is_reserved_for(claim: ResourceClaim, pod: PodInfo) -> bool:
+    return any(consumer.uid == pod.uid for consumer in claim.status.reserved_for)
+
+
+def allocated(claim: ResourceClaim, allocation: AllocationResult | None) -> ResourceClaim:
+    return replace(claim, status=replace(claim.status, allocation=allocation))
+
+
+def reserved(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
+    """Return the claim with the pod added to reservedFor."""
+    consumer = ConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
+    users = (*claim.status.reserved_for, consumer)
+    return replace(claim, status=replace(claim.status, reserved_for=users))
+
+
+def unreserved(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
+    """Return the claim without the pod in reservedFor."""
+    users = tuple(consumer for consumer in claim.status.reserved_for if consumer.uid != pod.uid)
+    return replace(claim, status=replace(claim.status, reserved_for=users))
+
+
+def deallocated(claim: ResourceClaim) -> ResourceClaim:
+    status = replace(claim.status, allocation=None, reserved_for=(), devices=())
+    return replace(claim, status=status)
+
+
+def binding_failure(claim: ResourceClaim) -> str:
+    """Return why a device of the claim cannot be prepared, as its driver reports; "" where none has
+    failed.
+
+    Upstream: isClaimReadyForBinding.
+    """
+    allocation, statuses = claim.status.allocation, claim.status.devices
+    if allocation is None or not statuses:
+        return ""
+    for result in allocation.devices.results:
+        if not result.binding_conditions:
+            continue
+        device = (result.driver, result.pool, result.device)
+        conditions = next((s.conditions for s in statuses if _device_of(s) == device), ())
+        for name in result.binding_failure_conditions:
+            failed = next((c for c in conditions if c.type == name), None)
+            if failed is not None and failed.status == "True":
+                return (
+                    f"device binding failed: claim={claim.name}, reason={failed.reason}, "
+                    f"message={quote(failed.message)}"
+                )
+    return ""
+
+
+def _device_of(status: AllocatedDeviceStatus) -> DeviceID:
+    return status.driver, status.pool, status.device
+
+
+def describe_allocation(claim: ResourceClaim) -> str:
+    """The explanation of an allocated claim: its devices, and the nodes that can use it."""
+    allocation = claim.status.allocation
+    assert allocation is not None
+    devices = ", ".join("/".join(device) for device in exclusive_devices(claim)) or "no device"
+    selector = allocation.node_selector
+    terms = selector.node_selector_terms if selector else ()
+    nodes = terms_text(terms) or "nowhere"
+    return f"claim {claim.key} is allocated already: {devices}, to be used on nodes with {nodes}"
+
+
+# -- the plugin ------------------------------------------------------------------------------------
 
 
 STATE_KEY = "DynamicResources"
@@ -393,3 +503,258 @@ def after_pod_change(claims_of: ClaimsOf, pod: PodInfo, old: PodInfo | None, new
     except ClaimError:
         return False
     return True
+
+
+# -- extended resources ----------------------------------------------------------------------------
+#
+# DynamicResources with extended resources that device classes back (DRAExtendedResource): a pod
+# that requests them gets a claim of its own. Before it, DynamicResources with Score: the earlier
+# the alternatives of prioritized lists that a node can give the pod, the better.
+#
+# Upstream: plugins/dynamicresources (dynamicresources.go with Score and computeScore,
+# extendeddynamicresources.go).
+
+
+# Upstream: FirstAvailableDeviceRequestMaxSize.
+MAX_ALTERNATIVES = 8
+
+Allocations = Sequence[AllocationResult]
+
+
+class ScoringDynamicResources(DynamicResources, ScorePlugin, NormalizeScore):
+    normalizes_by_min_max = True
+
+    def __init__(self, args: DynamicResourcesArgs | None, handle: Handle) -> None:
+        super().__init__(args, handle)
+        mends_index = handle.release.rules.scores_allocated_claims
+        self._allocations_of = _of_all_claims if mends_index else _by_position
+
+    def cache_key(self, pod: PodInfo) -> Hashable:
+        """NODE answers, those about pods without claims, are all the same."""
+        return ()
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
+        if self.name in state.skip_filter:  # PreFilter says that the pod has no claims
+            return np.zeros(len(nodes), dtype=np.int64)
+        if STATE_KEY not in state.data:
+            raise PluginError("not found")
+        claims_state = read_state(state)
+        search, claims = claims_state.search, claims_state.claims
+        if search is None:
+            return np.zeros(len(nodes), dtype=np.int64)
+        scores = np.zeros(len(nodes), dtype=np.int64)
+        for position, row in enumerate(nodes.indices().tolist()):
+            allocations = search.allocations(row)
+            if allocations is None:  # the node's device plugins have all the resources
+                continue
+            pairs = zip(claims, self._allocations_of(claims, allocations), strict=False)
+            scores[position] = sum(_score(claim, allocation) for claim, allocation in pairs)
+        return scores
+
+    def normalize_scores(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores
+    ) -> Scores:
+        return default_normalize_score(scores)
+
+
+def _of_all_claims(claims: Sequence[ResourceClaim], allocations: Allocations) -> Allocations:
+    """A claim's own allocation, or else the next of those made for this node."""
+    remaining = iter(allocations)
+    return [claim.status.allocation or next(remaining) for claim in claims]
+
+
+def _by_position(claims: Sequence[ResourceClaim], allocations: Allocations) -> Allocations:
+    """The nth claim has the nth allocation, as if no claim had one before. Raises PluginError."""
+    if len(allocations) < len(claims):
+        raise PluginError(
+            f"number of allocations {len(allocations)} is smaller than number of claims"
+        )
+    return allocations
+
+
+def _score(claim: ResourceClaim, allocation: AllocationResult) -> int:
+    """8 for a first alternative, 7 for a second, over all lists of the claim."""
+    allocated = {result.request for result in allocation.devices.results}
+    return sum(
+        MAX_ALTERNATIVES - index
+        for request in claim.spec.devices.requests
+        if request.exactly is None
+        for index, alternative in enumerate(request.first_available)
+        if f"{request.name}/{alternative.name}" in allocated
+    )
+
+
+class ExtendedDynamicResources(ScoringDynamicResources):
+    def __init__(self, args: DynamicResourcesArgs | None, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._backing = handle.service(BackingClasses)
+
+    def scope_for(self, pod: PodInfo) -> Scope:
+        return Scope.CLUSTER if self._backing.requested(pod) else super().scope_for(pod)
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
+        result, status = super().pre_filter(state, pod, nodes)
+        if not self._backing.requested(pod) or not (status.is_success or status.is_skip):
+            return result, status
+        from ksched_cli.plugins.dynamic_resources.search import (
+            ExtendedSearch,
+            claim_for,
+        )
+
+        claims_state = read_state(state)
+        claim = self._store.extended_claim(pod) or claim_for(pod)
+        pending = [each for _, each in claims_state.to_allocate()]
+        claims_state.search = claims_state.extended = ExtendedSearch(
+            self._handle, pod, pending, claim, self._seconds, bool(claims_state.claims)
+        )
+        claims_state.claims = [*claims_state.claims, claim]
+        return None, SUCCESS
+
+    def _give_back(self, state: CycleState, pod: PodInfo) -> Status:
+        status, extended = super()._give_back(state, pod), read_state(state).extended
+        if extended is None or not extended.is_stale or status is not self._still_not_schedulable:
+            return status
+        defer(state, partial(self._store.delete, extended.claim))
+        return Status.unschedulable("deletion of ResourceClaim completed")
+
+    def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        claims_state = read_state(state)
+        extended = claims_state.extended
+        if extended is not None and extended.allocations(node.row) is None:
+            pending = [claim for _, claim in claims_state.to_allocate()]
+            if pending == [extended.claim]:
+                return SUCCESS  # the node's device plugins have the resources
+        return super().reserve(state, pod, node)
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        claims_state = read_state(state)
+        if claims_state.extended is None:
+            return super().pre_bind(state, pod, node)
+        extended = claims_state.claims.pop()
+        try:
+            status = super().pre_bind(state, pod, node)
+        finally:
+            claims_state.claims.append(extended)
+        if status.is_success:
+            self._bind_extended(claims_state, pod, node)
+        return status
+
+    def _bind_extended(self, claims_state: ClaimsState, pod: PodInfo, node: NodeInfo) -> None:
+        """Upstream: bindClaim."""
+        extended = claims_state.extended
+        index = len(claims_state.claims) - 1
+        allocation = claims_state.allocations.get(index)
+        if allocation is None or extended is None:
+            return
+        created = self._store.create_extended(extended.claim_on(node.row), pod.uid)
+        updated = reserved(allocated(created, allocation), pod)
+        self._store.write(updated)
+        self._store.remove_pending(extended.claim)
+        claims_state.claims[index] = updated
+        if not extended.has_mappings(node.row):
+            raise PluginError(
+                f"nil or empty request mappings, no update of pod {pod.key} "
+                "ExtendedResourceClaimStatus"
+            )
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
+        if STATE_KEY not in state.data:
+            return
+        claims_state = read_state(state)
+        if claims_state.extended is None:
+            super().unreserve(state, pod, node)
+            return
+        claim, initial = claims_state.claims.pop(), claims_state.extended.claim
+        super().unreserve(state, pod, node)
+        self._store.remove_pending(initial)
+        if claim is not initial:
+            self._store.delete(claim)
+        claims_state.claims.append(claim)
+
+
+# -- proposals -------------------------------------------------------------------------------------
+#
+# What would let claims for devices be allocated: an object that is missing, fewer devices of a
+# request, or a request without selectors.
+
+
+MAX_LISTED = 3  # classes or drivers, of which one is to be chosen
+
+
+def for_pod(pod: PodInfo, store: ClaimStore, cluster: ClusterState) -> Iterator[Proposal]:
+    """About the first claim of the pod that is missing, or that requests devices of a class that
+    is. A claim that is made from a template is its controller's to make."""
+    for reference in pod.spec.resource_claims:
+        try:
+            name, _ = claim_name(pod, reference)
+        except ClaimError:
+            return
+        claim = store.get(pod.namespace, name) if name is not None else None
+        if claim is None and reference.resource_claim_name:
+            yield from _created_claims(pod.namespace, reference.resource_claim_name, cluster)
+            return
+        for missing in _class_names(claim):
+            if missing not in cluster.device_classes:
+                yield from _created_classes(missing, cluster)
+                return
+
+
+def _class_names(claim: ResourceClaim | None) -> Iterator[str]:
+    for request in claim.spec.devices.requests if claim is not None else ():
+        if request.exactly is not None:
+            yield request.exactly.device_class_name
+        yield from (each.device_class_name for each in request.first_available)
+
+
+def _created_claims(namespace: str, name: str, cluster: ClusterState) -> Iterator[Proposal]:
+    for index, device_class in enumerate(sorted(cluster.device_classes)[:MAX_LISTED]):
+        request = {"name": "device", "exactly": {"deviceClassName": device_class, "count": 1}}
+        spec = {"devices": {"requests": [request]}}
+        line = _applied("ResourceClaim", {"name": name, "namespace": namespace}, spec)
+        text = f"create ResourceClaim {namespace}/{name}, of one device of class {device_class}"
+        yield Proposal("object", text, (line,), amount=index)
+
+
+def _created_classes(name: str, cluster: ClusterState) -> Iterator[Proposal]:
+    drivers = sorted({each.spec.driver for each in cluster.resource_slices.values()})
+    for index, driver in enumerate(drivers[:MAX_LISTED]):
+        spec = {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]}
+        text = f"create DeviceClass {name}, of the devices of {driver}"
+        yield Proposal(
+            "object", text, (_applied("DeviceClass", {"name": name}, spec),), amount=index
+        )
+
+
+def _applied(kind: str, metadata: Mapping[str, str], spec: Mapping[str, Any]) -> str:
+    manifest = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": kind,
+        "metadata": metadata,
+        "spec": spec,
+    }
+    return f"apply -f '{json.dumps(manifest, separators=(',', ':'))}'"
+
+
+def relaxed(claims: Iterable[ResourceClaim]) -> Iterator[Proposal]:
+    """Fewer devices of one request of a claim that is not allocated, as only runs tell how many
+    fewer are enough; or no selectors of that request."""
+    for claim in claims:
+        if claim.status.allocation is not None:
+            continue
+        line = f"patch resourceclaim/{claim.name} -n {claim.namespace} --type=json"
+        for index, request in enumerate(claim.spec.devices.requests):
+            if request.exactly is None:
+                continue
+            path = f"/spec/devices/requests/{index}/exactly"
+            name, most = f"{request.name} of claim {claim.key}", request.exactly.count
+            for count in range(min(most - 1, ALLOCATION_RESULTS_MAX_SIZE), 0, -1):
+                patch = json.dumps([{"op": "replace", "path": f"{path}/count", "value": count}])
+                devices = "1 device" if count == 1 else f"{count} devices"
+                text = f"request only {devices} in {name}"
+                yield Proposal("claim", text, (f"{line} -p '{patch}'",), amount=most - count)
+            if request.exactly.selectors:
+                patch = json.dumps([{"op": "remove", "path": f"{path}/selectors"}])
+                text = f"do not select devices in {name}"
+                yield Proposal("claim", text, (f"{line} -p '{patch}'",), amount=1)

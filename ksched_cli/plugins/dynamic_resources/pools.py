@@ -10,7 +10,8 @@ Upstream: dynamic-resource-allocation/structured/internal: experimental/pools_ex
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -18,7 +19,10 @@ from numpy.typing import NDArray
 
 from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import (
+    CounterSet,
     Device,
+    DeviceAttribute,
+    DeviceTaint,
     NodeSelector,
     NodeSelectorRequirement,
     ResourceSlice,
@@ -26,23 +30,230 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.topology.node_selection import matches_any
+from ksched_cli.framework.shared_devices import DeviceID
+from ksched_cli.kube.quantity import Quantity
 from ksched_cli.kube.versions import Rules, release_of
-from ksched_cli.plugins.dynamic_resources.capacity import CapacityPolicyRules
-from ksched_cli.plugins.dynamic_resources.counters import (
-    CounterError,
-    PoolCounters,
-    check_consumption,
-    consumption_of,
-    total_counters,
-)
 from ksched_cli.plugins.dynamic_resources.features import NO_FEATURES, AllocatorFeatures
-from ksched_cli.plugins.dynamic_resources.pool_devices import (
-    DeviceKind,
-    Pool,
-    PoolDevice,
-    duplicate_device_error,
-    kind_of,
-)
+from ksched_cli.plugins.dynamic_resources.requests import Capacities, CapacityPolicyRules
+
+# -- counters --------------------------------------------------------------------------------------
+#
+# Counters of a pool, which its devices consume: partitions of one card, say, that take from the
+# memory of the card.
+#
+# Amounts are integers, in billionths of a unit.
+#
+# Upstream: dynamic-resource-allocation/structured/internal/incubating (allocator_incubating.go,
+# checkAvailableCounters; pools_incubating.go, getAndValidateCounterSets,
+# validateDeviceCounterConsumption).
+
+
+CounterKey: TypeAlias = tuple[str, str]
+"""Counter set, counter."""
+
+Counters: TypeAlias = Mapping[CounterKey, int]
+
+Consumption: TypeAlias = tuple[tuple[CounterKey, int], ...]
+"""What one device consumes, a pair for each counter that it lists."""
+
+
+class CounterError(Exception):
+    """Counters that make a pool invalid. The text is upstream's."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolCounters:
+    """The counters of a pool's newest generation. Compared by identity.
+
+    total:     of each counter
+    consumers: every device of the pool that consumes some, on whichever node, with what it does
+    """
+
+    total: Counters
+    consumers: tuple[tuple[DeviceID, Consumption], ...]
+
+    def available(self, is_allocated: Callable[[DeviceID], bool]) -> dict[CounterKey, int]:
+        """Return what the allocated devices leave; below 0 where they consume more than there
+        is."""
+        amounts = dict(self.total)
+        for device, consumption in self.consumers:
+            if is_allocated(device):
+                for key, amount in consumption:
+                    if key in amounts:
+                        amounts[key] -= amount
+        return amounts
+
+
+def consumption_of(device: Device) -> Consumption:
+    return tuple(
+        ((consumed.counter_set, name), counter.value.nano_value())
+        for consumed in device.consumes_counters
+        for name, counter in consumed.counters.items()
+    )
+
+
+def total_counters(sets: Iterable[CounterSet]) -> dict[CounterKey, int]:
+    """Raises CounterError."""
+    total: dict[CounterKey, int] = {}
+    names: set[str] = set()
+    for counter_set in sets:
+        if counter_set.name in names:
+            raise CounterError(f"duplicate counter set name {counter_set.name}")
+        names.add(counter_set.name)
+        for name, counter in counter_set.counters.items():
+            total[counter_set.name, name] = counter.value.nano_value()
+    return total
+
+
+def check_consumption(devices: Iterable[Device], sets: Iterable[CounterSet]) -> None:
+    """Raises CounterError for a device that consumes a counter which its pool does not have."""
+    counters = {counter_set.name: counter_set.counters for counter_set in sets}
+    for device in devices:
+        for consumed in device.consumes_counters:
+            existing = counters.get(consumed.counter_set)
+            if existing is None:
+                raise CounterError(f"counter set {consumed.counter_set} not found")
+            for name in consumed.counters:
+                if name not in existing:
+                    raise CounterError(
+                        f"counter {name} not found in counter set {consumed.counter_set}"
+                    )
+
+
+# -- devices ---------------------------------------------------------------------------------------
+#
+# Pools of devices and what is known of each device, as the allocator uses them.
+#
+# Upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go (Pool).
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTraits:
+    """The device traits that the enabled features of a release see.
+
+    is_reachable: by the node, where each device of a slice says so for itself
+    consumption:  what it takes from its pool's counters
+    is_shared:    several claims may have it
+    has_capacity: requests are compared with its capacities
+    """
+
+    is_reachable: bool = True
+    taints: tuple[DeviceTaint, ...] = ()
+    consumption: Consumption = ()
+    is_shared: bool = False
+    has_capacity: bool = False
+    capacities: Capacities = ()
+
+
+PLAIN = DeviceTraits()
+
+
+def traits_of(
+    device: Device, features: AllocatorFeatures, is_reachable: bool = True
+) -> DeviceTraits:
+    if not features.any_enabled:
+        return PLAIN
+    has_capacity = features.consumable_capacity
+    return DeviceTraits(
+        is_reachable,
+        device.taints if features.device_taints else (),
+        consumption_of(device) if features.partitionable_devices else (),
+        has_capacity and device.allow_multiple_allocations,
+        has_capacity,
+        tuple(sorted(device.capacity.items())) if has_capacity else (),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceKind:
+    """A device as selectors and constraints see it; many devices are of one kind.
+
+    has_binding_conditions, consumes_counters: and the gate for these is off, so that it is not
+        allocated
+    is_shareable: what selectors see as `device.allowMultipleAllocations`
+    """
+
+    driver: str
+    attributes: tuple[tuple[str, DeviceAttribute], ...]
+    capacity: tuple[tuple[str, Quantity], ...]
+    has_binding_conditions: bool = False
+    consumes_counters: bool = False
+    traits: DeviceTraits = PLAIN
+    is_shareable: bool = False
+
+
+def kind_of(
+    driver: str, device: Device, features: AllocatorFeatures, is_reachable: bool
+) -> DeviceKind:
+    return DeviceKind(
+        driver,
+        tuple(sorted(device.attributes.items(), key=lambda item: item[0])),
+        tuple(sorted((name, capacity.value) for name, capacity in device.capacity.items())),
+        bool(device.binding_conditions) and not features.binding_conditions,
+        bool(device.consumes_counters) and not features.partitionable_devices,
+        traits_of(device, features, is_reachable),
+        features.shows_sharing and device.allow_multiple_allocations,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PoolDevice:
+    """kind: an index into DevicePools.kinds."""
+
+    id: DeviceID
+    kind: int
+    device: Device
+    slice: ResourceSlice
+    traits: DeviceTraits = PLAIN
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """The slices of one pool that a node, or several, can reach. Compared by identity.
+
+    number:      its index in DevicePools.pools
+    slice_count: of the slices within reach; resource_slice_count: how many the pool should have
+    incomplete:  not all slices of its newest generation are within reach; in later minors, are
+                 there
+    invalid:     the error that makes it invalid, or ""
+    counters:    that its devices consume; None: it has none
+    """
+
+    number: int
+    driver: str
+    name: str
+    devices: tuple[PoolDevice, ...]
+    generation: int
+    slice_count: int
+    resource_slice_count: int
+    incomplete: bool
+    invalid: str
+    counters: PoolCounters | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.driver}/{self.name}"
+
+    @property
+    def is_usable(self) -> bool:
+        return not self.incomplete and not self.invalid
+
+    @property
+    def has_binding_conditions(self) -> bool:
+        return any(device.device.binding_conditions for device in self.devices)
+
+
+def duplicate_device_error(devices: tuple[PoolDevice, ...]) -> str:
+    ids: set[DeviceID] = set()
+    for device in devices:
+        if device.id in ids:
+            return f"duplicate device name {device.device.name}"
+        ids.add(device.id)
+    return ""
+
+
+# -- the plugin ------------------------------------------------------------------------------------
+
 
 PoolID: TypeAlias = tuple[str, str]
 """Driver, pool."""

@@ -8,20 +8,247 @@ Upstream: dynamic-resource-allocation/structured/internal/experimental/allocator
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from ksched_cli.cluster.objects import (
+    CapacityPolicy,
+    CapacityRange,
+    DeviceCapacity,
     DeviceConstraint,
     DeviceRequest,
     DeviceSelector,
     DeviceSubRequest,
+    DeviceTaint,
     DeviceToleration,
     ExactDeviceRequest,
     ResourceClaim,
 )
-from ksched_cli.plugins.dynamic_resources.capacity import CapacityRequests
+from ksched_cli.kube.formatting import quote
+from ksched_cli.kube.int64 import MAX_INT64
+from ksched_cli.kube.quantity import BINARY_SI, Quantity, milli_quantity
+
+# -- capacity --------------------------------------------------------------------------------------
+#
+# Capacity of devices that claims share: what a request consumes, and whether a device has it.
+#
+# Amounts consumed are integers, in billionths of a unit.
+#
+# Upstream: dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go.
+
+
+Capacities: TypeAlias = tuple[tuple[str, DeviceCapacity], ...]
+"""A device's, by name."""
+
+CapacityRequests: TypeAlias = tuple[tuple[str, Quantity], ...] | None
+"""A request's, by name; None: it asks for no capacity."""
+
+Consumed: TypeAlias = Mapping[str, int]
+"""The capacity of one device, by name, in billionths."""
+
+ZERO = Quantity(0)
+MILLI, NANO = 10**3, 10**9
+UNREPRESENTABLE = "capacity request cannot be represented in the device's range arithmetic"
+
+NOTHING: Consumed = MappingProxyType({})
+
+
+class CapacityError(Exception):
+    """A request for capacity that cannot be rounded, or is negative. The text is upstream's."""
+
+
+class CapacityPolicyRules(Struct, frozen=True):
+    """The rules of a release for requests for capacity.
+
+    aborts:     requests that are negative or cannot be rounded are errors (Rules)
+    fractional: ranges count in thousandths (DRAFractionalCapacityRange)
+    """
+
+    aborts: bool = False
+    fractional: bool = False
+
+    def error(self, capacities: Capacities, requests: CapacityRequests) -> str:
+        """Return why a request breaks the allocation, or ""."""
+        requested = dict(requests or ())
+        if not self.aborts or not requested.keys() <= {name for name, _ in capacities}:
+            return ""
+        for name, capacity in capacities:
+            try:
+                amount = consumed_capacity(requested.get(name), capacity, self)
+            except CapacityError as error:
+                return f"capacity {quote(name)}: {error}"
+            if amount < ZERO:
+                return f"capacity {quote(name)}: capacity value is negative"
+        return ""
+
+
+def fits(
+    capacities: Capacities,
+    requests: CapacityRequests,
+    policy: CapacityPolicyRules,
+    consumed: Consumed = NOTHING,
+    allocating: Consumed = NOTHING,
+) -> bool:
+    """Whether a device has what a request consumes. Upstream: CmpRequestOverCapacity.
+
+    consumed:   by claims that are allocated; allocating: by those that are being allocated
+    """
+    requested = dict(requests or ())
+    if not requested.keys() <= {name for name, _ in capacities}:
+        return False
+    for name, capacity in capacities:
+        try:
+            amount = consumed_capacity(requested.get(name), capacity, policy)
+        except CapacityError:
+            return False
+        if _violates_policy(amount, capacity.request_policy, policy):
+            return False
+        total = amount.nano_value() + consumed.get(name, 0) + allocating.get(name, 0)
+        if total > capacity.value.nano_value():
+            return False
+    return True
+
+
+def consumed_capacities(
+    capacities: Capacities, requests: CapacityRequests, policy: CapacityPolicyRules
+) -> tuple[tuple[str, Quantity], ...]:
+    """Return what a share of a device consumes. Upstream: GetConsumedCapacityFromRequest."""
+    requested = dict(requests or ())
+    return tuple(
+        (name, consumed_capacity(requested.get(name), capacity, policy))
+        for name, capacity in capacities
+    )
+
+
+def consumed_capacity(
+    requested: Quantity | None, capacity: DeviceCapacity, rules: CapacityPolicyRules
+) -> Quantity:
+    """A requested amount, rounded up as the device's policy says; where none is requested the
+    policy's default, else all there is. Raises CapacityError. Upstream: calculateConsumedCapacity.
+    """
+    policy = capacity.request_policy
+    if requested is None:
+        return capacity.value if policy is None or policy.default is None else policy.default
+    if policy is None:
+        return requested
+    if policy.valid_range is not None and policy.valid_range.min is not None:
+        return _round_up(requested, policy.valid_range, policy.valid_range.min, rules)
+    return next((valid for valid in policy.valid_values if requested <= valid), requested)
+
+
+def _round_up(
+    requested: Quantity, valid_range: CapacityRange, minimum: Quantity, rules: CapacityPolicyRules
+) -> Quantity:
+    """Round up to the next step from the minimum. Raises CapacityError. Upstream: roundUpRange."""
+    if requested < minimum:
+        return minimum
+    if valid_range.step is None or not valid_range.step.value():
+        return requested
+    scale = _scale(valid_range, rules)
+    if rules.aborts and _exact(requested, scale) is None:
+        what = "exceeds MaxInt64" if scale == 1 else "is not a representable milli value"
+        raise CapacityError(f"{UNREPRESENTABLE}: request {requested} {what}")
+    lowest, step = _scaled(minimum, scale), _scaled(valid_range.step, scale)
+    rounded = lowest + step * -(-(_scaled(requested, scale) - lowest) // step)
+    if rules.aborts and lowest >= 0 and rounded > MAX_INT64:
+        limit = "MaxInt64" if scale == 1 else "the milli-value range"
+        raise CapacityError(
+            f"{UNREPRESENTABLE}: rounding request {requested} up to the next step passes {limit}"
+        )
+    if scale == 1 or rounded % scale == 0:
+        return Quantity(rounded // scale, 0, BINARY_SI)
+    return milli_quantity(rounded)
+
+
+def _scale(valid_range: CapacityRange, rules: CapacityPolicyRules) -> int:
+    """1000 where a range counts in thousandths, else 1. Upstream: useMilli."""
+    bounds = (valid_range.min, valid_range.max, valid_range.step)
+    is_fractional = rules.fractional and all(
+        bound is None or _exact(bound, MILLI) is not None for bound in bounds
+    )
+    step = valid_range.step
+    return MILLI if is_fractional and step is not None and _scaled(step, MILLI) >= 1 else 1
+
+
+def _scaled(amount: Quantity, scale: int) -> int:
+    return amount.value() if scale == 1 else amount.milli_value()
+
+
+def _exact(amount: Quantity, scale: int) -> int | None:
+    """An amount in units of 1/scale; None where that is no int64, and of thousandths where it would
+    have to be rounded. Upstream: safeMilliValue."""
+    nano = amount.nano_value()
+    if scale == 1:
+        return amount.value() if nano <= MAX_INT64 * NANO else None
+    exact, rest = divmod(nano, NANO // MILLI)
+    return exact if not rest and abs(exact) <= MAX_INT64 else None
+
+
+def _violates_policy(
+    amount: Quantity, policy: CapacityPolicy | None, rules: CapacityPolicyRules
+) -> bool:
+    """Upstream: violatesPolicy."""
+    if policy is None or (policy.default is not None and amount == policy.default):
+        return False
+    if policy.valid_range is not None:
+        return _violates_range(amount, policy.valid_range, rules)
+    return bool(policy.valid_values) and amount not in policy.valid_values
+
+
+def _violates_range(
+    amount: Quantity, valid_range: CapacityRange, rules: CapacityPolicyRules
+) -> bool:
+    if valid_range.max is not None and amount > valid_range.max:
+        return True
+    if valid_range.step is None or valid_range.min is None or not valid_range.step.value():
+        return False
+    scale = _scale(valid_range, rules)
+    if scale != 1 and _exact(amount, scale) is None:
+        return True
+    steps = _scaled(amount, scale) - _scaled(valid_range.min, scale)
+    return steps % _scaled(valid_range.step, scale) != 0
+
+
+# -- taints ----------------------------------------------------------------------------------------
+#
+# Taints of devices, which bar the requests that do not tolerate them.
+#
+# Upstream: dynamic-resource-allocation/resourceclaim/devicetoleration.go (ToleratesTaint);
+# structured/internal/incubating/allocator_incubating.go (taintPreventsAllocation).
+
+
+# The others, None among them, say something and bar nothing.
+BARRING_EFFECTS = ("NoSchedule", "NoExecute")
+
+
+def untolerated_taint(
+    taints: Iterable[DeviceTaint], tolerations: Sequence[DeviceToleration]
+) -> DeviceTaint | None:
+    """The first taint that bars a request with these tolerations."""
+    for taint in taints:
+        if taint.effect in BARRING_EFFECTS and not any(
+            _tolerates(toleration, taint) for toleration in tolerations
+        ):
+            return taint
+    return None
+
+
+def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"
+
+
+# -- the plugin ------------------------------------------------------------------------------------
+
 
 EXACT_COUNT, ALL = "ExactCount", "All"
 MATCH_ATTRIBUTE, DISTINCT_ATTRIBUTE = "matchAttribute", "distinctAttribute"

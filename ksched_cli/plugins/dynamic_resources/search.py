@@ -6,36 +6,199 @@ structured/internal/experimental/allocator_experimental.go (Allocate).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import (
     AllocationResult,
+    Container,
     DeviceAllocationResult,
+    DeviceClaim,
+    DeviceClass,
+    DeviceRequest,
     DeviceRequestAllocationResult,
+    ExactDeviceRequest,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
+    ObjectMeta,
+    OwnerReference,
+    PodSpec,
     ResourceClaim,
+    ResourceClaimSpec,
+    ResourceSlice,
 )
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.device_classes import BackingClasses, is_dra_resource_name
+from ksched_cli.framework.device_taint_rules import GATE, with_taint_rules
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.resource_claims import ClaimStore, claim_uid
+from ksched_cli.framework.resource_claims import (
+    CLAIM_ANNOTATION,
+    EXTENDED_RESOURCES,
+    ClaimStore,
+    claim_uid,
+)
 from ksched_cli.framework.results import Verdicts
+from ksched_cli.framework.shared_devices import DeviceID
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins.dynamic_resources.allocator import (
     AllocationError,
     DeviceAllocator,
+    DeviceResult,
     InvalidPoolsError,
+    NodePools,
     TimedOutError,
 )
-from ksched_cli.plugins.dynamic_resources.candidates import DeviceResult, NodePools
-from ksched_cli.plugins.dynamic_resources.explain import AllocationExplanation
-from ksched_cli.plugins.dynamic_resources.pool_devices import PoolDevice
-from ksched_cli.plugins.dynamic_resources.requests import demand_of
-from ksched_cli.plugins.dynamic_resources.usage import Devices
+from ksched_cli.plugins.dynamic_resources.features import allocator_rules, features_of
+from ksched_cli.plugins.dynamic_resources.pools import (
+    Counters,
+    DevicePools,
+    PoolCounters,
+    PoolDevice,
+)
+from ksched_cli.plugins.dynamic_resources.requests import (
+    ALL,
+    ClaimDemand,
+    Constraint,
+    Demand,
+    RequestAlternative,
+    demand_of,
+    fits,
+    untolerated_taint,
+)
+from ksched_cli.plugins.dynamic_resources.selectors import (
+    BINDING_CONDITIONS,
+    OUT_OF_REACH,
+    DemandView,
+    DeviceSelectors,
+    DeviceSignature,
+    SelectorRejection,
+)
+
+# -- usage -----------------------------------------------------------------------------------------
+#
+# The devices in use, per pool and per node.
+#
+# Upstream: plugins/dynamicresources/dra_manager.go (ListAllAllocatedDevices), dynamicresources.go
+# (PreFilter).
+
+
+class DevicesInUse:
+    """masks:  per pool, a bit for every device that is in use
+    shared: what claims consume of devices that they share
+    of_row: per row of the snapshot, an id, equal for nodes whose pools have equal masks
+    """
+
+    def __init__(self, pools: DevicePools, store: ClaimStore, counts_shares: bool = True) -> None:
+        """counts_shares: see Rules.counts_shared_devices"""
+        self.masks = [0] * len(pools.pools)
+        self._pools = pools
+        self._store = store
+        self._log_position = len(store.log)
+        self._bits: dict[DeviceID, list[tuple[int, int]]] = {}
+        for pool in pools.pools:
+            for index, device in enumerate(pool.devices):
+                self._bits.setdefault(device.id, []).append((pool.number, index))
+        for device_id in store.devices_in_use():
+            for number, index in self._bits.get(device_id, ()):
+                self.masks[number] |= 1 << index
+        self.shared = store.shared
+        self._left: dict[PoolCounters, Counters] = {}
+        self._is_allocated = store.is_allocated if counts_shares else store.in_use
+        self._consumers = _pools_by_consumer(pools)
+        self._usage_ids: dict[tuple[Hashable, ...], int] = {}
+        self.of_row: NDArray[np.int64] = np.array(
+            [self._usage_id(row) for row in range(len(pools.of_row))], dtype=np.int64
+        )
+
+    def _usage_id(self, row: int) -> int:
+        usages = tuple(self._usage(number) for number in self._pools.of_row[row])
+        return self._usage_ids.setdefault(usages, len(self._usage_ids))
+
+    def _usage(self, number: int) -> Hashable:
+        """Return what a pool's devices have left, to be compared."""
+        left = self.counters(number)
+        consumed = self._consumed(number) if self.shared else ()
+        if left is None and not consumed:
+            return self.masks[number]
+        return self.masks[number], consumed, left and tuple(sorted(left.items()))
+
+    def _consumed(self, number: int) -> Hashable:
+        return tuple(
+            (index, tuple(sorted(self.shared.consumed(device.id).items())), device.traits)
+            for index, device in enumerate(self._pools.pools[number].devices)
+            if device.id in self.shared
+        )
+
+    def counters(self, number: int) -> Counters | None:
+        """Return what is left of a pool's counters; None where it has no counters."""
+        counters = self._pools.pools[number].counters
+        if counters is None:
+            return None
+        if counters not in self._left:
+            self._left[counters] = counters.available(self._is_allocated)
+        return self._left[counters]
+
+    def refresh(self) -> None:
+        """Applies what was allocated and deallocated since the last call."""
+        log = self._store.log
+        if self._log_position == len(log):
+            return
+        changed = set()
+        for device in log[self._log_position :]:
+            for number, index in self._bits.get(device, ()):
+                bit = 1 << index
+                mask = self.masks[number]
+                self.masks[number] = mask | bit if self._store.in_use(device) else mask & ~bit
+                changed.add(number)
+            changed.update(self._consumers.get(device, ()))
+        self._log_position = len(log)
+        for number in changed:
+            counters = self._pools.pools[number].counters
+            if counters is not None:
+                self._left.pop(counters, None)
+        for row in {row for number in changed for row in self._pools.rows_of[number]}:
+            self.of_row[row] = self._usage_id(row)
+
+
+def _pools_by_consumer(pools: DevicePools) -> dict[DeviceID, set[int]]:
+    """Per device that consumes counters, the pools that have fewer when it is allocated."""
+    numbers: dict[DeviceID, set[int]] = {}
+    for pool in pools.pools:
+        for device, _ in pool.counters.consumers if pool.counters else ():
+            numbers.setdefault(device, set()).add(pool.number)
+    return numbers
+
+
+class Devices:
+    """A service: the device classes, pools and devices in use of a cluster."""
+
+    def __init__(self, handle: Handle) -> None:
+        self.classes: Mapping[str, DeviceClass] = handle.cluster.device_classes
+        self.rules = allocator_rules(handle.release)
+        self.features = features_of(handle.release)
+        slices: Iterable[ResourceSlice] = handle.cluster.resource_slices.values()
+        taint_rules = handle.cluster.device_taint_rules.values()
+        if taint_rules and handle.release.enabled(GATE):
+            slices = with_taint_rules(slices, taint_rules, self.rules)
+        self.pools = DevicePools(handle.snapshot, slices, self.rules, self.features)
+        self.selectors = DeviceSelectors(self.pools.kinds, self.classes, self.rules.reads_lists)
+        store = handle.service(ClaimStore)
+        self.in_use = DevicesInUse(self.pools, store, self.rules.counts_shared_devices)
+        self.view: Callable[[Demand], DemandView] = cache(
+            lambda demand: DemandView(demand, self.pools, self.selectors)
+        )
+
+
+# -- the plugin ------------------------------------------------------------------------------------
+
 
 NOT_ALLOCATABLE = Status.unresolvable("cannot allocate all claims")
 INVALID_POOLS = Status.unresolvable("invalid resource pools were encountered")
@@ -213,3 +376,405 @@ def _add_new(
 ) -> None:
     for each in added:
         requirements.setdefault((each.key, each.operator, frozenset(each.values)), each)
+
+
+# -- extended resources ----------------------------------------------------------------------------
+#
+# Allocates a pod's claims and the devices that back its extended resources, on every node: the
+# claim for the latter differs by which resources a node's device plugins offer.
+#
+# One request stands for each container and resource; init containers use the devices of the
+# containers that come later.
+#
+# Upstream: plugins/dynamicresources/extendeddynamicresources.go (filterExtendedResources,
+# createRequestsAndMappings).
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    name: str
+    count: int
+
+
+def device_requests(
+    spec: PodSpec, resources: Collection[str], classes: BackingClasses
+) -> tuple[DeviceRequest, ...]:
+    """Return the requests in order of their names. resources: those that devices are to stand
+    for."""
+    containers = (*spec.init_containers, *spec.containers)
+    init_count = len(spec.init_containers)
+    requests: list[DeviceRequest] = []
+    for resource in sorted(resources):
+        device_class = classes.of(resource)
+        if device_class is None:
+            continue
+        for request in _requests_of(containers, init_count, resource):
+            exactly = ExactDeviceRequest(device_class_name=device_class.name, count=request.count)
+            requests.append(DeviceRequest(name=request.name, exactly=exactly))
+    return tuple(sorted(requests, key=lambda request: request.name))
+
+
+def has_mappings(spec: PodSpec, resources: Collection[str]) -> bool:
+    """Whether a container requests any of the resources."""
+    return any(
+        _amount(container, resource)
+        for container in (*spec.init_containers, *spec.containers)
+        for resource in resources
+    )
+
+
+def _requests_of(containers: Sequence[Container], init_count: int, resource: str) -> list[_Request]:
+    """The containers' requests for one resource. Init containers that end run one after another:
+    the greatest of their requests does for all of them."""
+    long_lived: list[_Request | None] = [
+        None
+        if index < init_count and not container.is_sidecar
+        else _request(index, container, resource, ())
+        for index, container in enumerate(containers)
+    ]
+    greatest: _Request | None = None
+    for index, container in enumerate(containers[:init_count]):
+        if container.is_sidecar:
+            continue
+        request = _request(index, container, resource, long_lived[index:])
+        if request is not None and (greatest is None or greatest.count < request.count):
+            greatest = request
+    return [request for request in (greatest, *long_lived) if request is not None]
+
+
+def _request(
+    index: int, container: Container, resource: str, reusable: Sequence[_Request | None]
+) -> _Request | None:
+    """Return what a container requests beyond the devices of others that it may use; None: nothing.
+
+    Upstream: createResourceRequestAndMappings.
+    """
+    amount = _amount(container, resource)
+    if not amount:
+        return None
+    position = sorted(container.resources.requests).index(resource)
+    request = _Request(f"container-{index}-request-{position}", amount)
+    available = sum(each.count for each in reusable if each is not None)
+    return None if available >= amount else replace(request, count=amount - available)
+
+
+def _amount(container: Container, resource: str) -> int:
+    quantity = container.resources.requests.get(resource)
+    return 0 if quantity is None else quantity.value()
+
+
+STALE_CLAIM = Status.unresolvable("cannot schedule extended resource claim")
+NO_SUCH_RESOURCE = Status.unresolvable("cannot fit resource")
+
+_Resources = frozenset[str]
+
+
+def claim_for(pod: PodInfo) -> ResourceClaim:
+    """The claim for a pod's extended resources, before it is known what it requests."""
+    owner = OwnerReference("v1", "Pod", pod.name, pod.uid, True)
+    metadata = ObjectMeta(
+        name=EXTENDED_RESOURCES,
+        namespace=pod.namespace,
+        uid=f"{pod.uid}/{EXTENDED_RESOURCES}",
+        annotations={CLAIM_ANNOTATION: "true"},
+        owner_references=(owner,),
+    )
+    return ResourceClaim(metadata=metadata)
+
+
+class ExtendedSearch(DeviceSearch):
+    """The possible allocations of a pod's claims, the one for its extended resources last.
+
+    claims: those of the pod's own that are to be allocated
+    claim:  the one for its extended resources; one of an earlier attempt fits nowhere
+    has_claims: the pod has claims of its own, allocated or not
+    """
+
+    def __init__(
+        self,
+        handle: Handle,
+        pod: PodInfo,
+        claims: Sequence[ResourceClaim],
+        claim: ResourceClaim,
+        seconds: float,
+        has_claims: bool,
+    ) -> None:
+        self._handle = handle
+        self._pod = pod
+        self._own_claims = list(claims)
+        self.claim = claim
+        self._seconds = seconds
+        self._has_claims = has_claims
+        self._backing = handle.service(BackingClasses)
+        self._searches: dict[_Resources, DeviceSearch] = {}
+        self._backed_resources = sorted(self._backing.requested(pod))
+        self._resources_of_row, self._lacking = self._by_row()
+
+    @property
+    def is_stale(self) -> bool:
+        return self.claim.name != EXTENDED_RESOURCES
+
+    def _by_row(self) -> tuple[list[_Resources], NDArray[np.bool_]]:
+        """Per row the resources that devices stand for, and whether it lacks another one."""
+        snapshot = self._handle.snapshot
+        rows: list[set[str]] = [set() for _ in snapshot.names]
+        for resource in self._backed_resources:
+            for row in np.flatnonzero(snapshot.allocatable(resource) == 0).tolist():
+                rows[row].add(resource)
+        others = [
+            name
+            for name, amount in self._pod.resources.others.items()
+            if amount and is_dra_resource_name(name) and name not in self._backed_resources
+        ]
+        lacking = [
+            any(name not in node.status.allocatable for name in others) for node in snapshot.nodes
+        ]
+        return [frozenset(each) for each in rows], np.array(lacking, dtype=np.bool_)
+
+    def verdicts(self, nodes: Nodes) -> Verdicts:
+        statuses = [SUCCESS] * len(nodes)
+        if self.is_stale:
+            return Verdicts.of([STALE_CLAIM] * len(nodes))
+        positions: dict[_Resources, list[int]] = {}
+        rows = nodes.indices()
+        for position, row in enumerate(rows.tolist()):
+            resources = self._resources_of_row[row]
+            if self._lacking[row]:
+                statuses[position] = NO_SUCH_RESOURCE
+            elif resources or self._has_claims:
+                positions.setdefault(resources, []).append(position)
+        for resources, chosen in positions.items():
+            search = self._search(resources)
+            verdicts = search.verdicts(Nodes(nodes.snapshot, rows[np.array(chosen)]))
+            for position, status_id in zip(chosen, verdicts.ids.tolist(), strict=True):
+                statuses[position] = verdicts.statuses[status_id]
+        return Verdicts.of(statuses)
+
+    def _search(self, resources: _Resources) -> DeviceSearch:
+        search = self._searches.get(resources)
+        if search is None:
+            claims = [*self._own_claims, self._claim_with(resources)]
+            search = DeviceSearch(self._handle, claims, self._seconds)
+            self._searches[resources] = search
+        return search
+
+    def _claim_with(self, resources: _Resources) -> ResourceClaim:
+        requests = device_requests(self._pod.spec, resources, self._backing)
+        return structs.replace(
+            self.claim, spec=ResourceClaimSpec(devices=DeviceClaim(requests=requests))
+        )
+
+    def claim_on(self, row: int) -> ResourceClaim:
+        """The claim for the extended resources as a node needs it."""
+        return self._claim_with(self._resources_of_row[row])
+
+    def has_mappings(self, row: int) -> bool:
+        return has_mappings(self._pod.spec, self._resources_of_row[row])
+
+    def allocations(self, row: int) -> list[AllocationResult] | None:
+        search = self._searches.get(self._resources_of_row[row])
+        return None if search is None else search.allocations(row)
+
+    def lines(self, row: int, store: ClaimStore) -> list[str]:
+        search = self._searches.get(self._resources_of_row[row])
+        return [] if search is None else search.lines(row, store)
+
+
+# -- explain ---------------------------------------------------------------------------------------
+#
+# Explains why claims cannot be allocated on a node: per request, how many devices are free, in use
+# or rejected, and by which selector. One line each.
+
+
+MAX_HOLDERS = 3
+
+
+@dataclass(slots=True)
+class _DeviceCounts:
+    """The devices of a node, for one request.
+
+    free:       the signatures of the free devices
+    in_use:     devices that match, but are allocated to other claims
+    rejections: by selector, how many it rejects
+    shortages:  by what bars devices that match, how many
+    """
+
+    total: int = 0
+    free: list[DeviceSignature] = field(default_factory=list)
+    in_use: list[DeviceID] = field(default_factory=list)
+    rejections: Counter[SelectorRejection] = field(default_factory=Counter)
+    shortages: Counter[str] = field(default_factory=Counter)
+
+
+class AllocationExplanation:
+    """The devices of one node, for a pod's claims. claims: their keys."""
+
+    def __init__(
+        self,
+        view: DemandView,
+        node_pools: NodePools,
+        claims: Sequence[str],
+        store: ClaimStore,
+    ) -> None:
+        self._view = view
+        self._node_pools = node_pools
+        self._claims = claims
+        self._store = store
+
+    def lines(self) -> Iterator[str]:
+        yield from self._pool_lines()
+        if not any(pool.devices for pool in self._node_pools.pools):
+            yield "this node reaches no device of any ResourceSlice"
+            return
+        is_short = False
+        for claim, demand in zip(self._claims, self._view.demand.claims, strict=True):
+            for alternatives in demand.alternatives:
+                counts_by_request = [
+                    (request, self._count_devices(request)) for request in alternatives.requests
+                ]
+                enough = [_is_enough(request, counts) for request, counts in counts_by_request]
+                is_short = is_short or not any(enough)
+                for request, counts in counts_by_request:
+                    yield f"claim {claim}, {self._request_line(request, counts)}"
+        if not is_short:
+            yield from self._constraint_lines()
+
+    def _pool_lines(self) -> Iterator[str]:
+        for pool in self._node_pools.pools:
+            if pool.invalid:
+                yield f"pool {pool.key} is invalid: {pool.invalid}"
+            if pool.incomplete:
+                yield (
+                    f"pool {pool.key} is incomplete: {pool.slice_count} of "
+                    f"{pool.resource_slice_count} slices of generation {pool.generation}"
+                )
+
+    def _count_devices(self, request: RequestAlternative) -> _DeviceCounts:
+        counts = _DeviceCounts()
+        request_number = self._view.demand.requests.index(request)
+        for number, (pool, pool_signature, in_use) in enumerate(
+            zip(
+                self._node_pools.pools,
+                self._node_pools.signatures,
+                self._node_pools.in_use,
+                strict=True,
+            )
+        ):
+            for index, (device, signature_id) in enumerate(
+                zip(pool.devices, pool_signature.signatures, strict=True)
+            ):
+                signature = self._view.signatures[signature_id]
+                rejection = signature.rejections[request_number]
+                counts.total += 1
+                if rejection is not None:
+                    counts.rejections[rejection] += 1
+                elif in_use >> index & 1 and not request.admin_access:
+                    counts.in_use.append(device.id)
+                elif shortage := self._shortage(request, device, number):
+                    counts.shortages[shortage] += 1
+                elif not signature.consumes_counters:
+                    counts.free.append(signature)
+        return counts
+
+    def _shortage(self, request: RequestAlternative, device: PoolDevice, pool: int) -> str:
+        """Return what bars a device that the selectors match, taken alone."""
+        traits, shared = device.traits, self._node_pools.shared
+        taint = untolerated_taint(traits.taints, request.tolerations)
+        if taint is not None:
+            value = f"={taint.value}" if taint.value else ""
+            return f"the taint {taint.key}{value}:{taint.effect}"
+        if traits.has_capacity and not fits(
+            traits.capacities,
+            request.capacity,
+            self._view.capacity_policy,
+            shared.consumed(device.id),
+        ):
+            return "not enough capacity left"
+        counters = self._node_pools.counters[pool] if self._node_pools.counters else None
+        if counters is None or (traits.is_shared and shared.has_consumed(device.id)):
+            return ""
+        consumption = dict(traits.consumption)
+        if any(amount < consumption.get(key, 0) for key, amount in counters.items()):
+            return "used-up counters of their pool"
+        return ""
+
+    def _request_line(self, request: RequestAlternative, counts: _DeviceCounts) -> str:
+        requested = "all" if request.mode == ALL else str(request.count)
+        parts = [
+            f"request {request.result_name}: wants {requested} of class {request.class_name}; of "
+            f"{_device_count_text(counts.total)} {len(counts.free)} free"
+        ]
+        if counts.in_use:
+            parts.append(f"{len(counts.in_use)} in use ({self._holders(counts.in_use)})")
+        parts += [
+            f"{count} turned away by {_rejection_text(rejection, request)}"
+            for rejection, count in counts.rejections.most_common()
+        ]
+        parts += [
+            f"{count} turned away by {shortage}"
+            for shortage, count in counts.shortages.most_common()
+        ]
+        return ", ".join(parts)
+
+    def _holders(self, devices: list[DeviceID]) -> str:
+        holders = self._store.holders()
+        shown = [f"{device[2]} by {holders.get(device, '?')}" for device in devices[:MAX_HOLDERS]]
+        return ", ".join(shown) + (", …" if len(devices) > MAX_HOLDERS else "")
+
+    def _constraint_lines(self) -> Iterator[str]:
+        """Return lines where each request alone has enough devices: the values that the constraints
+        compare."""
+        has_constraints = False
+        for claim_number, claim in enumerate(self._view.demand.claims):
+            for constraint_number, constraint in enumerate(claim.constraints):
+                has_constraints = True
+                values = self._attribute_values(claim_number, constraint_number, claim, constraint)
+                yield (
+                    f"claim {self._claims[claim_number]}, {constraint.kind} {constraint.attribute}"
+                    f"{_constrained_requests(constraint)}: {values}"
+                )
+        if not has_constraints:
+            yield "each request alone finds enough devices, but several need the same devices"
+
+    def _attribute_values(
+        self, claim_number: int, constraint_number: int, claim: ClaimDemand, constraint: Constraint
+    ) -> str:
+        parts = []
+        for alternatives in claim.alternatives:
+            for request in alternatives.requests:
+                if not constraint.applies_to(request):
+                    continue
+                frequencies = Counter(
+                    signature.attributes[claim_number][constraint_number]
+                    for signature in self._count_devices(request).free
+                )
+                values = ", ".join(
+                    f"{count} with {value[1] if value else 'no value'}"
+                    for value, count in sorted(frequencies.items(), key=lambda item: str(item[0]))
+                )
+                parts.append(f"request {request.result_name} finds {values}")
+        return "; ".join(parts)
+
+
+def _is_enough(request: RequestAlternative, counts: _DeviceCounts) -> bool:
+    if request.mode == ALL:
+        return bool(counts.free) and not counts.in_use and not counts.shortages
+    return len(counts.free) >= request.count
+
+
+def _device_count_text(count: int) -> str:
+    return "1 device" if count == 1 else f"{count} devices"
+
+
+def _constrained_requests(constraint: Constraint) -> str:
+    return f" over {', '.join(sorted(constraint.requests))}" if constraint.requests else ""
+
+
+def _rejection_text(rejection: SelectorRejection, request: RequestAlternative) -> str:
+    if rejection is BINDING_CONDITIONS:
+        return "their binding conditions, which kube-scheduler does not wait for by default"
+    if rejection is OUT_OF_REACH:
+        return "what their slice says about the nodes that reach them"
+    owner = f"class {request.class_name}" if rejection.from_class else "the request"
+    failed = f", which fails: {rejection.failure.text}" if rejection.failure else ""
+    return f"selector #{rejection.index} of {owner}, {rejection.expression}{failed}"

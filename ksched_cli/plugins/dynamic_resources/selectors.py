@@ -12,14 +12,25 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ksched_cli.cel.checks import check_literals
 from ksched_cli.cel.environment import CelCompileError, CelUnavailableError, check
 from ksched_cli.cel.interpretable import DeviceInput
 from ksched_cli.cel.interpreter import Program
 from ksched_cli.cel.values import CelAbortError, CelError, DomainMap, Semver
 from ksched_cli.cluster.objects import DeviceAttribute, DeviceClass
-from ksched_cli.plugins.dynamic_resources.pool_devices import DeviceKind
-from ksched_cli.plugins.dynamic_resources.requests import RequestAlternative, expressions
+from ksched_cli.plugins.dynamic_resources.pools import PLAIN, Consumption, DeviceKind, DevicePools
+from ksched_cli.plugins.dynamic_resources.requests import (
+    ALL,
+    Capacities,
+    Demand,
+    RequestAlternative,
+    expressions,
+    fits,
+    untolerated_taint,
+)
 
 # Upstream: EnhanceRuntimeError.
 MISSING_KEY_HINT = (
@@ -171,3 +182,201 @@ def _version(text: str) -> Semver:
         return Semver.parse(text)
     except CelError as error:
         raise CelError(f"parse semantic version: {error}") from None
+
+
+# -- views -----------------------------------------------------------------------------------------
+#
+# Devices, pools and nodes as one demand sees them: which of its requests accept a device, and the
+# attribute values that its constraints compare.
+#
+# Devices with equal signatures are interchangeable for a demand, and so are nodes: the allocator
+# runs once for all nodes with equal signatures.
+#
+# Upstream: structured/internal/experimental/allocator_experimental.go (isSelectable,
+# lookupAttribute).
+
+
+NOT_COMPUTED = -1
+# Devices with binding conditions, where the gate DRADeviceBindingConditions is off.
+BINDING_CONDITIONS = SelectorRejection(False, -1, "")
+# Devices of a slice with perDeviceNodeSelection that the node does not reach.
+OUT_OF_REACH = SelectorRejection(False, -2, "")
+
+AttributeValue: TypeAlias = tuple[str, object]
+"""The type and the value; the type is "" where the attribute has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSignature:
+    """A device as a demand sees it.
+
+    rejections: per request of the demand, the selector that rejects the device; None: none does
+    attributes: per claim and constraint, the value compared; None where the device has none
+    tainted:    per request, whether it does not tolerate a taint of the device
+    too_small:  per request, whether the device could not give it the capacity that it asks for if
+                nobody used any of it
+    sharing:    the capacities of a device that claims may share
+    capacity_errors: per request, why it cannot be said what the device would give it, or ""
+    """
+
+    rejections: tuple[SelectorRejection | None, ...]
+    attributes: tuple[tuple[AttributeValue | None, ...], ...]
+    consumes_counters: bool
+    tainted: tuple[bool, ...] = ()
+    too_small: tuple[bool, ...] = ()
+    consumption: Consumption = ()
+    sharing: Capacities | None = None
+    capacity_errors: tuple[str, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a claim has all of it or nothing, and takes nothing from others by it."""
+        return not self.consumption and self.sharing is None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSignature:
+    """A pool as a demand sees it.
+
+    signatures:   per device, an index into DemandView.signatures
+    is_plain:     all of its devices are
+    counter_name: the pool's, where its counters may be taken for another driver's; else ""
+    """
+
+    signatures: tuple[int, ...]
+    incomplete: bool
+    invalid: bool
+    counter_name: str = ""
+    is_plain: bool = True
+
+
+class DemandView:
+    """All pools as one demand sees them; signatures are computed on first use.
+
+    signatures:      the distinct device signatures
+    pool_signatures: the distinct pool signatures
+    capacity_policy: how requests for capacity are rounded
+    interchangeable: which of several devices with one signature is allocated makes no difference to
+                     the rest of the search
+    """
+
+    def __init__(self, demand: Demand, pools: DevicePools, selectors: DeviceSelectors) -> None:
+        self.demand = demand
+        self.interchangeable = _interchangeable(demand)
+        self.capacity_policy = pools.capacity_policy
+        self.signatures: list[DeviceSignature] = []
+        self.pool_signatures: list[PoolSignature] = []
+        self._pools = pools
+        self._selectors = selectors
+        # The index in `signatures` of the signature of a device kind; in `pool_signatures`, of that
+        # of a pool, by its number.
+        self.device_signature_id: Callable[[int], int] = cache(self._device_signature_id)
+        self.pool_signature_id: Callable[[int], int] = cache(self._pool_signature_id)
+        self._device_ids: dict[DeviceSignature, int] = {}
+        self._pool_ids: dict[PoolSignature, int] = {}
+        self._node_ids: dict[tuple[int, ...], int] = {}
+        self._id_of_row: NDArray[np.int64] = np.full(
+            len(pools.of_row), NOT_COMPUTED, dtype=np.int64
+        )
+
+    def node_signatures(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Per row an id, equal for nodes whose pools have equal signatures in the same order."""
+        for row in rows[self._id_of_row[rows] == NOT_COMPUTED].tolist():
+            pool_ids = tuple(self.pool_signature_id(node_id) for node_id in self._pools.of_row[row])
+            node_id = self._node_ids.setdefault(pool_ids, len(self._node_ids))
+            self._id_of_row[row] = node_id
+        return self._id_of_row[rows]
+
+    def _pool_signature_id(self, number: int) -> int:
+        pool = self._pools.pools[number]
+        device_ids = tuple(self.device_signature_id(device.kind) for device in pool.devices)
+        signature = PoolSignature(
+            device_ids,
+            pool.incomplete,
+            bool(pool.invalid),
+            pool.name if pool.name in self._pools.ambiguous_names else "",
+            all(self.signatures[device_id].is_plain for device_id in device_ids),
+        )
+        pool_id = self._pool_ids.setdefault(signature, len(self.pool_signatures))
+        if pool_id == len(self.pool_signatures):
+            self.pool_signatures.append(signature)
+        return pool_id
+
+    def _device_signature_id(self, kind: int) -> int:
+        signature = self._signature(kind)
+        signature_id = self._device_ids.setdefault(signature, len(self.signatures))
+        if signature_id == len(self.signatures):
+            self.signatures.append(signature)
+        return signature_id
+
+    def _signature(self, kind: int) -> DeviceSignature:
+        device_kind = self._pools.kinds[kind]
+        requests, traits = self.demand.requests, device_kind.traits
+        attributes = tuple(
+            tuple(
+                lookup_attribute(device_kind, constraint.attribute)
+                for constraint in claim.constraints
+            )
+            for claim in self.demand.claims
+        )
+        if device_kind.has_binding_conditions:
+            rejections: tuple[SelectorRejection | None, ...] = (BINDING_CONDITIONS,) * len(requests)
+        else:
+            reach = None if traits.is_reachable else OUT_OF_REACH
+            rejections = tuple(self._selectors.rejection(r, kind) or reach for r in requests)
+        if traits is PLAIN:
+            return DeviceSignature(rejections, attributes, device_kind.consumes_counters)
+        policy = self.capacity_policy
+        errors = [
+            policy.error(traits.capacities, r.capacity) if traits.has_capacity else ""
+            for r in requests
+        ]
+        return DeviceSignature(
+            rejections,
+            attributes,
+            device_kind.consumes_counters,
+            tuple(bool(untolerated_taint(traits.taints, r.tolerations)) for r in requests),
+            tuple(
+                traits.has_capacity and not fits(traits.capacities, r.capacity, policy)
+                for r in requests
+            ),
+            traits.consumption,
+            traits.capacities if traits.is_shared else None,
+            tuple(errors) if any(errors) else (),
+        )
+
+
+def _interchangeable(demand: Demand) -> bool:
+    """Not with admin access, which may use devices in use; nor with mode All where upstream fails
+    at the first free device that a constraint excludes, or tries another alternative."""
+    if any(request.admin_access for request in demand.requests):
+        return False
+    return not any(
+        request.mode == ALL and (index or claim.constraints)
+        for claim in demand.claims
+        for alternatives in claim.alternatives
+        for index, request in enumerate(alternatives.requests)
+    )
+
+
+def lookup_attribute(kind: DeviceKind, name: str) -> AttributeValue | None:
+    """Upstream: lookupAttribute."""
+    attributes = dict(kind.attributes)
+    attribute = attributes.get(name)
+    if attribute is None:
+        domain, slash, identifier = name.partition("/")
+        attribute = attributes.get(identifier) if slash and domain == kind.driver else None
+    return None if attribute is None else _value(attribute)
+
+
+def _value(attribute: DeviceAttribute) -> AttributeValue:
+    # In upstream's order, which matters where an attribute has several values.
+    for kind, value in (
+        ("string", attribute.string_value),
+        ("int", attribute.int_value),
+        ("bool", attribute.bool_value),
+        ("version", attribute.version_value),
+    ):
+        if value is not None:
+            return kind, value
+    return "", None

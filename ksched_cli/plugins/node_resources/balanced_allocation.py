@@ -26,10 +26,10 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
-from ksched_cli.plugins.helper.signatures import Fragments, sign_requests
-from ksched_cli.plugins.node_resources.balanced_allocation_args import (
+from ksched_cli.plugins.args import (
     NodeResourcesBalancedAllocationArgs,
 )
+from ksched_cli.plugins.helper import Fragments, sign_requests
 from ksched_cli.plugins.node_resources.scoring import (
     ResourceUsage,
     ScoredRequests,

@@ -7,7 +7,7 @@ calculateDRAExtendedResourceAllocatableRequest).
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,14 +22,14 @@ from ksched_cli.framework.interface import Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import PluginError
-from ksched_cli.plugins.helper.signatures import Fragments
-from ksched_cli.plugins.node_resources.balanced_allocation import BalanceChange
-from ksched_cli.plugins.node_resources.balanced_allocation_args import (
+from ksched_cli.plugins.args import (
     NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+    ResourceSpec,
 )
+from ksched_cli.plugins.helper import Fragments
+from ksched_cli.plugins.node_resources.balanced_allocation import BalanceChange
 from ksched_cli.plugins.node_resources.fit import NodeResourcesFit
-from ksched_cli.plugins.node_resources.fit_args import NodeResourcesFitArgs
-from ksched_cli.plugins.node_resources.resource_spec import ResourceSpec
 from ksched_cli.plugins.node_resources.scoring import ResourceUsage
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class DelegatingFit(NodeResourcesFit):
     def scope_for(self, pod: PodInfo) -> Scope:
         return _scope_for(pod, self._resources, self._backed)
 
-    def delegated(self, pod: PodInfo) -> Container[str]:
+    def delegated(self, pod: PodInfo) -> Collection[str]:
         return self._backing.requested(pod)
 
     def compare_nodes(

@@ -21,8 +21,7 @@ from ksched_cli.framework.interface import MAX_NODE_SCORE
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.kube.int64 import divide
-from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
-from ksched_cli.plugins.node_resources.resource_spec import ResourceSpec
+from ksched_cli.plugins.args import ResourceSpec, UtilizationShapePoint
 
 CPU, MEMORY, EPHEMERAL_STORAGE = "cpu", "memory", "ephemeral-storage"
 MAX_UTILIZATION = 100

@@ -7,7 +7,10 @@ Score.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -15,10 +18,15 @@ from msgspec import Struct
 from ksched_cli.cluster.objects import (
     CSINode,
     CSIStorageCapacity,
+    PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
+    TopologySelectorTerm,
+    VolumeNodeAffinity,
 )
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Column, Mask
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.cluster_events import (
     CSI_NODE,
     CSI_STORAGE_CAPACITY,
@@ -50,28 +58,43 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Ids, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
-from ksched_cli.plugins.helper.hints import refers_to
-from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
-from ksched_cli.plugins.volume_binding.args import VolumeBindingArgs
-from ksched_cli.plugins.volume_binding.assumed_volumes import VolumeMemory
+from ksched_cli.kube.quantity import amount_text
+from ksched_cli.kube.selectors import Selector
+from ksched_cli.plugins.args import DEFAULT_SHAPE, VolumeBindingArgs
+from ksched_cli.plugins.helper import Fragments, refers_to, sign_volumes
+from ksched_cli.plugins.node_affinity import label_text, labels_text, terms_text
+from ksched_cli.plugins.node_resources.scoring import requested_to_capacity_ratio
 from ksched_cli.plugins.volume_binding.binder import (
+    NO_CAPACITY,
     NODE_CONFLICT,
     REASON_BITS,
     VOLUME_MISSING,
+    FittingCapacities,
     PodClaims,
     PodVolumes,
     VolumeBinder,
+    VolumeMemory,
+    claim_selector,
+    provisions,
+    volume_limit,
 )
-from ksched_cli.plugins.volume_binding.explain import BindingExplanation
-from ksched_cli.plugins.volume_binding.proposals import other_classes, proposals
-from ksched_cli.plugins.volume_binding.storage_capacity import volume_limit
-from ksched_cli.plugins.volumes.csi_migration import MIGRATED_PLUGINS
-from ksched_cli.plugins.volumes.pod_claims import (
+from ksched_cli.plugins.volumes import (
+    AVAILABLE,
     CLAIM,
+    MIGRATED_PLUGINS,
+    NO_VOLUME,
+    WAIT_FOR_FIRST_CONSUMER,
+    ClassVolumes,
+    TranslationError,
+    binds_late,
+    capacity,
     claim_class,
     claim_uses,
+    is_bound_to,
+    is_compatible,
     not_found_message,
     ownership_error,
+    requested,
 )
 
 STATE_KEY = "VolumeBinding"
@@ -288,3 +311,377 @@ REGISTRATIONS: tuple[Registration, ...] = (
     (ClusterEvent(CSI_NODE, _COMES_OR_CHANGES), after_csi_node_change),
     (ClusterEvent(CSI_STORAGE_CAPACITY, _COMES_OR_CHANGES), after_capacity_change),
 )
+
+
+# -- StorageCapacityScoring ------------------------------------------------------------------------
+#
+# VolumeBinding with StorageCapacityScoring: by the default shape, prefers the nodes whose storage
+# a pod's claims would use least.
+#
+# Upstream: plugins/volumebinding/volume_binding.go (Score), scorer.go.
+
+
+class ClassUse(Struct):
+    """The use of one storage class by a pod's claims, per row. Upstream: StorageResource.
+
+    counts: the rows where the class counts at all
+    """
+
+    requested: Column
+    capacity: Column
+    counts: Mask
+
+
+class ScoringVolumeBinding(VolumeBinding):
+    def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._version = handle.release.version
+        self._class_score = requested_to_capacity_ratio(args.shape or DEFAULT_SHAPE)
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
+        read_state(state)
+        return SUCCESS
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
+        """The mean over storage classes, rounded half up; 0 where nothing is to be bound. Existing
+        volumes count; only on nodes where none is to be bound do volumes to be provisioned."""
+        volumes = read_state(state).volumes
+        if volumes is None:
+            return np.zeros(len(nodes), dtype=np.int64)
+        use = _ClassUses(len(nodes.snapshot))
+        is_static = use.add_static(volumes)
+        scored = np.zeros(len(nodes.snapshot), dtype=np.bool_)
+        scored[nodes.indices()] = True
+        self._add_dynamic(use, volumes, scored & ~is_static)
+        sums, weights = np.zeros((2, len(nodes.snapshot)), dtype=np.int64)
+        for class_use in use.classes.values():
+            scores = self._score_class(class_use)
+            sums += np.where(class_use.counts, scores, 0)
+            weights += class_use.counts
+        return nodes.gather((2 * sums + weights) // np.maximum(2 * weights, 1))
+
+    def _add_dynamic(self, use: _ClassUses, volumes: PodVolumes, rows: Mask) -> None:
+        """Raises PluginError where upstream panics."""
+        for claim, claim_rows in volumes.provisions():
+            fitting = self.binder.first_fitting_capacity(claim)
+            if fitting is None:
+                continue
+            counts = rows & (fitting.index != NO_CAPACITY)
+            if claim_rows is not None:
+                counts &= claim_rows
+            if counts.any():
+                use.add_dynamic(claim, fitting, counts, self._version)
+
+    def _score_class(self, use: ClassUse) -> Scores:
+        # Without capacity a class counts as full.
+        amounts = np.where(use.capacity == 0, 2, use.requested)
+        return self._class_score(amounts, np.maximum(use.capacity, 1))
+
+
+class _ClassUses:
+    """The use of storage classes, by their name."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self.classes: dict[str, ClassUse] = {}
+
+    def _of(self, name: str) -> ClassUse:
+        use = self.classes.get(name)
+        if use is None:
+            requested_amounts, capacities = np.zeros((2, self._count), dtype=np.int64)
+            counts = np.zeros(self._count, dtype=np.bool_)
+            use = self.classes[name] = ClassUse(requested_amounts, capacities, counts)
+        return use
+
+    def add_static(self, volumes: PodVolumes) -> Mask:
+        """Adds what existing volumes have; returns the rows where there are any."""
+        is_static = np.zeros(self._count, dtype=np.bool_)
+        for binding in volumes.static_bindings:
+            chosen = binding.chosen
+            sizes = np.array([capacity(v).value() for v in binding.table.volumes], dtype=np.int64)
+            names = np.array([v.spec.storage_class_name for v in binding.table.volumes])
+            is_static |= chosen != NO_VOLUME
+            for name in np.unique(names[chosen[chosen != NO_VOLUME]]).tolist():
+                rows = (chosen != NO_VOLUME) & (names[chosen] == name)
+                use = self._of(name)
+                use.requested[rows] += requested(binding.claim).value()
+                use.capacity[rows] += sizes[chosen[rows]]
+                use.counts |= rows
+        return is_static
+
+    def add_dynamic(
+        self, claim: PersistentVolumeClaim, fitting: FittingCapacities, rows: Mask, version: str
+    ) -> None:
+        """Adds a volume to be provisioned; its capacity replaces that of the claim before it."""
+        objects = [fitting.capacities[i] for i in np.unique(fitting.index[rows]).tolist()]
+        broken = next((item for item in objects if item.capacity is None), None)
+        if broken is not None:
+            raise PluginError(
+                f"kube-scheduler {version} panics here: CSIStorageCapacity {broken.key} has a"
+                " maximumVolumeSize and no capacity"
+            )
+        name = claim.spec.storage_class_name
+        if name is None:
+            raise PluginError(
+                f"kube-scheduler {version} panics here: claim {claim.key} has no storageClassName"
+            )
+        use = self._of(name)
+        use.requested[rows] += requested(claim).value()
+        use.capacity[rows] = fitting.amounts[fitting.index[rows]]
+        use.counts |= rows
+
+
+# -- proposals -------------------------------------------------------------------------------------
+#
+# Changes that would let a pod's claims be bound: a missing claim or class, or another class.
+
+
+IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
+CLAIM_SIZE = "1Gi"  # of a claim of which nothing but the name is known
+
+
+def proposals(pod: PodInfo, cluster: ClusterState) -> Iterator[Proposal]:
+    """About the first claim of the pod that is in its way."""
+    classes = _binding_late(cluster)
+    for use in claim_uses(pod.pod):
+        claim = cluster.persistent_volume_claims.get((pod.namespace, use.claim))
+        if claim is None:
+            if classes and not use.ephemeral:
+                yield _created_claim(pod.namespace, use.claim, classes[0])
+            return
+        name = claim_class(claim)
+        storage_class = cluster.storage_classes.get(name)
+        if claim.spec.volume_name or binds_late(storage_class):
+            continue
+        if name and storage_class is None and classes:
+            yield _created_class(name, classes[0])
+        for other in classes:
+            yield _with_class([claim], other.name)
+        return
+
+
+def other_classes(
+    claims: Sequence[PersistentVolumeClaim],
+    cluster: ClusterState,
+    makes: Callable[[PersistentVolumeClaim, str], bool],
+) -> Iterator[Proposal]:
+    """Another class for claims that theirs makes no volume for on a node. makes: whether a class
+    does there"""
+    for other in _binding_late(cluster) if claims else ():
+        if all(makes(claim, other.name) for claim in claims):
+            yield _with_class(claims, other.name)
+
+
+def _binding_late(cluster: ClusterState) -> list[StorageClass]:
+    """The classes that make a volume where the pod goes: the default one first, then by name."""
+    return sorted(
+        filter(binds_late, cluster.storage_classes.values()),
+        key=lambda each: (each.metadata.annotations.get(IS_DEFAULT) != "true", each.name),
+    )
+
+
+def _created_claim(namespace: str, name: str, storage_class: StorageClass) -> Proposal:
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": storage_class.name,
+            "resources": {"requests": {"storage": CLAIM_SIZE}},
+        },
+    }
+    text = f"create PersistentVolumeClaim {namespace}/{name} of class {storage_class.name}"
+    return Proposal("object", text, (_applied(manifest),))
+
+
+def _created_class(name: str, model: StorageClass) -> Proposal:
+    manifest = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name},
+        "provisioner": model.provisioner,
+        "volumeBindingMode": WAIT_FOR_FIRST_CONSUMER,
+    }
+    text = f"create StorageClass {name}, like {model.name}"
+    return Proposal("object", text, (_applied(manifest),))
+
+
+def _with_class(claims: Sequence[PersistentVolumeClaim], name: str) -> Proposal:
+    patch = json.dumps({"spec": {"storageClassName": name}}, separators=(",", ":"))
+    lines = tuple(f"patch pvc/{each.name} -n {each.namespace} -p '{patch}'" for each in claims)
+    noun = "claim" if len(claims) == 1 else "claims"
+    keys = " and ".join(claim.key for claim in claims)
+    return Proposal("class", f"create {noun} {keys} with class {name}", lines, amount=len(claims))
+
+
+def _applied(manifest: Mapping[str, Any]) -> str:
+    return f"apply -f '{json.dumps(manifest, separators=(',', ':'))}'"
+
+
+# -- explain ---------------------------------------------------------------------------------------
+#
+# Explains why VolumeBinding rejects a node: which claim, which volume, and what does not match.
+
+
+class MismatchCounts(Struct, frozen=True):
+    """The reasons why the volumes of a claim's class do not match it.
+
+    everywhere: reason → how many volumes it excludes on every node
+    suitable:   how many volumes match
+    reaching:   per row, how many of those the node can use
+    """
+
+    everywhere: Counter[str]
+    suitable: int
+    reaching: Column
+
+
+class BindingExplanation:
+    """Explains one attempt: its claims, and the volumes found for them."""
+
+    def __init__(
+        self, binder: VolumeBinder, cluster: ClusterState, claims: PodClaims, volumes: PodVolumes
+    ) -> None:
+        self._binder = binder
+        self._cluster = cluster
+        self._claims = claims
+        self._volumes = volumes
+        self._mismatches: dict[str, MismatchCounts] = {}
+
+    def rejection(self, node: NodeInfo) -> list[str]:
+        """One line per claim that rejects the node."""
+        lines = [*self._bound_claim_lines(node)]
+        selected_node_lines = [*self._selected_node_lines(node)]
+        if not selected_node_lines:
+            lines += self._unmatched_claim_lines(node)
+        return list(dict.fromkeys(lines + selected_node_lines))
+
+    def _unmatched_claim_lines(self, node: NodeInfo) -> Iterator[str]:
+        for claim in self._volumes.dynamic_provisions_at(node.row):
+            reason = self._no_provisioning_reason(claim, node)
+            if reason:
+                name = claim_class(claim)
+                yield f"claim {claim.key} wants {requested(claim)} of class {name}: {reason}"
+
+    def _bound_claim_lines(self, node: NodeInfo) -> Iterator[str]:
+        for claim in self._claims.bound:
+            name = claim.spec.volume_name
+            subject = f"claim {claim.key} is bound to volume {name}"
+            volume = self._cluster.persistent_volumes.get(name)
+            if volume is None:
+                yield f"{subject}, which does not exist"
+                continue
+            try:
+                affinity = self._binder.affinity_at(volume, node.row)
+            except TranslationError as error:
+                yield f"{subject}: {error}"
+                continue
+            if not self._is_reachable(affinity, node):
+                yield f"{subject}, which is for nodes with {_affinity_text(affinity, node)}"
+
+    def _is_reachable(self, affinity: VolumeNodeAffinity | None, node: NodeInfo) -> bool:
+        return bool((self._binder.volumes.reach.rows(affinity) == node.row).any())
+
+    def _selected_node_lines(self, node: NodeInfo) -> Iterator[str]:
+        for claim in self._claims.delayed_binding:
+            selected = self._binder.assumed.selected_node(claim)
+            if selected is not None and selected != node.name:
+                yield f"claim {claim.key}: its volume will be provisioned for node {selected}"
+
+    def _no_provisioning_reason(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
+        """Return why no volume can be provisioned for the claim, or ""."""
+        storage_class = self._cluster.storage_classes[claim_class(claim)]
+        if not provisions(storage_class):
+            return f"{self._no_match_reason(claim, node)}, and the class provisions none"
+        if not self._binder.provisioning_nodes(storage_class)[node.row]:
+            terms = storage_class.allowed_topologies
+            return f"the class provisions volumes only where {_topologies_text(terms, node)}"
+        if self._binder.has_enough_capacity(claim, storage_class)[node.row]:
+            return ""
+        largest = self._binder.capacity.largest(storage_class)
+        if largest is None or largest[node.row] == NO_CAPACITY:
+            return "no CSIStorageCapacity covers the node"
+        return f"the node can get at most {amount_text('memory', int(largest[node.row]))}"
+
+    def _no_match_reason(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
+        """Return why the volumes of the class do not match, and how many of them."""
+        table = self._binder.volumes.of_class(claim_class(claim))
+        if not table.volumes:
+            return "there are no volumes"
+        counts = self._mismatches.get(claim.key)
+        if counts is None:
+            counts = self._mismatches[claim.key] = self._count_mismatches(claim, table)
+        mismatches = counts.everywhere.copy()
+        reaching = int(counts.reaching[node.row])
+        mismatches["out of the node's reach"] = counts.suitable - reaching
+        mismatches["taken by another claim of the pod"] = reaching
+        parts = [f"{count} {mismatch}" for mismatch, count in mismatches.most_common() if count]
+        total = len(table.volumes)
+        return (
+            f"of {total} volumes {', '.join(parts)}"
+            if total > 1
+            else f"the only volume is {parts[0][2:]}"
+        )
+
+    def _count_mismatches(
+        self, claim: PersistentVolumeClaim, table: ClassVolumes
+    ) -> MismatchCounts:
+        selector = claim_selector(claim)
+        everywhere: Counter[str] = Counter()
+        reaching = np.zeros(len(self._volumes.reason_bits), dtype=np.int64)
+        for volume in table.volumes:
+            mismatch = self._mismatch(claim, volume, selector)
+            if mismatch:
+                everywhere[mismatch] += 1
+            else:
+                reaching[self._binder.volumes.reach.rows(volume.spec.node_affinity)] += 1
+        return MismatchCounts(everywhere, len(table.volumes) - everywhere.total(), reaching)
+
+    def _mismatch(
+        self, claim: PersistentVolumeClaim, volume: PersistentVolume, selector: Selector | None
+    ) -> str:
+        """Return why the volume does not match the claim on any node, or ""."""
+        ref = self._binder.assumed.claim_ref(volume)
+        if ref is not None and not is_bound_to(ref, claim):
+            return "taken by other claims"
+        if capacity(volume) < requested(claim):
+            return "too small"
+        if volume.spec.volume_mode != claim.spec.volume_mode:
+            return f"of mode {volume.spec.volume_mode}"
+        if volume.metadata.deletion_timestamp:
+            return "being deleted"
+        if not is_compatible(claim, volume):
+            return "with another attributes class"
+        return "" if ref is not None else _unclaimed_mismatch(claim, volume, selector)
+
+
+def _unclaimed_mismatch(
+    claim: PersistentVolumeClaim, volume: PersistentVolume, selector: Selector | None
+) -> str:
+    """Return why the claim cannot take a volume that has no claim yet, or ""."""
+    if volume.status.phase != AVAILABLE:
+        return f"in phase {volume.status.phase}"
+    if not set(claim.spec.access_modes) <= set(volume.spec.access_modes):
+        return "without the access modes"
+    if selector is not None and not selector.matches(volume.metadata.labels):
+        return "not selected"
+    return ""
+
+
+def _affinity_text(affinity: VolumeNodeAffinity | None, node: NodeInfo) -> str:
+    terms = affinity.required.node_selector_terms if affinity and affinity.required else ()
+    return f"{terms_text(terms)}{labels_text(terms, node)}" if terms else "no term at all"
+
+
+def _topologies_text(terms: Sequence[TopologySelectorTerm], node: NodeInfo) -> str:
+    topologies = (
+        " and ".join(
+            f"{expression.key} is {' or '.join(expression.values)}"
+            for expression in term.match_label_expressions
+        )
+        for term in terms
+    )
+    keys = dict.fromkeys(each.key for term in terms for each in term.match_label_expressions)
+    labels = ", ".join(label_text(node, key) for key in keys)
+    return f"{' or '.join(topologies)}, the node has {labels}"

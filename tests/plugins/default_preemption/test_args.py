@@ -2,7 +2,8 @@
 
 import pytest
 
-from ksched_cli.plugins.default_preemption.args import ARGS, DefaultPreemptionArgs
+from ksched_cli.plugins.args import DEFAULT_PREEMPTION_ARGS as ARGS
+from ksched_cli.plugins.args import DefaultPreemptionArgs
 from tests.plugins.args_checks import error_texts
 
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.plugins.default_preemption.importance import (
-    NOT_STARTED,
+from ksched_cli.plugins.default_preemption.victims import (
+    NOT_STARTED_TEXT,
     sort_by_importance,
     start_time,
 )
@@ -39,7 +39,7 @@ def test_highest_priority_first_then_the_longest_running(
 
 def test_a_pod_that_has_not_started_counts_as_starting_now() -> None:
     waiting, started = infos([(0, None), (0, 59)])
-    assert start_time(waiting) == NOT_STARTED > start_time(started)
+    assert start_time(waiting) == NOT_STARTED_TEXT > start_time(started)
 
 
 def test_of_two_that_have_not_started_upstreams_sort_decides() -> None:

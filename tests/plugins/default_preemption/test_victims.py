@@ -20,8 +20,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.status import SUCCESS, Status
-from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions
-from ksched_cli.plugins.default_preemption.victims import DryRun
+from ksched_cli.plugins.default_preemption.victims import Disruptions, DryRun
 from ksched_cli.testing import cluster, find, node, simulate, simulation
 from tests.narrowing import plugin_of, present
 from tests.plugins.default_preemption.manifests import crowded, preemption_pod

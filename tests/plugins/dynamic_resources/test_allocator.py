@@ -17,7 +17,7 @@ from ksched_cli.engine.records import Attempt, RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.kube.versions import MINORS, release_of
 from ksched_cli.plugins import registry_of
-from ksched_cli.plugins.dynamic_resources import view as device_view
+from ksched_cli.plugins.dynamic_resources import selectors as device_selectors
 from ksched_cli.testing import run_cycle, simulate
 from tests.devices import GPU, state_of
 
@@ -77,7 +77,7 @@ def handed_out(run: RunRecord) -> dict[str, Any]:
 def test_what_the_search_does_not_try_again_would_fail_again(case: dict[str, Any]) -> None:
     state = state_of(case)
     run = simulate(state, kubernetes_version="1.34")
-    with patch.object(device_view, "_interchangeable", lambda demand: False):
+    with patch.object(device_selectors, "_interchangeable", lambda demand: False):
         thorough = simulate(state, kubernetes_version="1.34")
     assert handed_out(run) == handed_out(thorough)
     assert [attempt.message for attempt in run.attempts] == [

@@ -3,11 +3,11 @@
 import pytest
 
 from ksched_cli.kube.versions import release_of
-from ksched_cli.plugins.dynamic_resources.args import DynamicResourcesArgs, args_of
+from ksched_cli.plugins.args import DynamicResourcesArgs, dynamic_resources_args
 from tests.plugins.args_checks import error_texts
 
 SECOND = 10**9
-ARGS = args_of(release_of("1.34"))
+ARGS = dynamic_resources_args(release_of("1.34"))
 
 
 @pytest.mark.parametrize(("given", "timeout"), [(None, 10 * SECOND), (0, 0), (SECOND, SECOND)])
@@ -38,10 +38,10 @@ def test_a_binding_timeout_is_forbidden_first_and_then_a_second_at_least(
     minor: str, message: str
 ) -> None:
     args = DynamicResourcesArgs(filter_timeout=0, binding_timeout=SECOND // 100)
-    assert error_texts(args_of(release_of(minor)), args) == [message]
+    assert error_texts(dynamic_resources_args(release_of(minor)), args) == [message]
 
 
 @pytest.mark.parametrize(("minor", "timeout"), [("1.34", None), ("1.35", None), ("1.36", 600)])
 def test_ten_minutes_to_bind_where_devices_have_conditions(minor: str, timeout: int | None) -> None:
-    args = args_of(release_of(minor)).with_defaults(DynamicResourcesArgs())
+    args = dynamic_resources_args(release_of(minor)).with_defaults(DynamicResourcesArgs())
     assert args.binding_timeout == (None if timeout is None else timeout * SECOND)

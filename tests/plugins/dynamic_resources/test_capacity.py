@@ -8,7 +8,7 @@ import pytest
 from ksched_cli.cluster.objects import DeviceCapacity
 from ksched_cli.cluster.objects.base import decode_hook
 from ksched_cli.kube.quantity import Quantity
-from ksched_cli.plugins.dynamic_resources.capacity import (
+from ksched_cli.plugins.dynamic_resources.requests import (
     CapacityPolicyRules,
     consumed_capacities,
     consumed_capacity,

@@ -7,7 +7,7 @@ import pytest
 from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.resource_claims import ClaimError, ClaimStore
-from ksched_cli.plugins.dynamic_resources.claims import (
+from ksched_cli.plugins.dynamic_resources.plugin import (
     binding_failure,
     claims_of,
     deallocated,

@@ -1,6 +1,6 @@
 """Constraints while devices are added and removed."""
 
-from ksched_cli.plugins.dynamic_resources.constraints import ConstraintState
+from ksched_cli.plugins.dynamic_resources.allocator import ConstraintState
 from ksched_cli.plugins.dynamic_resources.requests import (
     DISTINCT_ATTRIBUTE,
     EXACT_COUNT,

@@ -8,7 +8,7 @@ import pytest
 from ksched_cli.cluster.objects import CounterSet, Device
 from ksched_cli.cluster.objects.base import decode_hook
 from ksched_cli.kube.quantity import Quantity
-from ksched_cli.plugins.dynamic_resources.counters import (
+from ksched_cli.plugins.dynamic_resources.pools import (
     CounterError,
     PoolCounters,
     check_consumption,

@@ -7,7 +7,7 @@ from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
-from ksched_cli.plugins.dynamic_resources.extended_search import ExtendedSearch, claim_for
+from ksched_cli.plugins.dynamic_resources.search import ExtendedSearch, claim_for
 from ksched_cli.testing import cluster, find, node
 from tests.narrowing import present
 from tests.plugins.dynamic_resources.test_extended import BACKING, GPU, TWO_DEVICES, requesting

@@ -4,8 +4,7 @@ from typing import Any
 
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins.dynamic_resources.features import features_of
-from ksched_cli.plugins.dynamic_resources.pool_devices import Pool
-from ksched_cli.plugins.dynamic_resources.pools import DevicePools
+from ksched_cli.plugins.dynamic_resources.pools import DevicePools, Pool
 from ksched_cli.testing import cluster, node, simulation
 from tests.narrowing import present
 from tests.plugins.dynamic_resources.test_shared_and_tainted_devices import resource_slice

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from ksched_cli.plugins.dynamic_resources.pool_devices import Pool
-from ksched_cli.plugins.dynamic_resources.pools import DevicePools
+from ksched_cli.plugins.dynamic_resources.pools import DevicePools, Pool
 from ksched_cli.testing import simulation
 from tests.devices import GPU, state_of
 

@@ -8,7 +8,7 @@ from ksched_cli.cel.interpretable import DeviceInput
 from ksched_cli.cel.interpreter import Program
 from ksched_cli.cel.values import CelAbortError, CelError, Semver
 from ksched_cli.cluster.objects import DeviceAttribute
-from ksched_cli.plugins.dynamic_resources.pool_devices import DeviceKind
+from ksched_cli.plugins.dynamic_resources.pools import DeviceKind
 from ksched_cli.plugins.dynamic_resources.requests import EXACT_COUNT, RequestAlternative
 from ksched_cli.plugins.dynamic_resources.selectors import (
     DeviceSelectors,

@@ -3,7 +3,7 @@
 import pytest
 
 from ksched_cli.cluster.objects import DeviceTaint, DeviceToleration
-from ksched_cli.plugins.dynamic_resources.taints import untolerated_taint
+from ksched_cli.plugins.dynamic_resources.requests import untolerated_taint
 
 TAINT = DeviceTaint(key="k", value="v", effect="NoSchedule")
 

@@ -1,11 +1,11 @@
 """The devices in use, as bits per pool, and which nodes have equal ones."""
 
 from ksched_cli.framework.resource_claims import ClaimStore
-from ksched_cli.plugins.dynamic_resources.claims import (
+from ksched_cli.plugins.dynamic_resources.plugin import (
     deallocated,
 )
 from ksched_cli.plugins.dynamic_resources.pools import DevicePools
-from ksched_cli.plugins.dynamic_resources.usage import DevicesInUse
+from ksched_cli.plugins.dynamic_resources.search import DevicesInUse
 from ksched_cli.testing import simulation
 from tests.devices import state_of
 from tests.narrowing import present

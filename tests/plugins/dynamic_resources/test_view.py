@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from ksched_cli.cluster.objects import DeviceAttribute
-from ksched_cli.plugins.dynamic_resources.pool_devices import DeviceKind
+from ksched_cli.plugins.dynamic_resources.pools import DeviceKind
 from ksched_cli.plugins.dynamic_resources.requests import demand_of
-from ksched_cli.plugins.dynamic_resources.usage import Devices
-from ksched_cli.plugins.dynamic_resources.view import (
+from ksched_cli.plugins.dynamic_resources.search import Devices
+from ksched_cli.plugins.dynamic_resources.selectors import (
     BINDING_CONDITIONS,
     DemandView,
     lookup_attribute,

@@ -1,6 +1,6 @@
 """What hints ask about pods and claims."""
 
-from ksched_cli.plugins.helper.hints import had_node, refers_to
+from ksched_cli.plugins.helper import had_node, refers_to
 from ksched_cli.testing import cluster
 from tests.plugins.event_objects import pod_info
 from tests.volumes import claim

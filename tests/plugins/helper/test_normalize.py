@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ksched_cli.plugins.helper.normalize import default_normalize_score
+from ksched_cli.plugins.helper import default_normalize_score
 
 
 @pytest.mark.parametrize(

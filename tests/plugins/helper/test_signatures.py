@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import Raw, structs
 
-from ksched_cli.plugins.helper import signatures
+from ksched_cli.plugins.helper import sign_volumes
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 SPREAD = {"name": "PodTopologySpread", "args": {"defaultingType": "List"}}
@@ -98,4 +98,4 @@ def test_volumes_of_a_pod_that_came_from_no_file_are_signed_too() -> None:
     claim = {"persistentVolumeClaim": {"claimName": "c"}}
     run = simulation(cluster(pod(spec=volumes(claim))))
     unread = structs.replace(find(run).pod, raw=Raw())
-    assert signatures.sign_volumes(run.catalog.info(unread)) != {"volumes": ()}
+    assert sign_volumes(run.catalog.info(unread)) != {"volumes": ()}

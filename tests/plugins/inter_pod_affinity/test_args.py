@@ -2,7 +2,8 @@
 
 import pytest
 
-from ksched_cli.plugins.inter_pod_affinity.args import ARGS, InterPodAffinityArgs
+from ksched_cli.plugins.args import INTER_POD_AFFINITY_ARGS as ARGS
+from ksched_cli.plugins.args import InterPodAffinityArgs
 from tests.plugins.args_checks import error_texts
 
 

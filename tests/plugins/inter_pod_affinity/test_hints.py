@@ -5,7 +5,7 @@ from typing import Any
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cluster_events import QueueingHint
 from ksched_cli.kube.versions import release_of
-from ksched_cli.plugins.inter_pod_affinity import plugin
+from ksched_cli.plugins import inter_pod_affinity as plugin
 from tests.plugins.event_objects import decoded_node, pod_info
 from tests.plugins.inter_pod_affinity.manifests import affinity
 

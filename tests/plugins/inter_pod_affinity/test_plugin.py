@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from ksched_cli.plugins.inter_pod_affinity import InterPodAffinity
 from ksched_cli.testing import cluster, pod, scores
 from tests.plugin_cases import cases, check
 from tests.plugins.inter_pod_affinity.manifests import (

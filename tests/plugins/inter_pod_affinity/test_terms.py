@@ -6,7 +6,7 @@ import pytest
 
 from ksched_cli.cluster.topology.pod_index import TermKind
 from ksched_cli.cluster.topology.pod_selection import Clause, PodSelection
-from ksched_cli.plugins.inter_pod_affinity.terms import (
+from ksched_cli.plugins.inter_pod_affinity import (
     NO_TERMS,
     AffinityTerms,
     ExistingTerms,

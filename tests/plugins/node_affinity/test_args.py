@@ -2,8 +2,8 @@
 
 import pytest
 
-from ksched_cli.plugins.node_affinity.args import (
-    ARGS,
+from ksched_cli.plugins.args import NODE_AFFINITY_ARGS as ARGS
+from ksched_cli.plugins.args import (
     NodeAffinity,
     NodeAffinityArgs,
     NodeSelector,

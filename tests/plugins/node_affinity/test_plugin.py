@@ -8,7 +8,7 @@ from hypothesis import given
 from ksched_cli.cluster.objects.base import NodeSelectorRequirement, NodeSelectorTerm
 from ksched_cli.cluster.objects.node import Node
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.plugins.node_affinity.plugin import NodeAffinity
+from ksched_cli.plugins.node_affinity import NodeAffinity
 from ksched_cli.testing import cluster, explanation, node, pod, scores, simulation, verdicts
 from tests.clusters import states
 from tests.narrowing import plugin_of

@@ -1,10 +1,11 @@
 """The args of NodeResourcesBalancedAllocation: the resources that are to be balanced."""
 
-from ksched_cli.plugins.node_resources.balanced_allocation_args import (
-    ARGS,
+from ksched_cli.plugins.args import BALANCED_ALLOCATION_ARGS as ARGS
+from ksched_cli.plugins.args import (
+    CPU_AND_MEMORY,
     NodeResourcesBalancedAllocationArgs,
+    ResourceSpec,
 )
-from ksched_cli.plugins.node_resources.resource_spec import CPU_AND_MEMORY, ResourceSpec
 from tests.plugins.args_checks import error_texts
 
 

@@ -5,17 +5,18 @@ from dataclasses import replace
 import pytest
 
 from ksched_cli.kube.versions import release_of
-from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
-from ksched_cli.plugins.node_resources.fit_args import (
+from ksched_cli.plugins.args import (
+    CPU_AND_MEMORY,
     NodeResourcesFitArgs,
     RequestedToCapacityRatioParam,
+    ResourceSpec,
     ScoringStrategy,
-    args_of,
+    UtilizationShapePoint,
+    fit_args,
 )
-from ksched_cli.plugins.node_resources.resource_spec import CPU_AND_MEMORY, ResourceSpec
 from tests.plugins.args_checks import error_texts
 
-ARGS = args_of(release_of("1.34"))
+ARGS = fit_args(release_of("1.34"))
 LEAST = ScoringStrategy("LeastAllocated", CPU_AND_MEMORY)
 
 
@@ -137,4 +138,4 @@ def test_from_1_36_on_the_type_says_whether_there_is_a_shape(
     strategy: ScoringStrategy, message: str
 ) -> None:
     args = NodeResourcesFitArgs(scoring_strategy=strategy)
-    assert error_texts(args_of(release_of("1.36")), args) == [message]
+    assert error_texts(fit_args(release_of("1.36")), args) == [message]

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from ksched_cli.plugins.args import ResourceSpec
 from ksched_cli.plugins.node_resources.fit import placement_score
-from ksched_cli.plugins.node_resources.resource_spec import ResourceSpec
 from ksched_cli.testing import cluster, node, pod, simulation
 
 CPU, MEMORY, GPU = (ResourceSpec(name, 1) for name in ("cpu", "memory", "x.com/gpu"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.plugins.node_resources.resource_spec import (
+from ksched_cli.plugins.args import (
     CPU_AND_MEMORY,
     ResourceSpec,
     with_default_weights,

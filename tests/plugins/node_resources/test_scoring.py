@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ksched_cli.kube.int64 import divide
-from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
+from ksched_cli.plugins.args import UtilizationShapePoint
 from ksched_cli.plugins.node_resources.scoring import (
     LEAST,
     MAX_PLAIN,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.plugins.node_volume_limits.attached_volumes import (
+from ksched_cli.plugins.node_volume_limits import (
     AttachedVolumes,
     ClaimMissingError,
     Migration,

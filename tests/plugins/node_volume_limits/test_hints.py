@@ -3,7 +3,7 @@
 from typing import Any
 
 from ksched_cli.cluster.objects import CSINode
-from ksched_cli.plugins.node_volume_limits import plugin
+from ksched_cli.plugins import node_volume_limits as plugin
 from ksched_cli.testing import cluster
 from tests.plugins.event_objects import pod_info
 

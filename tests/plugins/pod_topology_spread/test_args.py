@@ -2,8 +2,8 @@
 
 import pytest
 
-from ksched_cli.plugins.pod_topology_spread.args import (
-    ARGS,
+from ksched_cli.plugins.args import POD_TOPOLOGY_SPREAD_ARGS as ARGS
+from ksched_cli.plugins.args import (
     LabelSelector,
     PodTopologySpreadArgs,
     TopologySpreadConstraint,
@@ -26,7 +26,11 @@ def test_the_systems_constraints_by_default() -> None:
 def test_a_list_may_be_empty_and_may_have_a_key_with_both_actions() -> None:
     assert error_texts(ARGS, listing()) == []
     assert (
-        error_texts(ARGS, listing(ZONE, TopologySpreadConstraint(1, "zone", "DoNotSchedule"))) == []
+        error_texts(
+            ARGS,
+            listing(ZONE, TopologySpreadConstraint(1, "zone", "DoNotSchedule")),
+        )
+        == []
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ksched_cli.cluster.topology.pod_index import PodIndex
 from ksched_cli.kube.selectors import SelectorError
-from ksched_cli.plugins.pod_topology_spread.constraints import (
+from ksched_cli.plugins.pod_topology_spread import (
     HOSTNAME,
     Constraint,
     ConstraintCounters,

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from ksched_cli.kube.selectors import Selector
-from ksched_cli.plugins.pod_topology_spread.args import (
+from ksched_cli.plugins.args import (
     PodTopologySpreadArgs,
     TopologySpreadConstraint,
 )
-from ksched_cli.plugins.pod_topology_spread.plugin import default_constraints, default_selector
+from ksched_cli.plugins.pod_topology_spread import default_constraints, default_selector
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 WEB = {"app": "web"}

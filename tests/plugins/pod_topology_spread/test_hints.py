@@ -5,9 +5,12 @@ from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.kube.versions import release_of
-from ksched_cli.plugins.pod_topology_spread import plugin
-from ksched_cli.plugins.pod_topology_spread.constraints import Constraint, filter_constraints
-from ksched_cli.plugins.pod_topology_spread.plugin import after_node_change
+from ksched_cli.plugins import pod_topology_spread as plugin
+from ksched_cli.plugins.pod_topology_spread import (
+    Constraint,
+    after_node_change,
+    filter_constraints,
+)
 from tests.plugins.event_objects import decoded_node, pod_info
 from tests.plugins.pod_topology_spread.manifests import constraint, spread
 

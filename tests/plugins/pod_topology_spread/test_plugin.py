@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.plugins.pod_topology_spread.plugin import PodTopologySpread
+from ksched_cli.plugins.pod_topology_spread import PodTopologySpread
 from ksched_cli.testing import cluster, node, pod, simulate
 from tests.plugin_cases import cases, check
 from tests.plugins.pod_topology_spread.manifests import (

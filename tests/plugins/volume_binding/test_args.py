@@ -3,12 +3,11 @@
 import pytest
 
 from ksched_cli.kube.versions import release_of
-from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
-from ksched_cli.plugins.volume_binding.args import VolumeBindingArgs, args_of
+from ksched_cli.plugins.args import UtilizationShapePoint, VolumeBindingArgs, volume_binding_args
 from tests.plugins.args_checks import error_texts
 
-ARGS = args_of(release_of("1.36"))
-SCORING = args_of(release_of("1.37"))
+ARGS = volume_binding_args(release_of("1.36"))
+SCORING = volume_binding_args(release_of("1.37"))
 
 
 @pytest.mark.parametrize(("given", "timeout"), [(None, 600), (0, 0), (30, 30)])
@@ -50,5 +49,5 @@ def test_the_points_of_a_shape_are_checked_where_the_gate_is_on() -> None:
         "shape[1].utilization: Invalid value: 50: values must be sorted in increasing order",
         "shape[0].score: Invalid value: 11: not in valid range [0, 10]",
     ]
-    off = args_of(release_of("1.37", "StorageCapacityScoring=false"))
+    off = volume_binding_args(release_of("1.37", "StorageCapacityScoring=false"))
     assert "unexpected field" in error_texts(off, VolumeBindingArgs(shape=shape))[0]

@@ -1,9 +1,9 @@
 """The assume cache: what it hides of the stored objects, and that it can be restored."""
 
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.plugins.volume_binding.assumed_volumes import AssumedVolumes
+from ksched_cli.plugins.volume_binding.binder import AssumedVolumes
 from ksched_cli.plugins.volume_binding.plugin import VolumeBinding
-from ksched_cli.plugins.volumes.persistent_volumes import ClassVolumes, PersistentVolumes
+from ksched_cli.plugins.volumes import ClassVolumes, PersistentVolumes
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.narrowing import plugin_of, present
 from tests.volumes import claim, storage_class, uses, volume

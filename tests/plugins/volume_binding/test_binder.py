@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ksched_cli.cluster.objects.storage import PersistentVolume, PersistentVolumeClaim
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.plugins.volume_binding.binder import VolumeBinder
-from ksched_cli.plugins.volumes.persistent_volumes import capacity, is_bound_to, requested
+from ksched_cli.plugins.volumes import capacity, is_bound_to, requested
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.narrowing import present
 from tests.volumes import claim, storage_class, uses, volume

@@ -4,7 +4,7 @@ from typing import Any
 
 from ksched_cli.cluster.objects import CSINode, CSIStorageCapacity, StorageClass
 from ksched_cli.plugins.volume_binding import plugin
-from ksched_cli.plugins.volumes.csi_migration import MIGRATED_PLUGINS
+from ksched_cli.plugins.volumes import MIGRATED_PLUGINS
 from ksched_cli.testing import cluster
 from tests.plugins.event_objects import pod_info
 from tests.volumes import storage_class

@@ -11,10 +11,10 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import PermitPlugin, Plugin, ReservePlugin
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.status import SUCCESS, Status
-from ksched_cli.plugins.node_volume_limits.attached_volumes import AttachedVolumes
+from ksched_cli.plugins.node_volume_limits import AttachedVolumes
 from ksched_cli.plugins.volume_binding.binder import VolumeBinder
 from ksched_cli.plugins.volume_binding.plugin import VolumeBinding
-from ksched_cli.plugins.volume_restrictions.plugin import DiskUse
+from ksched_cli.plugins.volume_restrictions import DiskUse
 from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
 from tests.framework.toys import Toy
 from tests.narrowing import plugin_of, present

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ksched_cli.plugins.volume_binding.storage_capacity import NO_CAPACITY, StorageCapacity
+from ksched_cli.plugins.volume_binding.binder import NO_CAPACITY, StorageCapacity
 from ksched_cli.testing import cluster, node, simulation
 from tests.volumes import CSI, capacity, csi_driver, storage_class
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.plugins.volume_restrictions.plugin import DiskUse, disks_of
+from ksched_cli.plugins.volume_restrictions import DiskUse, disks_of
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.volumes import bound, uses
 

@@ -6,7 +6,7 @@ import pytest
 
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.plugins.volume_restrictions.plugin import (
+from ksched_cli.plugins.volume_restrictions import (
     STATE_KEY,
     VolumeRestrictions,
     after_pod_deletion,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.cluster.objects.storage import PersistentVolume, VolumeNodeAffinity
-from ksched_cli.plugins.volumes.csi_migration import (
+from ksched_cli.plugins.volumes import (
     TranslationError,
     ebs_volume_id,
     inline_handle,

@@ -1,6 +1,6 @@
 """CSINode objects as columns."""
 
-from ksched_cli.plugins.volumes.csi_nodes import CSINodes
+from ksched_cli.plugins.volumes import CSINodes
 from ksched_cli.testing import cluster, node, simulation
 from tests.narrowing import present
 from tests.volumes import csi_node

@@ -1,7 +1,7 @@
 """Persistent volumes by storage class."""
 
 from ksched_cli.kube.quantity import Quantity
-from ksched_cli.plugins.volumes.persistent_volumes import PersistentVolumes, capacity
+from ksched_cli.plugins.volumes import PersistentVolumes, capacity
 from ksched_cli.testing import cluster, node, simulation
 from tests.volumes import claim, volume
 

@@ -1,6 +1,6 @@
 """The claims that a pod's volumes refer to."""
 
-from ksched_cli.plugins.volumes.pod_claims import (
+from ksched_cli.plugins.volumes import (
     ClaimUse,
     claim_class,
     claim_uses,

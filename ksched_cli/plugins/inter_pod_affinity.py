@@ -8,19 +8,21 @@ Upstream: plugins/interpodaffinity (plugin.go, filtering.go, scoring.go).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
 
-from ksched_cli.cluster.objects import Node
+from ksched_cli.cluster.objects import Namespace, Node, PodAffinity, PodAffinityTerm, plain_fields
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.topology.domain_counts import DomainCounter, Tally
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.topology.domain_counts import DomainCounter, Domains, Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import PodIndex, TermCounter, TermKind
-from ksched_cli.cluster.topology.pod_selection import PodSelection
+from ksched_cli.cluster.topology.pod_selection import Clause, Namespaces, PodSelection
 from ksched_cli.framework.cluster_events import NODE, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
@@ -42,21 +44,224 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
+from ksched_cli.kube.field_errors import aggregate
+from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 from ksched_cli.kube.versions import Rules
-from ksched_cli.plugins.helper.hints import had_node, pod_registrations
-from ksched_cli.plugins.helper.signatures import Fragments
-from ksched_cli.plugins.inter_pod_affinity import explain as explained
-from ksched_cli.plugins.inter_pod_affinity.args import InterPodAffinityArgs
-from ksched_cli.plugins.inter_pod_affinity.proposals import proposals
-from ksched_cli.plugins.inter_pod_affinity.terms import (
-    NO_INCOMING_TERMS,
-    NO_TERMS,
-    AffinityTerm,
-    CountedTerm,
-    ExistingTerms,
-    IncomingTerms,
-    affinity_terms,
-)
+from ksched_cli.plugins.args import InterPodAffinityArgs
+from ksched_cli.plugins.helper import Fragments, had_node, may_make_room, named, pod_registrations
+
+# -- terms -----------------------------------------------------------------------------------------
+#
+# Parsed pod affinity terms; and the terms of running pods, counted per domain.
+#
+# Upstream: pkg/scheduler/framework/types.go (PodInfo.Update, newAffinityTerm, GetAffinityTerms),
+# plugins/interpodaffinity/plugin.go (mergeAffinityTermNamespacesIfNotEmpty).
+
+
+NO_AFFINITY = PodAffinity()
+EVERY_NAMESPACE = Namespaces(frozenset(), others=True)
+
+
+class AffinityTerm(Struct, frozen=True):
+    """weight: of a preferred term; negative for anti-affinity.
+
+    matchLabelKeys and mismatchLabelKeys are not read: the API server merges them into the label
+    selector when a pod is created, and the scheduler relies on that.
+    """
+
+    namespaces: frozenset[str]
+    namespace_selector: Selector
+    selector: Selector
+    topology_key: str
+    weight: int = 0
+
+    def as_incoming(self, namespaces: Mapping[str, Namespace]) -> Clause:
+        """The pods that a term of the pod being scheduled selects.
+
+        Upstream adds the namespaces that the selector matches to the names and drops the selector
+        in a copy only. So it still matches the selector, against no labels: one of only NotIn and
+        DoesNotExist requirements selects every namespace.
+        """
+        if self.namespace_selector.matches({}):
+            return Clause(EVERY_NAMESPACE, self.selector)
+        return Clause(Namespaces(self.namespaces | self._selected(namespaces)), self.selector)
+
+    def as_existing(self, namespaces: Mapping[str, Namespace]) -> Clause:
+        """The pods that a term of a running pod selects. Unknown namespaces have no labels."""
+        names = self.namespaces | self._selected(namespaces)
+        if self.namespace_selector.matches({}):
+            excluded = frozenset(namespaces) - names
+            return Clause(Namespaces(excluded, others=True), self.selector)
+        return Clause(Namespaces(names), self.selector)
+
+    def _selected(self, namespaces: Mapping[str, Namespace]) -> frozenset[str]:
+        return frozenset(
+            name
+            for name, namespace in namespaces.items()
+            if self.namespace_selector.matches(namespace.metadata.labels)
+        )
+
+
+class CountedTerm(Struct, frozen=True):
+    """A term with the count of the pods it selects. weight: as in AffinityTerm."""
+
+    selection: PodSelection
+    counter: DomainCounter
+    weight: int
+
+    @property
+    def domains(self) -> Domains:
+        return self.counter.domains
+
+
+class IncomingTerms(Struct, frozen=True):
+    """The terms of the pod being scheduled, with their counters.
+
+    required:      of the pods that match all required affinity terms, one per topology key
+    matches_self:  whether the pod itself matches all its required affinity terms
+    required_anti: one per term
+    preferred:     one per term
+    error:         why terms do not parse
+    """
+
+    required: tuple[CountedTerm, ...] = ()
+    matches_self: bool = False
+    required_anti: tuple[CountedTerm, ...] = ()
+    preferred: tuple[CountedTerm, ...] = ()
+    error: str = ""
+
+
+NO_INCOMING_TERMS = IncomingTerms()
+
+
+class AffinityTerms(Struct, frozen=True):
+    """All terms of a pod. preferred: of affinity, then of anti-affinity.
+
+    error: why terms do not parse; as upstream leaves it, a list with such a term is empty
+    """
+
+    required: tuple[AffinityTerm, ...] = ()
+    required_anti: tuple[AffinityTerm, ...] = ()
+    preferred: tuple[AffinityTerm, ...] = ()
+    error: str = ""
+
+
+NO_TERMS = AffinityTerms()
+
+
+def affinity_terms(pod: PodInfo) -> AffinityTerms:
+    """Parses the terms of a pod."""
+    affinity = pod.spec.affinity
+    if affinity is None or not (affinity.pod_affinity or affinity.pod_anti_affinity):
+        return NO_TERMS
+    pod_affinity = affinity.pod_affinity or NO_AFFINITY
+    pod_anti_affinity = affinity.pod_anti_affinity or NO_AFFINITY
+    errors: list[str] = []
+
+    def parse(kind: str, terms: Iterable[tuple[PodAffinityTerm, int]]) -> tuple[AffinityTerm, ...]:
+        try:
+            return tuple(_term(pod.namespace, term, weight) for term, weight in terms)
+        except SelectorError as error:
+            errors.append(f"{kind}: {error}")
+            return ()
+
+    required = parse("requiredAffinityTerms", _required(pod_affinity))
+    required_anti = parse("requiredAntiAffinityTerms", _required(pod_anti_affinity))
+    preferred = parse("preferredAffinityTerms", _preferred(pod_affinity, 1))
+    preferred += parse("preferredAntiAffinityTerms", _preferred(pod_anti_affinity, -1))
+    error = aggregate(errors) if errors else ""
+    return AffinityTerms(required, required_anti, preferred, error)
+
+
+def _required(affinity: PodAffinity) -> Iterable[tuple[PodAffinityTerm, int]]:
+    return ((term, 0) for term in affinity.required_during_scheduling_ignored_during_execution)
+
+
+def _preferred(affinity: PodAffinity, sign: int) -> Iterable[tuple[PodAffinityTerm, int]]:
+    return (
+        (term.pod_affinity_term, sign * term.weight)
+        for term in affinity.preferred_during_scheduling_ignored_during_execution
+    )
+
+
+def _term(own_namespace: str, term: PodAffinityTerm, weight: int) -> AffinityTerm:
+    names = frozenset(term.namespaces)
+    if not names and term.namespace_selector is None:
+        names = frozenset((own_namespace,))
+    return AffinityTerm(
+        names,
+        label_selector(term.namespace_selector),
+        label_selector(term.label_selector),
+        term.topology_key,
+        weight,
+    )
+
+
+class ExistingTerms:
+    """Counts the terms of running pods, as pods come and go. A service.
+
+    unlisted: terms, with their rows, of pods assumed in a trial that are on no list of nodes with
+        affinity; only pods with preferred terms of their own see those that are scored
+    """
+
+    def __init__(self, handle: Handle) -> None:
+        self._groups = handle.pod_groups
+        self.unlisted: list[tuple[TermCounter, int]] = []
+        self._index = handle.snapshot.index(PodIndex)
+        self._namespaces = handle.cluster.namespaces
+        for row, pods in enumerate(handle.snapshot.pods):
+            for pod in pods:
+                self.pod_added(pod, row)
+        handle.snapshot.subscribe(self)
+
+    def pod_added(self, pod: PodInfo, row: int) -> None:
+        for term in self.terms_of(pod):
+            if self._is_listed(term, pod, row):
+                term.add(row, 1)
+            else:
+                self.unlisted.append((term, row))
+
+    def pod_removed(self, pod: PodInfo, row: int) -> None:
+        for term in self.terms_of(pod):
+            if self._is_listed(term, pod, row):
+                term.add(row, -1)
+            else:
+                self.unlisted.remove((term, row))
+
+    def _is_listed(self, term: TermCounter, pod: PodInfo, row: int) -> bool:
+        trial = self._groups.trial if self._groups is not None else None
+        if trial is None or pod.uid not in trial.pods:
+            return True
+        avoids = term.kind is TermKind.AVOIDS
+        return row in (trial.with_anti_affinity if avoids else trial.with_affinity)
+
+    def terms_of(self, pod: PodInfo) -> tuple[TermCounter, ...]:
+        """The counters of the pod's own terms; twice for a term that the pod has twice."""
+        if pod.spec.affinity is None:
+            return ()
+        return self._index.derived(self._counters, pod)
+
+    def _counters(self, pod: PodInfo) -> tuple[TermCounter, ...]:
+        terms = self._index.derived(affinity_terms, pod)
+        kinds = (
+            (TermKind.REQUIRES, terms.required),
+            (TermKind.AVOIDS, terms.required_anti),
+            (TermKind.PREFERS, terms.preferred),
+        )
+        return tuple(
+            self._index.term(
+                PodSelection((term.as_existing(self._namespaces),)),
+                self._index.domains(term.topology_key),
+                kind,
+                term.weight,
+            )
+            for kind, terms_of_kind in kinds
+            for term in terms_of_kind
+        )
+
+
+# -- the plugin ------------------------------------------------------------------------------------
+
 
 PRE_FILTER_KEY = "PreFilterInterPodAffinity"
 PRE_SCORE_KEY = "PreScoreInterPodAffinity"
@@ -306,21 +511,21 @@ class InterPodAffinity(
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         filter_state = _pre_filter_state(state)
         required = filter_state.incoming.required
-        lines = [explained.affinity_line(t.selection, t.counter, node) for t in required]
+        lines = [affinity_line(t.selection, t.counter, node) for t in required]
         conflicting = self._conflicting_pods(state, pod, filter_state.incoming)
         named: set[tuple[str, str]] = set()
         for term in filter_state.incoming.required_anti:
-            code, domain = explained.domain_of(term.domains, node)
+            code, domain = domain_of(term.domains, node)
             pods = conflicting.get(term.counter, {}).get(code)
             if pods is not None:
-                names = explained.pod_names(pods, node.snapshot)
+                names = pod_names(pods, node.snapshot)
                 named.add((domain, names))
                 lines.append(f"pods with {term.selection} run in {domain}: {names}")
         for counter in self._index.group(pod).terms[TermKind.AVOIDS]:
-            code, domain = explained.domain_of(counter.domains, node)
+            code, domain = domain_of(counter.domains, node)
             pods = conflicting.get(counter, {}).get(code)
             # Pods of one workload avoid each other: said once.
-            if pods is None or (domain, names := explained.pod_names(pods, node.snapshot)) in named:
+            if pods is None or (domain, names := pod_names(pods, node.snapshot)) in named:
                 continue
             selection = counter.selection
             lines.append(f"pods that accept none with {selection} run in {domain}: {names}")
@@ -328,13 +533,13 @@ class InterPodAffinity(
 
     def _conflicting_pods(
         self, state: CycleState, pod: PodInfo, incoming: IncomingTerms
-    ) -> explained.PodsByDomain:
+    ) -> PodsByDomain:
         """The pods that terms of anti-affinity, of whichever side, keep the pod from; computed once
         per attempt."""
-        cached: explained.PodsByDomain | None = state.data.get(CONFLICTING_PODS_KEY)
+        cached: PodsByDomain | None = state.data.get(CONFLICTING_PODS_KEY)
         if cached is not None:
             return cached
-        conflicting: explained.PodsByDomain = {}
+        conflicting: PodsByDomain = {}
         own = dict.fromkeys(term.counter for term in incoming.required_anti)
         matching = self._index.group(pod).terms[TermKind.AVOIDS]
 
@@ -344,7 +549,7 @@ class InterPodAffinity(
             terms = dict.fromkeys(self._existing.terms_of(other))
             yield from (term for term in terms if term in matching)
 
-        explained.add_pods(conflicting, self._index.snapshot, counters_of)
+        add_pods(conflicting, self._index.snapshot, counters_of)
         state.write(CONFLICTING_PODS_KEY, conflicting)
         return conflicting
 
@@ -366,7 +571,7 @@ class InterPodAffinity(
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         incoming = self._index.derived(self._incoming_terms, pod)
         lines = [
-            explained.score_line(term.counter, term.weight, term.selection, node)
+            score_line(term.counter, term.weight, term.selection, node)
             for term in self._scoring_terms(pod, incoming)
         ]
         return [line for line in lines if line]
@@ -493,3 +698,135 @@ def _matches(term: AffinityTerm, pod: PodInfo) -> bool:
     return (
         pod.namespace in term.namespaces or term.namespace_selector.matches({})
     ) and term.selector.matches(pod.labels)
+
+
+# -- explain ---------------------------------------------------------------------------------------
+#
+# The pods and counts behind InterPodAffinity's verdicts and scores of a node.
+#
+# Nothing here runs in a cycle, so it may visit every pod.
+
+
+MOST_NAMED = 3
+MOST_DOMAINS = 8
+
+
+PodsByDomain = dict[DomainCounter, dict[int, list[tuple[PodInfo, int]]]]
+"""By a term's counter and a domain's code the pods there, each with its row."""
+
+
+def add_pods(
+    conflicting: PodsByDomain,
+    snapshot: Snapshot,
+    counters_of: Callable[[PodInfo], Iterable[DomainCounter]],
+) -> None:
+    """Adds every pod to the terms that conflict with it. counters_of: the same for pods of one
+    shape"""
+    by_shape: dict[int, tuple[DomainCounter, ...]] = {}
+    for row, pods in enumerate(snapshot.pods):
+        for pod in pods:
+            counters = by_shape.get(pod.shape)
+            if counters is None:
+                counters = by_shape[pod.shape] = tuple(counters_of(pod))
+            for counter in counters:
+                code = counter.domains.codes.item(row)
+                if code != MISSING:
+                    conflicting.setdefault(counter, {}).setdefault(code, []).append((pod, row))
+
+
+def pod_names(pods: Sequence[tuple[PodInfo, int]], snapshot: Snapshot) -> str:
+    """The names of the first pods and of their nodes, and how many more there are."""
+    names = ", ".join(f"{pod.key} on {snapshot.names[row]}" for pod, row in pods[:MOST_NAMED])
+    more = len(pods) - MOST_NAMED
+    return names + (f" and {more} more" if more > 0 else "")
+
+
+def domain_of(domains: Domains, node: NodeInfo) -> tuple[int, str]:
+    """The code of the node's domain, and the domain as key=value."""
+    code = domains.codes.item(node.row)
+    return code, f"no label {domains.key}" if code == MISSING else domains.name(code)
+
+
+def affinity_line(selection: PodSelection, counter: DomainCounter, node: NodeInfo) -> str:
+    """Return why a node does not meet the required affinity on one topology key, or "" where it
+    does."""
+    domains = counter.domains
+    code, domain = domain_of(domains, node)
+    if code == MISSING:
+        return f"the node has {domain}"
+    if counter.counts[code] > 0:
+        return ""
+    line = f"no pod with {selection} runs in {domain}"
+    occupied = np.flatnonzero(counter.counts)
+    if not len(occupied):
+        return f"{line}, nor in any other {domains.key}"
+    fullest = occupied[np.argsort(-counter.counts[occupied], kind="stable")[:MOST_DOMAINS]]
+    listed = ", ".join(f"{domains.values[code]} ({counter.counts[code]})" for code in fullest)
+    more = f" and {len(occupied) - MOST_DOMAINS} more" if len(occupied) > MOST_DOMAINS else ""
+    return f"{line}; they run in {listed}{more}"
+
+
+def score_line(counter: DomainCounter, weight: int, selection: PodSelection, node: NodeInfo) -> str:
+    """Return what one term adds to the node's raw score, or "" where it adds nothing."""
+    code, domain = domain_of(counter.domains, node)
+    count = int(counter.counts[code])
+    if not count:
+        return ""
+    pods = f"{count} pod{'' if count == 1 else 's'} in {domain}"
+    if not isinstance(counter, TermCounter):
+        line = f"{pods} with {selection}"
+    elif counter.kind is TermKind.REQUIRES:
+        line = f"{pods} with required affinity to {selection}"
+    else:
+        line = f"{pods} with preferred {'anti-' if weight < 0 else ''}affinity to {selection}"
+    return f"{line}, {weight:+d} each: {count * weight:+d}"
+
+
+# -- proposals -------------------------------------------------------------------------------------
+#
+# What would make a node meet required pod affinity and anti-affinity: fewer terms, or fewer pods
+# in the way.
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def proposals(
+    pod: PodInfo,
+    node: NodeInfo,
+    is_far: bool,
+    avoided: Collection[int],
+    is_avoided: bool,
+    conflicting: Sequence[PodInfo],
+) -> Iterator[Proposal]:
+    """is_far: no pod is there that the pod's affinity requires; avoided: the indices of its terms
+    of anti-affinity that the node violates; is_avoided: pods that avoid the pod are there;
+    conflicting: the pods that it avoids or that avoid it, in the node's domains"""
+    if conflicting and not is_far and all(may_make_room(other, pod) for other in conflicting):
+        text = f"evict {named(conflicting)}, which must not share {node.name}'s domain with it"
+        keys = tuple(other.key for other in conflicting)
+        yield Proposal("evict", text, evicts=keys, amount=len(conflicting))
+    if is_avoided:
+        return
+    affinity: dict[str, Any] = {}
+    texts = []
+    own = pod.spec.affinity
+    if is_far:
+        affinity["podAffinity"] = {REQUIRED: None}
+        terms = (
+            own.pod_affinity.required_during_scheduling_ignored_during_execution
+            if (own and own.pod_affinity)
+            else ()
+        )
+        keys_text = ", ".join(term.topology_key for term in terms)
+        texts.append(f"do not require its pod affinity by {keys_text}")
+    if avoided and own and own.pod_anti_affinity:
+        anti = own.pod_anti_affinity.required_during_scheduling_ignored_during_execution
+        other_terms = [
+            plain_fields(term) for index, term in enumerate(anti) if index not in avoided
+        ]
+        affinity["podAntiAffinity"] = {REQUIRED: other_terms or None}
+        lifted = ", ".join(anti[index].topology_key for index in sorted(avoided))
+        texts.append(f"do not require its anti-affinity by {lifted}")
+    patch = {"spec": {"affinity": affinity}}
+    yield Proposal("affinity", " and ".join(texts), patch=patch, amount=len(texts))

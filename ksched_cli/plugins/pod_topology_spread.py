@@ -12,21 +12,36 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ksched_cli.cluster.objects import LabelSelector, Node, TopologySpreadConstraint
+from ksched_cli.cluster.node_affinity import RequiredNodeAffinity, required_node_affinity
+from ksched_cli.cluster.objects import (
+    LabelSelector,
+    Node,
+    Toleration,
+    TopologySpreadConstraint,
+    plain_fields,
+)
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import COMPARISON_GATE
-from ksched_cli.cluster.topology.domain_counts import Codes, Domains, Tally
+from ksched_cli.cluster.topology.domain_counts import Codes, DomainCounter, Domains, Mask, Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
+from ksched_cli.cluster.topology.node_selection import matches_required
 from ksched_cli.cluster.topology.pod_index import PodIndex
-from ksched_cli.cluster.topology.pod_selection import combined
+from ksched_cli.cluster.topology.pod_selection import (
+    Clause,
+    Namespaces,
+    PodSelection,
+    combined,
+    selector_text,
+)
 from ksched_cli.framework.cluster_events import NODE, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
@@ -46,25 +61,182 @@ from ksched_cli.framework.interface import (
     SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.framework.results import Mask, Scores, Verdicts
+from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.int64 import MAX_INT64, divide
-from ksched_cli.kube.selectors import Selector, SelectorError, label_selector, selector_of_map
-from ksched_cli.kube.versions import Rules
-from ksched_cli.plugins.helper.hints import had_node, pod_registrations
-from ksched_cli.plugins.helper.signatures import Fragments
-from ksched_cli.plugins.pod_topology_spread import args as args_types
-from ksched_cli.plugins.pod_topology_spread import explain as explained
-from ksched_cli.plugins.pod_topology_spread.args import PodTopologySpreadArgs
-from ksched_cli.plugins.pod_topology_spread.constraints import (
-    HOSTNAME,
-    Constraint,
-    ConstraintCounters,
-    CountedConstraint,
-    domains_with_empty,
-    filter_constraints,
+from ksched_cli.kube.selectors import (
+    EVERYTHING,
+    NOTHING,
+    Selector,
+    SelectorError,
+    label_selector,
+    selector_of_map,
 )
-from ksched_cli.plugins.pod_topology_spread.proposals import proposals
+from ksched_cli.kube.versions import Rules
+from ksched_cli.plugins.args import PodTopologySpreadArgs
+from ksched_cli.plugins.helper import Fragments, had_node, pod_registrations
+from ksched_cli.plugins.taint_toleration import first_untolerated
+
+# -- constraints -----------------------------------------------------------------------------------
+#
+# Parsed topology spread constraints, and the counters of pods that they are checked against.
+#
+# Upstream: plugins/podtopologyspread/common.go, and getConstraints in plugin.go.
+
+
+HONOR = "Honor"
+HOSTNAME = "kubernetes.io/hostname"
+ANY_NODE = RequiredNodeAffinity(EVERYTHING, None)
+
+
+class Constraint(Struct, frozen=True):
+    """honors_affinity, honors_taints: whether nodes that these exclude for the pod do not count."""
+
+    max_skew: int
+    topology_key: str
+    selector: Selector
+    min_domains: int
+    honors_affinity: bool
+    honors_taints: bool
+
+
+def filter_constraints(
+    constraints: Iterable[TopologySpreadConstraint], labels: Mapping[str, str], action: str
+) -> tuple[Constraint, ...]:
+    """The constraints whose whenUnsatisfiable is `action`. labels: the pod's. Raises SelectorError.
+
+    Upstream: filterTopologySpreadConstraints.
+    """
+    return tuple(
+        Constraint(
+            constraint.max_skew,
+            constraint.topology_key,
+            _selector(constraint, labels),
+            1 if constraint.min_domains is None else constraint.min_domains,
+            constraint.node_affinity_policy in (None, HONOR),
+            constraint.node_taints_policy == HONOR,
+        )
+        for constraint in constraints
+        if constraint.when_unsatisfiable == action
+    )
+
+
+def _selector(constraint: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selector:
+    own = {key: labels[key] for key in constraint.match_label_keys if key in labels}
+    selector = label_selector(constraint.label_selector)
+    return combined(selector_of_map(own), selector) if own and selector.selectable else selector
+
+
+class CountedConstraint(Struct, frozen=True):
+    """A constraint with its counter.
+
+    node_domains: the domain of each node, whether it counts or not
+    counter:      of the pods that match; its domains leave out nodes that do not count
+    codes:        per row, the index into the counter's counts
+    matches_self: whether the selector matches the pod itself
+    """
+
+    constraint: Constraint
+    node_domains: Domains
+    counter: DomainCounter
+    codes: Codes
+    matches_self: bool
+
+
+class ConstraintCounters:
+    """The counters of a pod's constraints.
+
+    keys:     the labels that a node must have to count
+    compares: tolerations may compare numbers (see `tolerates`)
+    """
+
+    def __init__(
+        self, index: PodIndex, pod: PodInfo, keys: Sequence[str], compares: bool = False
+    ) -> None:
+        self._index = index
+        self._pod = pod
+        self._keys = frozenset(keys)
+        self._compares = compares
+
+    def by_domain(self, constraint: Constraint) -> CountedConstraint:
+        """The matching pods per domain, on the nodes that count."""
+        node_domains = self._index.domains(constraint.topology_key)
+        return self._counted(constraint, self._domains(constraint), node_domains.codes)
+
+    def by_node(self, constraint: Constraint) -> CountedConstraint:
+        """The matching pods per node, on all nodes: each row is a domain."""
+        snapshot = self._index.snapshot
+        rows = self._index.once(
+            "nodes",
+            lambda: Domains(HOSTNAME, snapshot.names, np.arange(len(snapshot))),
+        )
+        return self._counted(constraint, rows, rows.codes)
+
+    def _counted(self, constraint: Constraint, domains: Domains, codes: Codes) -> CountedConstraint:
+        pod, selector = self._pod, constraint.selector
+        # Upstream counts no pods for a selector without requirements.
+        counted_selector = selector if selector.requirements else NOTHING
+        clause = Clause(Namespaces(frozenset((pod.namespace,))), counted_selector)
+        return CountedConstraint(
+            constraint,
+            self._index.domains(constraint.topology_key),
+            self._index.counter(PodSelection((clause,), terminating=False), domains),
+            codes,
+            selector.matches(pod.labels),
+        )
+
+    def _domains(self, constraint: Constraint) -> Domains:
+        key, spec = constraint.topology_key, self._pod.spec
+        affinity = required_node_affinity(spec) if constraint.honors_affinity else ANY_NODE
+        tolerations = spec.tolerations if constraint.honors_taints else None
+        others = self._keys - {key}
+        all_nodes = self._all_nodes(key)
+        if affinity == ANY_NODE and tolerations is None and not others:
+            return all_nodes
+        # Pods with different specs may leave the same nodes.
+        cache_key = (key, self._keys, affinity, tolerations)
+        return self._index.once(
+            cache_key, lambda: all_nodes.where(self._counted_rows(others, affinity, tolerations))
+        )
+
+    def _counted_rows(
+        self,
+        keys: Iterable[str],
+        affinity: RequiredNodeAffinity,
+        tolerations: tuple[Toleration, ...] | None,
+    ) -> Mask:
+        """The nodes that have the keys, match the affinity and have no untolerated taint."""
+        snapshot = self._index.snapshot
+        mask = matches_required(snapshot, affinity)
+        for key in keys:
+            mask &= snapshot.labels[key].present
+        if tolerations is not None:
+            ids, sets = snapshot.taint_sets
+            tolerated = [
+                first_untolerated(taints, tolerations, self._compares) is None for taints in sets
+            ]
+            mask &= np.array(tolerated, dtype=np.bool_)[ids]
+        return mask
+
+    def _all_nodes(self, key: str) -> Domains:
+        return self._index.domains(key) if self._keys else domains_with_empty(self._index, key)
+
+
+def domains_with_empty(index: PodIndex, key: str) -> Domains:
+    """The domains where nodes need not have the key: those without it are in the domain "".
+
+    Upstream reads the missing label as an empty string.
+    """
+    domains = index.domains(key)
+    if domains.complete or "" not in domains.values:
+        return domains
+    empty = domains.values.index("")
+    codes: Codes = np.where(domains.codes == MISSING, empty, domains.codes)
+    return index.once(("domains with empty", key), lambda: Domains(key, domains.values, codes))
+
+
+# -- the plugin ------------------------------------------------------------------------------------
+
 
 PRE_FILTER_KEY = "PreFilterPodTopologySpread"
 PRE_SCORE_KEY = "PreScorePodTopologySpread"
@@ -353,7 +525,7 @@ class PodTopologySpread(
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         filter_state: PreFilterState = state.read(PRE_FILTER_KEY)
         lines = [
-            explained.filter_line(counted, tally, _global_minimum(counted, tally), node)
+            filter_line(counted, tally, _global_minimum(counted, tally), node)
             for counted, tally in zip(filter_state.constraints, filter_state.tallies, strict=True)
         ]
         return [line for line in lines if line]
@@ -383,7 +555,7 @@ class PodTopologySpread(
         if soft.eligible is not None and not soft.eligible[node.row]:
             return ["the node lacks a label of the spread constraints: it gets the lowest score"]
         lines = [
-            explained.score_line(counted, weight, node)
+            score_line(counted, weight, node)
             for counted, weight in zip(soft.constraints, score_state.weights, strict=True)
         ]
         return [line for line in lines if line]
@@ -493,7 +665,7 @@ SYSTEM_DEFAULTS = (
 
 
 def default_constraints(
-    args: args_types.PodTopologySpreadArgs,
+    args: PodTopologySpreadArgs,
 ) -> tuple[TopologySpreadConstraint, ...]:
     """The constraints of pods that have none. Validation rejects label selectors in them."""
     if args.defaulting_type == "System":
@@ -541,3 +713,113 @@ def _narrowed(services: Selector, owner: LabelSelector | None) -> Selector:
     except SelectorError:
         return services
     return combined(services, owner_selector) if owner_selector.selectable else services
+
+
+# -- explain ---------------------------------------------------------------------------------------
+#
+# The domains and counts behind PodTopologySpread's verdicts and scores of a node.
+
+
+MOST_DOMAINS = 8
+
+
+def filter_line(
+    counted: CountedConstraint, tally: Tally, global_minimum: int, node: NodeInfo
+) -> str:
+    """Return why the node does not meet the constraint, or "" where it does.
+
+    global_minimum: with minDomains taken into account
+    """
+    constraint, key = counted.constraint, counted.constraint.topology_key
+    code = counted.node_domains.codes.item(node.row)
+    if code == MISSING:
+        return f"the node has no label {key}"
+    counts = tally.current()
+    count = int(counts[code])
+    if count + counted.matches_self - global_minimum <= constraint.max_skew:
+        return ""
+    value, domains = counted.node_domains.values[code], tally.domains
+    line = f"{key} {value} has {pods_text(count, constraint.selector)}"
+    line += f", {count + 1} with this one" if counted.matches_self else ""
+    if len(domains.present) < constraint.min_domains:
+        present = f"{len(domains.present)} domains of at least {constraint.min_domains}"
+        line += f"; with {present} the fewest counts as 0"
+    else:
+        fewest = domains.present[np.argmin(counts[domains.present])]
+        line += f"; {domains.values[fewest]} has {global_minimum}"
+    return f"{line}; max skew {constraint.max_skew}. All: {_domains_text(tally)}"
+
+
+def pods_text(count: int, selector: Selector) -> str:
+    return f"{count} pod{'' if count == 1 else 's'} with {selector_text(selector)}"
+
+
+def _domains_text(tally: Tally) -> str:
+    """The domains that count, those with the fewest pods first; the range where there are many."""
+    domains = tally.domains
+    counts = tally.current()[domains.present]
+    if len(counts) > MOST_DOMAINS:
+        return f"{len(counts)} domains, {counts.min()} to {counts.max()} each"
+    ranked = sorted(
+        (count, domains.values[code])
+        for count, code in zip(counts.tolist(), domains.present.tolist(), strict=True)
+    )
+    return ", ".join(f"{value} {count}" for count, value in ranked) or "none"
+
+
+def score_line(counted: CountedConstraint, weight: float, node: NodeInfo) -> str:
+    """Return what a constraint adds to the node's raw score; "" where the node lacks the label."""
+    code = counted.node_domains.codes.item(node.row)
+    if code == MISSING:
+        return ""
+    count = int(counted.counter.counts[counted.codes.item(node.row)])
+    skew = counted.constraint.max_skew - 1
+    value = f"{counted.constraint.topology_key} {counted.node_domains.values[code]}"
+    line = f"{value} has {pods_text(count, counted.constraint.selector)}"
+    return f"{line}: {count} x {weight:.3f} + {skew}, fewer is better"
+
+
+# -- proposals -------------------------------------------------------------------------------------
+#
+# Changes that would make a node meet spread constraints: a larger maxSkew, or a soft
+# constraint.
+
+
+def proposals(
+    constraints: Sequence[TopologySpreadConstraint],
+    hard: Sequence[TopologySpreadConstraint],
+    skews: Mapping[int, int],
+) -> Iterator[Proposal]:
+    """constraints: of the pod; hard: those that decide; skews: by index into these, the least
+    maxSkew with which the node meets it; 0 where the node lacks the label"""
+    if all(skews.values()):
+        looser = {id(hard[index]): {"max_skew": skew} for index, skew in skews.items()}
+        texts = [
+            f"raise the maxSkew over {hard[index].topology_key} from {hard[index].max_skew}"
+            f" to {skew}"
+            for index, skew in skews.items()
+        ]
+        excess = sum(skew - hard[index].max_skew for index, skew in skews.items())
+        yield _spread(constraints, looser, texts, excess)
+    # minDomains is of hard constraints alone.
+    fields = {"when_unsatisfiable": "ScheduleAnyway", "min_domains": None}
+    soft = {id(hard[index]): fields for index in skews}
+    keys = ", ".join(hard[index].topology_key for index in skews)
+    texts = [f"let the spread over {keys} be ScheduleAnyway"]
+    yield _spread(constraints, soft, texts, SOFT_AMOUNT)
+
+
+# More than any maxSkew: a constraint that is soft bounds nothing.
+SOFT_AMOUNT = 1_000
+
+
+def _spread(
+    constraints: Sequence[TopologySpreadConstraint],
+    fields: Mapping[int, Mapping[str, Any]],
+    texts: Sequence[str],
+    amount: int,
+) -> Proposal:
+    """The constraints with these fields, by identity."""
+    changed = [plain_fields(replace(each, **fields.get(id(each), {}))) for each in constraints]
+    patch = {"spec": {"topologySpreadConstraints": [{"$patch": "replace"}, *changed]}}
+    return Proposal("spread", " and ".join(texts), patch=patch, amount=amount)

@@ -42,10 +42,8 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
-from ksched_cli.plugins.helper.evictions import may_make_room, named
-from ksched_cli.plugins.helper.hints import refers_to
-from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
-from ksched_cli.plugins.volumes.pod_claims import CLAIM, claim_uses, not_found_message
+from ksched_cli.plugins.helper import Fragments, may_make_room, named, refers_to, sign_volumes
+from ksched_cli.plugins.volumes import CLAIM, claim_uses, not_found_message
 
 # Identifies a disk; the first element is its kind.
 DiskKey = tuple[str, ...]

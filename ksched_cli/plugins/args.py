@@ -1,0 +1,684 @@
+"""The args of the in-tree plugins: types, defaults, checks.
+
+Upstream: apis/config/types_pluginargs.go, v1/defaults.go, validation/validation_pluginargs.go.
+"""
+
+# ruff: noqa: RUF009  # go_types.field is dataclasses.field, with the JSON side as its metadata
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, ClassVar, TypeVar
+
+from ksched_cli.config.go_types import (
+    BOOL,
+    DURATION,
+    INT32,
+    INT64,
+    STRING,
+    ListOf,
+    StringMap,
+    StructOf,
+    field,
+    named,
+    or_default,
+)
+from ksched_cli.config.in_tree_args import InTreeArgs, StartupCrash
+from ksched_cli.config.types import TypeMeta
+from ksched_cli.kube.field_errors import (
+    FieldError,
+    child,
+    distinct,
+    duplicate,
+    forbidden,
+    invalid,
+    label_name_errors,
+    label_value_problems,
+    qualified_name_problems,
+    required,
+    unsupported,
+)
+from ksched_cli.kube.formatting import duration_text
+from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.kube.versions import Release
+
+MAX_UTILIZATION = 100
+MAX_SCORE = 10
+
+A = TypeVar("A", bound=TypeMeta)
+
+
+def _listed(
+    check: Callable[[A, str], Iterable[FieldError]],
+) -> Callable[[A, str], list[FieldError]]:
+    """The errors that a check yields, each message once."""
+    return lambda args, path: distinct(check(args, path))
+
+
+@dataclass(frozen=True, slots=True)
+class UtilizationShapePoint:
+    GO: ClassVar[str] = "v1.UtilizationShapePoint"
+    utilization: int = field("utilization", INT32, omit=False, minimum=0, maximum=100)
+    score: int = field("score", INT32, omit=False, minimum=0, maximum=10)
+
+
+def _shape_errors(shape: Sequence[UtilizationShapePoint] | None, path: str) -> Iterator[FieldError]:
+    """validateFunctionShape."""
+    if not shape:
+        yield required(path, "at least one point must be specified")
+        return
+    for index, (point, following) in enumerate(pairwise(shape), start=1):
+        if point.utilization >= following.utilization:
+            where, value = f"{path}[{index}].utilization", following.utilization
+            yield invalid(where, value, "values must be sorted in increasing order")
+            break
+    for index, point in enumerate(shape):
+        where = f"{path}[{index}]"
+        if not 0 <= point.utilization <= MAX_UTILIZATION:
+            yield invalid(f"{where}.utilization", point.utilization, "not in valid range [0, 100]")
+        if not 0 <= point.score <= MAX_SCORE:
+            yield invalid(f"{where}.score", point.score, "not in valid range [0, 10]")
+
+
+# -- ResourceSpec ----------------------------------------------------------------------------------
+#
+# The resources that a resource plugin scores, as its args name them.
+#
+# Upstream: apis/config/v1/defaults.go (defaultResourceSpec).
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    GO: ClassVar[str] = "v1.ResourceSpec"
+    name: str = field("name", STRING, omit=False)
+    weight: int = field("weight", INT64)
+
+
+CPU_AND_MEMORY = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
+
+
+def with_default_weights(resources: tuple[ResourceSpec, ...] | None) -> tuple[ResourceSpec, ...]:
+    """cpu and memory, unless some are named; a weight of 0 counts as not given."""
+    return tuple(replace(item, weight=item.weight or 1) for item in resources or CPU_AND_MEMORY)
+
+
+# -- DefaultPreemption -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultPreemptionArgs(TypeMeta):
+    GO: ClassVar[str] = "v1.DefaultPreemptionArgs"
+    min_candidate_nodes_percentage: int | None = field(
+        "minCandidateNodesPercentage", INT32, pointer=True, minimum=0, maximum=100
+    )
+    min_candidate_nodes_absolute: int | None = field(
+        "minCandidateNodesAbsolute", INT32, pointer=True, minimum=0
+    )
+
+
+def _validate_default_preemption(args: DefaultPreemptionArgs, path: str) -> Iterator[FieldError]:
+    """ValidateDefaultPreemptionArgs."""
+    percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
+    percentage_path = child(path, "minCandidateNodesPercentage")
+    absolute_path = child(path, "minCandidateNodesAbsolute")
+    if percentage is not None and not 0 <= percentage <= 100:
+        yield invalid(percentage_path, percentage, "not in valid range [0, 100]")
+    if absolute is not None and absolute < 0:
+        yield invalid(absolute_path, absolute, "not in valid range [0, inf)")
+    if percentage == 0 and absolute == 0:
+        same_time = "cannot be zero at the same time as"
+        yield invalid(percentage_path, 0, f"{same_time} minCandidateNodesAbsolute")
+        yield invalid(absolute_path, 0, f"{same_time} minCandidateNodesPercentage")
+
+
+def _default_preemption_defaults(args: DefaultPreemptionArgs) -> DefaultPreemptionArgs:
+    """SetDefaults_DefaultPreemptionArgs."""
+    return replace(
+        args,
+        min_candidate_nodes_percentage=or_default(args.min_candidate_nodes_percentage, 10),
+        min_candidate_nodes_absolute=or_default(args.min_candidate_nodes_absolute, 100),
+    )
+
+
+DEFAULT_PREEMPTION_ARGS = InTreeArgs(
+    DefaultPreemptionArgs, _default_preemption_defaults, _listed(_validate_default_preemption)
+)
+
+
+# -- DynamicResources ------------------------------------------------------------------------------
+
+
+_FILTER_TIMEOUT = 10 * 10**9  # nanoseconds
+_BINDING_TIMEOUT = 600 * 10**9
+_SECOND = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicResourcesArgs(TypeMeta):
+    GO: ClassVar[str] = "v1.DynamicResourcesArgs"
+    filter_timeout: int | None = field("filterTimeout", DURATION, pointer=True)
+    binding_timeout: int | None = field("bindingTimeout", DURATION, pointer=True)
+
+
+def _has_binding_conditions(release: Release) -> bool:
+    return release.enabled("DRADeviceBindingConditions") and release.enabled(
+        "DRAResourceClaimDeviceStatus"
+    )
+
+
+def _validate_dynamic_resources(
+    release: Release, args: DynamicResourcesArgs, path: str
+) -> Iterator[FieldError]:
+    """ValidateDynamicResourcesArgs, with DRASchedulerFilterTimeout on as it is by default."""
+    if args.filter_timeout is not None and args.filter_timeout < 0:
+        timeout = duration_text(args.filter_timeout)
+        yield invalid(child(path, "filterTimeout"), timeout, "must be zero or positive")
+    if args.binding_timeout is None:
+        return
+    where = child(path, "bindingTimeout")
+    if not _has_binding_conditions(release):
+        gates = "DRADeviceBindingConditions or DRAResourceClaimDeviceStatus"
+        yield forbidden(where, f"{gates} feature gate is disabled")
+    elif args.binding_timeout < _SECOND:
+        timeout = duration_text(args.binding_timeout)
+        yield invalid(where, timeout, "must be at least 1 second")
+
+
+def _dynamic_resources_defaults(
+    release: Release, args: DynamicResourcesArgs
+) -> DynamicResourcesArgs:
+    """SetDefaults_DynamicResourcesArgs."""
+    binding_timeout = args.binding_timeout
+    if _has_binding_conditions(release) and "v1.DynamicResourcesArgs.bindingTimeout" not in (
+        release.rules.absent_fields
+    ):
+        binding_timeout = or_default(binding_timeout, _BINDING_TIMEOUT)
+    filter_timeout = or_default(args.filter_timeout, _FILTER_TIMEOUT)
+    return replace(args, filter_timeout=filter_timeout, binding_timeout=binding_timeout)
+
+
+def dynamic_resources_args(release: Release) -> InTreeArgs[DynamicResourcesArgs]:
+    """The args as a release has them."""
+    return InTreeArgs(
+        DynamicResourcesArgs,
+        partial(_dynamic_resources_defaults, release),
+        _listed(partial(_validate_dynamic_resources, release)),
+    )
+
+
+# -- InterPodAffinity ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class InterPodAffinityArgs(TypeMeta):
+    GO: ClassVar[str] = "v1.InterPodAffinityArgs"
+    hard_pod_affinity_weight: int | None = field(
+        "hardPodAffinityWeight", INT32, pointer=True, minimum=0, maximum=100
+    )
+    ignore_preferred_terms_of_existing_pods: bool = field(
+        "ignorePreferredTermsOfExistingPods", BOOL, omit=False
+    )
+
+
+def _validate_inter_pod_affinity(args: InterPodAffinityArgs, path: str) -> Iterator[FieldError]:
+    """ValidateInterPodAffinityArgs."""
+    weight = args.hard_pod_affinity_weight
+    if weight is not None and not 0 <= weight <= 100:
+        yield invalid(child(path, "hardPodAffinityWeight"), weight, "not in valid range [0, 100]")
+
+
+def _inter_pod_affinity_defaults(args: InterPodAffinityArgs) -> InterPodAffinityArgs:
+    """SetDefaults_InterPodAffinityArgs."""
+    return replace(args, hard_pod_affinity_weight=or_default(args.hard_pod_affinity_weight, 1))
+
+
+INTER_POD_AFFINITY_ARGS = InTreeArgs(
+    InterPodAffinityArgs, _inter_pod_affinity_defaults, _listed(_validate_inter_pod_affinity)
+)
+
+
+# -- NodeAffinity ----------------------------------------------------------------------------------
+#
+# Upstream: k8s.io/api/core/v1 for the affinity, component-helpers/scheduling/corev1/nodeaffinity,
+# apimachinery labels.NewRequirement.
+
+
+SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_FIELD_OPERATORS = ("In", "NotIn")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelectorRequirement:
+    GO: ClassVar[str] = "v1.NodeSelectorRequirement"
+    key: str = field("key", STRING, omit=False)
+    operator: str = field(
+        "operator", named("v1.NodeSelectorOperator"), omit=False, enum=[*SELECTOR_OPERATORS, None]
+    )
+    values: tuple[str, ...] | None = field("values", ListOf(STRING))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelectorTerm:
+    GO: ClassVar[str] = "v1.NodeSelectorTerm"
+    match_expressions: tuple[NodeSelectorRequirement, ...] | None = field(
+        "matchExpressions", ListOf(StructOf(NodeSelectorRequirement))
+    )
+    match_fields: tuple[NodeSelectorRequirement, ...] | None = field(
+        "matchFields", ListOf(StructOf(NodeSelectorRequirement))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelector:
+    GO: ClassVar[str] = "v1.NodeSelector"
+    node_selector_terms: tuple[NodeSelectorTerm, ...] | None = field(
+        "nodeSelectorTerms", ListOf(StructOf(NodeSelectorTerm)), omit=False
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PreferredSchedulingTerm:
+    GO: ClassVar[str] = "v1.PreferredSchedulingTerm"
+    weight: int = field("weight", INT32, omit=False)
+    preference: NodeSelectorTerm = field("preference", StructOf(NodeSelectorTerm), omit=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAffinity:
+    GO: ClassVar[str] = "v1.NodeAffinity"
+    required: NodeSelector | None = field(
+        "requiredDuringSchedulingIgnoredDuringExecution", StructOf(NodeSelector), pointer=True
+    )
+    preferred: tuple[PreferredSchedulingTerm, ...] | None = field(
+        "preferredDuringSchedulingIgnoredDuringExecution",
+        ListOf(StructOf(PreferredSchedulingTerm)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAffinityArgs(TypeMeta):
+    GO: ClassVar[str] = "v1.NodeAffinityArgs"
+    added_affinity: NodeAffinity | None = field(
+        "addedAffinity", StructOf(NodeAffinity), pointer=True
+    )
+
+
+def _validate_node_affinity(args: NodeAffinityArgs, path: str) -> Iterator[FieldError]:
+    """ValidateNodeAffinityArgs."""
+    affinity, base = args.added_affinity or NodeAffinity(), child(path, "addedAffinity")
+    if affinity.required is not None:
+        terms = f"{base}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+        for index, term in enumerate(affinity.required.node_selector_terms or ()):
+            yield from _validate_node_term(term, f"{terms}[{index}]")
+    for index, preferred in enumerate(affinity.preferred or ()):
+        if preferred.weight != 0:
+            where = f"{base}.preferredDuringSchedulingIgnoredDuringExecution[{index}]"
+            yield from _validate_node_term(preferred.preference, where)
+
+
+def _validate_node_term(term: NodeSelectorTerm, path: str) -> Iterator[FieldError]:
+    """newNodeSelectorTerm."""
+    for index, expression in enumerate(term.match_expressions or ()):
+        yield from _validate_node_expression(expression, f"{path}.matchExpressions[{index}]")
+    for index, expression in enumerate(term.match_fields or ()):
+        where = f"{path}.matchFields[{index}]"
+        if expression.operator not in _FIELD_OPERATORS:
+            yield unsupported(f"{where}.operator", expression.operator, _FIELD_OPERATORS)
+        elif len(expression.values or ()) != 1:
+            values = _nil_or_list(expression.values)
+            yield invalid(f"{where}.values", values, "must have one element")
+
+
+def _validate_node_expression(
+    expression: NodeSelectorRequirement, path: str
+) -> Iterator[FieldError]:
+    """nodeSelectorRequirementsAsSelector and labels.NewRequirement."""
+    if expression.operator not in SELECTOR_OPERATORS:
+        yield unsupported(f"{path}.operator", expression.operator, SELECTOR_OPERATORS)
+        return
+    problems = qualified_name_problems(expression.key)
+    if problems:
+        yield invalid(f"{path}.key", expression.key, "; ".join(problems))
+    yield from _validate_node_values(expression, f"{path}.values")
+    for index, value in enumerate(expression.values or ()):
+        problems = label_value_problems(value)
+        if problems:
+            yield invalid(f"{path}.values[{index}][{expression.key}]", value, "; ".join(problems))
+
+
+def _validate_node_values(expression: NodeSelectorRequirement, path: str) -> Iterator[FieldError]:
+    values, shown = expression.values or (), _nil_or_list(expression.values)
+    match expression.operator:
+        case "In" | "NotIn" if not values:
+            yield invalid(path, shown, "for 'in', 'notin' operators, values set can't be empty")
+        case "Exists" | "DoesNotExist" if values:
+            yield invalid(path, shown, "values set must be empty for exists and does not exist")
+        case "Gt" | "Lt":
+            message = "for 'Gt', 'Lt' operators, exactly one value is required"
+            if len(values) != 1:
+                yield invalid(path, shown, message)
+            for index, value in enumerate(values):
+                if parse_int64(value) is None:
+                    integer = "for 'Gt', 'Lt' operators, the value must be an integer"
+                    yield invalid(f"{path}[{index}]", value, integer)
+
+
+def _nil_or_list(values: tuple[str, ...] | None) -> list[str] | None:
+    return None if values is None else list(values)
+
+
+NODE_AFFINITY_ARGS = InTreeArgs(NodeAffinityArgs, validate=_listed(_validate_node_affinity))
+
+
+# -- NodeResourcesBalancedAllocation ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesBalancedAllocationArgs(TypeMeta):
+    GO: ClassVar[str] = "v1.NodeResourcesBalancedAllocationArgs"
+    resources: tuple[ResourceSpec, ...] | None = field("resources", ListOf(StructOf(ResourceSpec)))
+
+
+def _validate_balanced_allocation(
+    args: NodeResourcesBalancedAllocationArgs, path: str
+) -> Iterator[FieldError]:
+    """ValidateNodeResourcesBalancedAllocationArgs."""
+    seen = set()
+    for index, resource in enumerate(args.resources or ()):
+        where = f"{child(path, 'resources')}[{index}]"
+        if resource.name in seen:
+            yield duplicate(f"{where}.name", resource.name)
+        seen.add(resource.name)
+        if resource.weight != 1:
+            yield invalid(f"{where}.weight", resource.weight, "must be 1")
+
+
+def _balanced_allocation_defaults(
+    args: NodeResourcesBalancedAllocationArgs,
+) -> NodeResourcesBalancedAllocationArgs:
+    """SetDefaults_NodeResourcesBalancedAllocationArgs."""
+    return replace(args, resources=with_default_weights(args.resources))
+
+
+BALANCED_ALLOCATION_ARGS = InTreeArgs(
+    NodeResourcesBalancedAllocationArgs,
+    _balanced_allocation_defaults,
+    _listed(_validate_balanced_allocation),
+)
+
+
+# -- NodeResourcesFit ------------------------------------------------------------------------------
+
+
+STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedToCapacityRatioParam:
+    GO: ClassVar[str] = "v1.RequestedToCapacityRatioParam"
+    shape: tuple[UtilizationShapePoint, ...] | None = field(
+        "shape", ListOf(StructOf(UtilizationShapePoint))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringStrategy:
+    GO: ClassVar[str] = "v1.ScoringStrategy"
+    type: str = field("type", named("v1.ScoringStrategyType"), enum=[*STRATEGIES, None])
+    resources: tuple[ResourceSpec, ...] | None = field("resources", ListOf(StructOf(ResourceSpec)))
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = field(
+        "requestedToCapacityRatio", StructOf(RequestedToCapacityRatioParam), pointer=True
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesFitArgs(TypeMeta):
+    GO: ClassVar[str] = "v1.NodeResourcesFitArgs"
+    ignored_resources: tuple[str, ...] | None = field("ignoredResources", ListOf(STRING))
+    ignored_resource_groups: tuple[str, ...] | None = field("ignoredResourceGroups", ListOf(STRING))
+    scoring_strategy: ScoringStrategy | None = field(
+        "scoringStrategy", StructOf(ScoringStrategy), pointer=True
+    )
+
+
+def _validate_fit(release: Release, args: NodeResourcesFitArgs, path: str) -> Iterator[FieldError]:
+    """ValidateNodeResourcesFitArgs."""
+    for index, name in enumerate(args.ignored_resources or ()):
+        yield from label_name_errors(name, f"{child(path, 'ignoredResources')}[{index}]")
+    for index, group in enumerate(args.ignored_resource_groups or ()):
+        where = f"{child(path, 'ignoredResourceGroups')}[{index}]"
+        if "/" in group:
+            yield invalid(where, group, "resource group name can't contain '/'")
+        yield from label_name_errors(group, where)
+    strategy = args.scoring_strategy
+    if strategy is None:
+        return
+    strategy_path = child(path, "scoringStrategy")
+    if strategy.type not in STRATEGIES:
+        yield unsupported(f"{strategy_path}.type", strategy.type, STRATEGIES)
+    for index, resource in enumerate(strategy.resources or ()):
+        if not 0 < resource.weight <= 100:
+            detail = f"resource weight of {resource.name} not in valid range (0, 100]"
+            where = f"{strategy_path}.resources[{index}].weight"
+            yield invalid(where, resource.weight, detail)
+    yield from _ratio_errors(release, strategy, strategy_path)
+
+
+def _ratio_errors(release: Release, strategy: ScoringStrategy, path: str) -> Iterator[FieldError]:
+    ratio, ratio_path = strategy.requested_to_capacity_ratio, f"{path}.requestedToCapacityRatio"
+    if not release.rules.checks_strategy_type:
+        if ratio is not None:
+            yield from _shape_errors(ratio.shape, f"{path}.shape")
+    elif strategy.type != STRATEGIES[2]:
+        if ratio is not None:
+            yield forbidden(ratio_path, "must be nil when type is not RequestedToCapacityRatio")
+    elif ratio is None:
+        yield required(ratio_path, "must be specified when type is RequestedToCapacityRatio")
+    else:
+        yield from _shape_errors(ratio.shape, f"{ratio_path}.shape")
+
+
+def _fit_defaults(args: NodeResourcesFitArgs) -> NodeResourcesFitArgs:
+    """SetDefaults_NodeResourcesFitArgs."""
+    strategy = args.scoring_strategy
+    if strategy is None:
+        return replace(args, scoring_strategy=ScoringStrategy("LeastAllocated", CPU_AND_MEMORY))
+    resources = with_default_weights(strategy.resources)
+    return replace(args, scoring_strategy=replace(strategy, resources=resources))
+
+
+def _fit_startup_crash(args: NodeResourcesFitArgs) -> StartupCrash | None:
+    """NewFit follows scoringStrategy.requestedToCapacityRatio without looking."""
+    strategy = args.scoring_strategy or ScoringStrategy()
+    if strategy.type != STRATEGIES[2] or strategy.requested_to_capacity_ratio is not None:
+        return None
+    return StartupCrash(
+        "no-shape",
+        "scoringStrategy",
+        "RequestedToCapacityRatio has no shape; kube-scheduler crashes at start",
+        "add scoringStrategy.requestedToCapacityRatio.shape",
+    )
+
+
+def fit_args(release: Release) -> InTreeArgs[NodeResourcesFitArgs]:
+    """The args as a release has them."""
+    validate = _listed(partial(_validate_fit, release))
+    return InTreeArgs(NodeResourcesFitArgs, _fit_defaults, validate, _fit_startup_crash)
+
+
+# -- PodTopologySpread -----------------------------------------------------------------------------
+#
+# Upstream: k8s.io/api/core/v1 for the constraints.
+
+
+ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
+DEFAULTING_TYPES = ("System", "List")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelectorRequirement:
+    GO: ClassVar[str] = "v1.LabelSelectorRequirement"
+    key: str = field("key", STRING, omit=False)
+    operator: str = field("operator", named("v1.LabelSelectorOperator"), omit=False)
+    values: tuple[str, ...] | None = field("values", ListOf(STRING))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    GO: ClassVar[str] = "v1.LabelSelector"
+    match_labels: Mapping[str, str] | None = field("matchLabels", StringMap())
+    match_expressions: tuple[LabelSelectorRequirement, ...] | None = field(
+        "matchExpressions", ListOf(StructOf(LabelSelectorRequirement))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TopologySpreadConstraint:
+    GO: ClassVar[str] = "v1.TopologySpreadConstraint"
+    max_skew: int = field("maxSkew", INT32, omit=False, minimum=1)
+    topology_key: str = field("topologyKey", STRING, omit=False)
+    when_unsatisfiable: str = field(
+        "whenUnsatisfiable",
+        named("v1.UnsatisfiableConstraintAction"),
+        omit=False,
+        enum=[*ACTIONS, None],
+    )
+    label_selector: LabelSelector | None = field(
+        "labelSelector", StructOf(LabelSelector), pointer=True
+    )
+    min_domains: int | None = field("minDomains", INT32, pointer=True)
+    node_affinity_policy: str | None = field(
+        "nodeAffinityPolicy", named("v1.NodeInclusionPolicy"), pointer=True
+    )
+    node_taints_policy: str | None = field(
+        "nodeTaintsPolicy", named("v1.NodeInclusionPolicy"), pointer=True
+    )
+    match_label_keys: tuple[str, ...] | None = field("matchLabelKeys", ListOf(STRING))
+
+
+@dataclass(frozen=True, slots=True)
+class PodTopologySpreadArgs(TypeMeta):
+    GO: ClassVar[str] = "v1.PodTopologySpreadArgs"
+    default_constraints: tuple[TopologySpreadConstraint, ...] | None = field(
+        "defaultConstraints", ListOf(StructOf(TopologySpreadConstraint))
+    )
+    defaulting_type: str = field(
+        "defaultingType",
+        named("v1.PodTopologySpreadConstraintsDefaulting"),
+        enum=[*DEFAULTING_TYPES, None],
+    )
+
+
+def _validate_pod_topology_spread(args: PodTopologySpreadArgs, path: str) -> Iterator[FieldError]:
+    """ValidatePodTopologySpreadArgs."""
+    constraints = args.default_constraints or ()
+    type_path = child(path, "defaultingType")
+    if args.defaulting_type not in DEFAULTING_TYPES:
+        yield unsupported(type_path, args.defaulting_type, DEFAULTING_TYPES)
+    elif args.defaulting_type == "System" and constraints:
+        detail = "when .defaultConstraints are not empty"
+        yield invalid(type_path, args.defaulting_type, detail)
+    earlier: set[tuple[str, str]] = set()
+    for index, constraint in enumerate(constraints):
+        where = f"{child(path, 'defaultConstraints')}[{index}]"
+        yield from _validate_spread_constraint(constraint, where)
+        key = (constraint.topology_key, constraint.when_unsatisfiable)
+        if key in earlier:
+            yield duplicate(where, f"{{{key[0]}, {key[1]}}}")
+        earlier.add(key)
+
+
+def _validate_spread_constraint(
+    constraint: TopologySpreadConstraint, path: str
+) -> Iterator[FieldError]:
+    if constraint.max_skew <= 0:
+        yield invalid(f"{path}.maxSkew", constraint.max_skew, "not in valid range (0, inf)")
+    if constraint.topology_key:
+        yield from label_name_errors(constraint.topology_key, f"{path}.topologyKey")
+    else:
+        yield required(f"{path}.topologyKey", "can not be empty")
+    if not constraint.when_unsatisfiable:
+        yield required(f"{path}.whenUnsatisfiable", "can not be empty")
+    elif constraint.when_unsatisfiable not in ACTIONS:
+        where = f"{path}.whenUnsatisfiable"
+        yield unsupported(where, constraint.when_unsatisfiable, ACTIONS)
+    if constraint.label_selector is not None:
+        detail = "constraint must not define a selector, as they deduced for each pod"
+        yield forbidden(f"{path}.labelSelector", detail)
+
+
+def _pod_topology_spread_defaults(args: PodTopologySpreadArgs) -> PodTopologySpreadArgs:
+    """SetDefaults_PodTopologySpreadArgs."""
+    return replace(args, defaulting_type=args.defaulting_type or "System")
+
+
+POD_TOPOLOGY_SPREAD_ARGS = InTreeArgs(
+    PodTopologySpreadArgs, _pod_topology_spread_defaults, _listed(_validate_pod_topology_spread)
+)
+
+
+# -- VolumeBinding ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeBindingArgs(TypeMeta):
+    GO: ClassVar[str] = "v1.VolumeBindingArgs"
+    bind_timeout_seconds: int | None = field("bindTimeoutSeconds", INT64, pointer=True, minimum=0)
+    shape: tuple[UtilizationShapePoint, ...] | None = field(
+        "shape", ListOf(StructOf(UtilizationShapePoint))
+    )
+
+
+STORAGE_CAPACITY_SCORING = "StorageCapacityScoring"
+# More free capacity wins.
+DEFAULT_SHAPE = (UtilizationShapePoint(0, MAX_SCORE), UtilizationShapePoint(100, 0))
+
+
+def _validate_volume_binding(
+    args: VolumeBindingArgs, path: str, scores: bool
+) -> Iterator[FieldError]:
+    """ValidateVolumeBindingArgsWithOptions."""
+    timeout = args.bind_timeout_seconds
+    if timeout is not None and timeout < 0:
+        detail = "invalid BindTimeoutSeconds, should not be a negative value"
+        yield invalid(child(path, "bindTimeoutSeconds"), timeout, detail)
+    if scores:
+        yield from _shape_errors(args.shape, child(path, "shape"))
+    elif args.shape is not None:
+        shape = [{"Utilization": point.utilization, "Score": point.score} for point in args.shape]
+        gate = f"turn on the feature gate {STORAGE_CAPACITY_SCORING}"
+        detail = f"unexpected field `shape`, remove it or {gate}"
+        yield invalid(child(path, "shape"), shape, detail)
+
+
+def _volume_binding_defaults(args: VolumeBindingArgs, scores: bool) -> VolumeBindingArgs:
+    """SetDefaults_VolumeBindingArgs."""
+    shape = args.shape or DEFAULT_SHAPE if scores else args.shape
+    timeout = or_default(args.bind_timeout_seconds, 600)
+    return replace(args, bind_timeout_seconds=timeout, shape=shape)
+
+
+def volume_binding_args(release: Release) -> InTreeArgs[VolumeBindingArgs]:
+    """The args as a release has them: with a shape where volumes are scored."""
+    scores = release.enabled(STORAGE_CAPACITY_SCORING)
+    return InTreeArgs(
+        VolumeBindingArgs,
+        partial(_volume_binding_defaults, scores=scores),
+        _listed(partial(_validate_volume_binding, scores=scores)),
+    )
+
+
+ARGS_OF: Mapping[str, Callable[[Release], InTreeArgs[Any]]] = {
+    "NodeAffinity": lambda release: NODE_AFFINITY_ARGS,
+    "NodeResourcesFit": fit_args,
+    "VolumeBinding": volume_binding_args,
+    "PodTopologySpread": lambda release: POD_TOPOLOGY_SPREAD_ARGS,
+    "InterPodAffinity": lambda release: INTER_POD_AFFINITY_ARGS,
+    "DynamicResources": dynamic_resources_args,
+    "DefaultPreemption": lambda release: DEFAULT_PREEMPTION_ARGS,
+    "NodeResourcesBalancedAllocation": lambda release: BALANCED_ALLOCATION_ARGS,
+}
+"""By the plugin's name, its args as a release has them."""

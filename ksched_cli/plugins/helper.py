@@ -1,0 +1,179 @@
+"""Common questions of queueing hints about the objects of an event."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ksched_cli.cluster.objects import (
+    NodeAffinity,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PersistentVolumeClaim,
+)
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.resources import is_scalar_resource
+from ksched_cli.framework.cluster_events import (
+    ASSIGNED_POD,
+    POD,
+    TARGET_POD,
+    Action,
+    ClusterEvent,
+    QueueingHint,
+    Registration,
+)
+from ksched_cli.framework.interface import MAX_NODE_SCORE
+from ksched_cli.framework.results import Scores
+from ksched_cli.kube.int64 import divide
+from ksched_cli.kube.plain_json import typed_json
+from ksched_cli.kube.versions import Rules
+from ksched_cli.plugins.volumes import claim_uses
+
+
+def had_node(pod: PodInfo) -> bool:
+    """Whether a pod that is gone had a node, or was nominated for one."""
+    return bool(pod.pod.node_name or pod.pod.status.nominated_node_name)
+
+
+def pod_registrations(actions: Action, hint: QueueingHint, rules: Rules) -> Iterator[Registration]:
+    """Register for events of other pods and of the rejected one. Upstream: EventsToRegister of
+    PodTopologySpread and InterPodAffinity."""
+    for resource in (POD,) if rules.hears_of_unscheduled_pods else (ASSIGNED_POD, TARGET_POD):
+        yield ClusterEvent(resource, actions), hint
+
+
+def refers_to(pod: PodInfo, claim: PersistentVolumeClaim, ephemeral: bool = False) -> bool:
+    """Whether one of the pod's volumes is the claim's. ephemeral: those made for the pod count."""
+    return pod.namespace == claim.namespace and any(
+        use.claim == claim.name for use in claim_uses(pod.pod) if ephemeral or not use.ephemeral
+    )
+
+
+# -- evictions -------------------------------------------------------------------------------------
+#
+# The pods that may be evicted so that another pod gets their place.
+
+
+MOST_NAMED = 3
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+
+
+def may_make_room(other: PodInfo, pod: PodInfo) -> bool:
+    """Whether the other pod, evicted, does not come back before the pod has its place: one of a
+    higher priority does, and so do those of DaemonSets and static ones."""
+    owner = other.pod.metadata.controller
+    is_of_node = owner is not None and owner.kind in ("DaemonSet", "Node")
+    is_static = MIRROR_ANNOTATION in other.pod.metadata.annotations
+    return other.priority <= pod.priority and not (is_of_node or is_static or other.pod.deleting)
+
+
+def named(pods: Sequence[PodInfo]) -> str:
+    """The keys of the first pods, and the number of the others."""
+    keys = [pod.key for pod in pods[:MOST_NAMED]]
+    rest = len(pods) - len(keys)
+    return ", ".join(keys) + (f" and {rest} more" if rest else "")
+
+
+# -- scores ----------------------------------------------------------------------------------------
+#
+# Scales raw scores to 0 to 100 by the highest of them.
+#
+# Upstream: plugins/helper/normalize_score.go (DefaultNormalizeScore).
+
+
+def default_normalize_score(scores: Scores, *, reverse: bool = False) -> Scores:
+    """reverse: the highest raw score becomes 0. Scores that are all negative stay as they are."""
+    highest = int(scores.max(initial=0))
+    if highest == 0:
+        return np.full(len(scores), MAX_NODE_SCORE, dtype=np.int64) if reverse else scores
+    scaled = scores * MAX_NODE_SCORE
+    # Negative weights, which no API server accepts, are divided as Go divides: towards zero.
+    scaled = divide(scaled, highest) if scores.item(scores.argmin()) < 0 else scaled // highest
+    return MAX_NODE_SCORE - scaled if reverse else scaled
+
+
+# -- signatures ------------------------------------------------------------------------------------
+#
+# The parts of a pod that several plugins sign. In what order a pod lists its tolerations, ports or
+# terms makes no difference.
+#
+# Upstream: kube-scheduler/framework/signers.go.
+
+
+Fragments = Mapping[str, Hashable]
+
+
+class _Spec(msgspec.Struct):
+    volumes: tuple[dict[str, Any], ...] = ()
+
+
+class _Volumes(msgspec.Struct):
+    """The volumes of a pod's JSON with all of their sources, also those that no plugin reads."""
+
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+def sign_tolerations(pod: PodInfo) -> Fragments:
+    tolerations = sorted(pod.spec.tolerations, key=lambda t: (t.key, t.value))
+    return {"tolerations": tuple(tolerations)}
+
+
+def sign_requests(pod: PodInfo) -> Fragments:
+    """Upstream has fields for cpu, memory and ephemeral storage, in which none is zero."""
+    requests = pod.resources.requests.items()
+    counted = ((name, amount) for name, amount in requests if amount or is_scalar_resource(name))
+    return {"requests": tuple(sorted(counted))}
+
+
+def sign_host_ports(pod: PodInfo) -> Fragments:
+    """The numbers alone, of all containers."""
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    ports = {port.host_port for container in containers for port in container.ports}
+    return {"hostPorts": tuple(sorted(ports - {0}))}
+
+
+def sign_node_affinity(pod: PodInfo) -> Fragments:
+    affinity = pod.spec.affinity
+    own_affinity = None if affinity is None else affinity.node_affinity
+    return {
+        "nodeAffinity": None if own_affinity is None else _node_affinity(own_affinity),
+        "nodeSelector": tuple(sorted(pod.spec.node_selector.items())),
+    }
+
+
+def _node_affinity(affinity: NodeAffinity) -> Hashable:
+    required = affinity.required_during_scheduling_ignored_during_execution
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution
+    return (
+        tuple(sorted(map(_term, () if required is None else required.node_selector_terms))),
+        tuple(sorted((term.weight, _term(term.preference)) for term in preferred)),
+    )
+
+
+def _term(term: NodeSelectorTerm) -> tuple[Any, ...]:
+    return _requirements(term.match_expressions), _requirements(term.match_fields)
+
+
+def _requirements(requirements: Iterable[NodeSelectorRequirement]) -> tuple[Any, ...]:
+    return tuple(sorted((r.key, r.operator, tuple(sorted(r.values))) for r in requirements))
+
+
+def sign_volumes(pod: PodInfo) -> Fragments:
+    """The sources alone, without config maps and secrets, which many pods have of their own."""
+    if not pod.spec.volumes:
+        return {"volumes": ()}
+    raw = bytes(pod.pod.raw)
+    if raw:
+        volumes = typed_json(raw, _Volumes).spec.volumes or ()
+    else:
+        volumes = tuple(msgspec.to_builtins(volume) for volume in pod.spec.volumes)
+    sources = [{key: value for key, value in v.items() if key != "name"} for v in volumes]
+    signed = [json.dumps(s, sort_keys=True) for s in sources if not s.keys() & _UNSIGNED]
+    return {"volumes": tuple(sorted(signed))}
+
+
+_UNSIGNED = {"configMap", "secret"}
