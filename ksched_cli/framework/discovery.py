@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 import traceback
 from collections import ChainMap
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.machinery import PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -30,7 +31,11 @@ from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.framework.status import PluginError
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from ksched_cli.cluster.custom_objects import PodMaker
+
+_METADATA_FOLDER = re.compile(r"(\.dist|\.egg|^egg)-info$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,38 @@ def _split(source: str) -> tuple[str, str]:
     return (place, name) if place else (source, "")
 
 
+def entry_points() -> Iterable[EntryPoint]:
+    """The entry points of plugins. Importing importlib.metadata takes longer than a look at the
+    files that it would read, and so it is imported only if one of them names some."""
+    if "importlib.metadata" not in sys.modules and not _may_have_plugins():
+        return ()
+    from importlib import metadata
+
+    return metadata.entry_points(group=PROJECT)
+
+
+def _may_have_plugins() -> bool:
+    """Whether distributions may have entry points of plugins, as far as a quick look tells."""
+    if any(hasattr(each, "find_distributions") for each in sys.meta_path if each != PathFinder):
+        return True
+    group = f"[{PROJECT}]".encode()
+    for place in sys.path:
+        try:
+            folders = os.listdir(place or ".")
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return True  # a zip file
+        for folder in filter(_METADATA_FOLDER.search, folders):
+            try:
+                content = Path(place, folder, "entry_points.txt").read_bytes()
+            except OSError:
+                continue  # most distributions have none
+            if group in content:
+                return True
+    return False
+
+
 def discover(
     in_tree: Iterable[PluginEntry],
     sources: Sequence[str] = (),
@@ -120,7 +157,7 @@ def discover(
     Raises UsageError where two sources have a plugin of the same name.
     """
     registration = _Registration({entry.name: entry for entry in in_tree})
-    for point in entry_points(group=PROJECT):
+    for point in entry_points():
         registration.add(_origin(point), partial(_installed, point))
     for source in sources:
         given = (classes or {}).get(source)

@@ -11,9 +11,10 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube import json_tree
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 Path = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One document: its plain data, and the keys that are written twice in it (YAML only)."""
 
     data: Any

@@ -9,11 +9,10 @@ pkg/scheduler/framework/runtime/framework.go (getExtensionPoints, whose order th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ExtensionPoint:
+class ExtensionPoint(Struct, frozen=True):
     """key: as in a configuration; interface: Go's interface, as upstream's messages name it."""
 
     key: str

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ksched_cli.kube.formatting import float_text, json_text, quote
 
@@ -51,8 +53,7 @@ class ErrorType(StrEnum):
     UNSUPPORTED = "Unsupported value"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(Struct, frozen=True):
     """field.Error. value: the bad value as text, "" for types of error that name no value."""
 
     path: str

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
 from ksched_cli.kube.json_tree import JsonError, parse, replace_half_pairs
@@ -34,8 +34,7 @@ class GoJsonError(ValueError):
     """The text is not JSON, or not of the expected type. The message is Go's."""
 
 
-@dataclass(frozen=True, slots=True)
-class GoValue:
+class GoValue(Struct, frozen=True):
     """A JSON value that is decoded on demand. All methods raise GoJsonError.
 
     raw:    its text

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
 
 from ksched_cli.kube.documents import Path
 from ksched_cli.kube.json_tree import JsonFloat
@@ -33,8 +34,7 @@ TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaProblem:
+class SchemaProblem(Struct, frozen=True):
     """A value that a schema does not allow.
 
     path:    of the value, of a key that is unknown, or of the object that lacks a key

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from ksched_cli.kube.field_errors import (
     FieldError,
@@ -55,8 +56,7 @@ class LabelSelectorFields(Protocol):
     def match_expressions(self) -> Sequence[Expression]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """One condition on one key. operator: one of NODE_OPERATORS."""
 
     key: str
@@ -82,8 +82,7 @@ class Requirement:
         return have > bound if self.operator == GT else have < bound
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(Struct, frozen=True):
     """All requirements at once, in order of key. None at all matches everything.
 
     selectable: false for the selector that matches nothing

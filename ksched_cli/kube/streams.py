@@ -6,8 +6,9 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, BinaryIO, TextIO
+
+from msgspec import Struct
 
 from ksched_cli.errors import InputError
 from ksched_cli.kube.quantity import BINARY_SI, Quantity
@@ -22,8 +23,7 @@ _BLOCK = 1 << 18
 _STREAMS = (0, 1, 2)
 
 
-@dataclass(slots=True)
-class ReadingLimit:
+class ReadingLimit(Struct):
     """How large a file may be that this process reads: neither a small file that unpacks to a large
     one nor an endless stream fills memory or disk. size: bytes, unpacked"""
 

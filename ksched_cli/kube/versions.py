@@ -15,11 +15,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.field_errors import aggregate
@@ -35,8 +37,7 @@ _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """What changed between releases without a feature gate. The defaults are those of the newest.
 
     absent_fields:  "GO TYPE.KEY" of configuration fields that come later
@@ -294,8 +295,7 @@ _PATCHES: dict[str, dict[int, dict[str, Any]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """A feature gate of one minor.
 
     stage: ALPHA, BETA, "" (GA) or DEPRECATED; needs: the gates it depends on
@@ -309,8 +309,7 @@ class Gate:
     schedules: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Struct, frozen=True):
     """The rules of one Kubernetes release.
 
     minor:    as "1.36"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ksched_cli.kube.formatting import json_text, quote
 
@@ -16,8 +17,7 @@ class YamlError(Exception):
         super().__init__(message)
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate:
+class Duplicate(Struct, frozen=True):
     """A key that its mapping already has. line, column: of its value, counted from 1."""
 
     key: Any

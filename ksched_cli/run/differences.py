@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
+
+from msgspec import Struct
 
 from ksched_cli.run.inputs import Inputs, contents_of, digest, installed_versions
 from ksched_cli.run.patches import Item, PatchError, parse_path
@@ -27,8 +28,7 @@ DEFAULT_CONFIGURATION = "default configuration"
 Content = Callable[[Run, Inputs], Sequence[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """One thing that decides.
 
     name:    as in "because of NAME"
@@ -246,8 +246,7 @@ def differences(first: Run, second: Run, inputs: Inputs) -> tuple[Axis, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class NamedRun:
+class NamedRun(Struct, frozen=True):
     """A Run among others.
 
     name:       what differs between it and the others
@@ -255,7 +254,7 @@ class NamedRun:
     """
 
     name: str
-    run: Run = field(default_factory=Run)
+    run: Run = Run()
     differs_in: tuple[str, ...] = ()
 
 

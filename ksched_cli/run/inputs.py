@@ -11,12 +11,10 @@ import pickle  # nosec B403  # of what this program sent to itself, see Inputs._
 import sys
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from importlib.machinery import ModuleSpec
-from importlib.metadata import entry_points
 from inspect import getsource
 from itertools import chain
 from pathlib import Path
 from shutil import rmtree
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
 
@@ -24,7 +22,7 @@ from msgspec import Struct
 
 from ksched_cli import __version__
 from ksched_cli.errors import UsageError
-from ksched_cli.framework.hookspecs import PROJECT
+from ksched_cli.framework.discovery import entry_points
 from ksched_cli.kube.documents import read_file
 from ksched_cli.run.run import ChangeSource, Run, as_json
 
@@ -61,6 +59,8 @@ def _once(cache: dict[K, V], key: K, make: Callable[[], V]) -> V:
 
 
 def _new_folder() -> str:
+    from tempfile import mkdtemp  # which a run that has its files here need not wait for
+
     return mkdtemp(prefix="ksched-run-")
 
 
@@ -163,7 +163,7 @@ def _spec_of(module: str) -> ModuleSpec | None:
 def installed_versions() -> dict[str, str]:
     """The versions of ksched and of the distributions that have plugins, by name."""
     versions = {"ksched": __version__}
-    for point in entry_points(group=PROJECT):
+    for point in entry_points():
         if point.dist is not None:
             versions[point.dist.name] = point.dist.version
     return versions

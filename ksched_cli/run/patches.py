@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.selectors import parse_int64
@@ -23,8 +24,7 @@ class PatchError(UsageError):
     """A path that cannot be read, or leads through something else in the configuration."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """A step into a list. index: None for an item that is named."""
 
     index: int | None
@@ -37,8 +37,7 @@ class Item:
 Step = str | Item
 
 
-@dataclass(frozen=True, slots=True)
-class PatchPath:
+class PatchPath(Struct, frozen=True):
     """text: as it was written"""
 
     text: str

@@ -1,11 +1,13 @@
 """Plugins from outside: installed ones and those under work, each in a guard of its own."""
 
+import subprocess
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest import mock
+from zipfile import ZipFile
 
 import pytest
 
@@ -299,3 +301,40 @@ def test_a_source_is_the_same_however_its_path_is_written(tmp_path: Path) -> Non
     assert source_identity("package.module:P") == ("package.module", "P")
     assert source_identity("module") == ("module", "")
     assert source_identity("a\0.py") == ("a\0.py", "")
+
+
+def entry_points_of(folder: Path) -> set[str]:
+    """The names of entry points, and "loaded" if importlib.metadata was asked, in a process of its
+    own that finds distributions in a folder only."""
+    script = (
+        "import sys\n"
+        "from ksched_cli.framework.discovery import entry_points\n"
+        "from importlib.machinery import PathFinder\n"
+        f"sys.path[:] = [path for path in sys.path if 'packages' not in path] + [{str(folder)!r}]\n"
+        "sys.meta_path[:] = [x for x in sys.meta_path if not hasattr(x, 'find_distributions')]\n"
+        "sys.meta_path += [PathFinder]\n"
+        "names = [point.name for point in entry_points()]\n"
+        "print(*names, *(['loaded'] if 'importlib.metadata' in sys.modules else []))\n"
+    )
+    command = [sys.executable, "-c", script]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_distributions_are_asked_for_entry_points_only_if_one_may_have_some(tmp_path: Path) -> None:
+    assert entry_points_of(tmp_path) == set()
+    distribution = tmp_path / "other-1.0.dist-info"
+    distribution.mkdir()
+    (distribution / "entry_points.txt").write_text("[console_scripts]\nksched = other:main\n")
+    assert entry_points_of(tmp_path) == set()
+    plugins = tmp_path / "Mine-1.0.dist-info"
+    plugins.mkdir()
+    (plugins / "entry_points.txt").write_text("[ksched]\nmine = mine.plugins\n")
+    assert entry_points_of(tmp_path) == {"mine", "loaded"}
+
+
+def test_plugins_of_a_zip_file_are_installed_too(tmp_path: Path) -> None:
+    path = tmp_path / "plugins.zip"
+    with ZipFile(path, "w") as file:
+        file.writestr("mine-1.0.dist-info/METADATA", "Name: mine\nVersion: 1.0\n")
+        file.writestr("mine-1.0.dist-info/entry_points.txt", "[ksched]\nmine = mine.plugins\n")
+    assert entry_points_of(path) == {"mine", "loaded"}

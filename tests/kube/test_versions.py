@@ -1,8 +1,7 @@
 """Releases: their gates as in upstream, and what --feature-gates takes."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from ksched_cli.config.load import default_configuration
 from ksched_cli.errors import UsageError

@@ -10,8 +10,9 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from threading import Lock
+
+from msgspec import Struct, field
 
 # New objects between two collections of the youngest generation; Python's default is 700.
 _RARE_THRESHOLD = 100_000
@@ -37,8 +38,7 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
-@dataclass(slots=True)
-class _RareCollections:
+class _RareCollections(Struct):
     """The collector's settings while any thread wants it to be rare.
 
     before: the thresholds to restore

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ksched_cli.cluster.loading.yaml_pieces import YamlPieces
 from ksched_cli.kube import yaml_blocks
