@@ -68,19 +68,15 @@ from ksched_cli.library.several import compare, replay, sweep
 if TYPE_CHECKING:
     from ksched_cli.analysis.attempts import AttemptTrace
     from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
-    from ksched_cli.analysis.compare import Comparison
-    from ksched_cli.analysis.compare_replays import ReplayComparison
-    from ksched_cli.analysis.draws import DrawnComparison
+    from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison
+    from ksched_cli.analysis.diagnosis import PendingReport
     from ksched_cli.analysis.drift import DriftResult
-    from ksched_cli.analysis.explain import Explanation
-    from ksched_cli.analysis.explain_group import GroupExplanation
-    from ksched_cli.analysis.pending import PendingReport
+    from ksched_cli.analysis.explain import Explanation, GroupExplanation
+    from ksched_cli.analysis.fix import Remedies
     from ksched_cli.analysis.preempt import PreemptionResult
-    from ksched_cli.analysis.remedies import Remedies
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
-    from ksched_cli.analysis.shrink import ShrinkResult
-    from ksched_cli.analysis.upgrade import UpgradePlan
+    from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
     from ksched_cli.library.steps import OpenRun
     from ksched_cli.sweep.answers import SweepResult
 
@@ -174,20 +170,20 @@ _ANSWERS = {
     "AttemptTrace": "ksched_cli.analysis.attempts",
     "CapacityResult": "ksched_cli.analysis.capacity",
     "Comparison": "ksched_cli.analysis.compare",
-    "DrawnComparison": "ksched_cli.analysis.draws",
+    "DrawnComparison": "ksched_cli.analysis.compare",
     "DriftResult": "ksched_cli.analysis.drift",
     "Explanation": "ksched_cli.analysis.explain",
-    "GroupExplanation": "ksched_cli.analysis.explain_group",
+    "GroupExplanation": "ksched_cli.analysis.explain",
     "NodesNeeded": "ksched_cli.analysis.capacity",
     "OpenRun": "ksched_cli.library.steps",
-    "PendingReport": "ksched_cli.analysis.pending",
+    "PendingReport": "ksched_cli.analysis.diagnosis",
     "PreemptionResult": "ksched_cli.analysis.preempt",
-    "ReplayComparison": "ksched_cli.analysis.compare_replays",
-    "Remedies": "ksched_cli.analysis.remedies",
+    "ReplayComparison": "ksched_cli.analysis.compare",
+    "Remedies": "ksched_cli.analysis.fix",
     "ReplayResult": "ksched_cli.analysis.replay_result",
     "ScheduleResult": "ksched_cli.analysis.schedule",
     "ShrinkResult": "ksched_cli.analysis.shrink",
-    "UpgradePlan": "ksched_cli.analysis.upgrade",
+    "UpgradePlan": "ksched_cli.analysis.shrink",
     "SweepResult": "ksched_cli.sweep.answers",
 }
 

@@ -14,21 +14,17 @@ import msgspec
 
 from ksched_cli.analysis.audit.audit import AuditResult
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
-from ksched_cli.analysis.compare import Comparison
-from ksched_cli.analysis.compare_replays import ReplayComparison
-from ksched_cli.analysis.draws import DrawnComparison, ReplayDraws
+from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison, ReplayDraws
+from ksched_cli.analysis.diagnosis import PendingReport
 from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.expectations import ExpectationsResult
-from ksched_cli.analysis.explain import Explanation
-from ksched_cli.analysis.explain_group import GroupExplanation
+from ksched_cli.analysis.explain import Explanation, GroupExplanation
+from ksched_cli.analysis.fix import Remedies
 from ksched_cli.analysis.forward_look import ForwardLook
-from ksched_cli.analysis.pending import PendingReport
 from ksched_cli.analysis.preempt import PreemptionResult
-from ksched_cli.analysis.remedies import Remedies
 from ksched_cli.analysis.replay_result import ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
-from ksched_cli.analysis.shrink import ShrinkResult
-from ksched_cli.analysis.upgrade import UpgradePlan
+from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
 from ksched_cli.answers import Answer
 from ksched_cli.config.answers import (
     ConfigurationDiff,

@@ -18,10 +18,9 @@ import pytest
 from msgspec import Struct
 
 from ksched_cli.analysis.audit.decision_log import EVENT_KINDS, read_decision_log
-from ksched_cli.analysis.audit.log_order import logged_attempts
+from ksched_cli.analysis.audit.decisions import logged_attempts, read_log
 from ksched_cli.analysis.audit.orders import Refinement, refined
-from ksched_cli.analysis.audit.scheduler_log import read_log
-from ksched_cli.analysis.expectations_file import files_of_expectations, read_expectations
+from ksched_cli.analysis.expectations import files_of_expectations, read_expectations
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.allowed_plugins import read_allowed
 from ksched_cli.config.migration.migrate import migrate

@@ -18,8 +18,8 @@ import msgspec
 from msgspec import UNSET, UnsetType, field, structs
 
 from ksched_cli.analysis.attempts import PluginStatus
+from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
 from ksched_cli.analysis.named_objects import find_pod
-from ksched_cli.analysis.pending import PendingGroup, pending_groups
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.load import load_beside
 from ksched_cli.cluster.objects.pod import Pod, PodStatus

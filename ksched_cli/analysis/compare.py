@@ -1,8 +1,9 @@
-"""Runs of one state side by side: which pods end up elsewhere and why, and how full the nodes are.
+"""Runs side by side: which pods end up elsewhere and why, and how full the nodes are.
 
-Every side is run once, as `schedule` runs it. Then the first side, and each that differs from it,
-is run again up to the pods whose causes are looked for, to see their nodes as their attempts saw
-them.
+At one instant, every side is run once, as `schedule` runs it. Then the first side, and each that
+differs from it, is run again up to the pods whose causes are looked for, to see their nodes as
+their attempts saw them. Over a timeline, sides differ in how long pods wait, and where they go.
+Several draws per side show whether sides differ by more than the noise of the draws.
 """
 
 from __future__ import annotations
@@ -12,22 +13,39 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import Annotated, ClassVar, Literal, NamedTuple, Self
+from math import sqrt
+from statistics import NormalDist, fmean, stdev
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
-from msgspec import structs
+from msgspec import UNSET, Meta, UnsetType, structs
 
 from ksched_cli.analysis.causes import Cause, PodViews, cause_of_move, obstacle_on, views
-from ksched_cli.analysis.pending import owner_path
-from ksched_cli.analysis.usage import (
-    NodeUsage,
-    Utilization,
-    node_usages,
-    nodes_used,
-    utilization,
+from ksched_cli.analysis.diagnosis import owner_path
+from ksched_cli.analysis.replay_figures import (
+    ReplayCost,
+    UsageOverTime,
+    WaitingTimes,
+    replay_figures,
+    wait_of,
+    waiting_groups,
 )
+from ksched_cli.analysis.replay_result import (
+    Hours,
+    NodeRange,
+    ReplayCurves,
+    ReplaySummary,
+    ScalingResult,
+    Seconds,
+    optional_seconds,
+    scaling_of,
+    seconds,
+)
+from ksched_cli.analysis.usage import NodeUsage, Utilization, node_usages, nodes_used, utilization
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.engine.records import Eviction, RunRecord
+from ksched_cli.engine.replay.records import PodOutcome, PodRecord
+from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.run.differences import NamedRun, named
 from ksched_cli.run.open import Opener, Watch
@@ -37,7 +55,7 @@ from ksched_cli.run.run import Run
 # among the first so many attempts of a run, or in its first half.
 MAX_CAUSES = 100
 MAX_ATTEMPTS = 5_000
-DIGITS = 4  # of shares
+SHARE_DIGITS = 4  # of shares
 
 NOT_LOOKED_FOR = Cause("", "not looked for: too many pods differ")
 
@@ -286,7 +304,7 @@ def _result(outcome: _Outcome, differing: int) -> SideResult:
             len(run.gated),
             len(run.evicted),
             nodes_used(snapshot),
-            {name: share.rounded(DIGITS) for name, share in utilization(snapshot).items()},
+            {name: share.rounded(SHARE_DIGITS) for name, share in utilization(snapshot).items()},
         ),
     )
 
@@ -362,3 +380,371 @@ def _cause_of_waiting(outcome: _Outcome, key: str, node: str) -> Cause:
         return Cause(gate.plugin, gate.message, outcome.name)
     obstacle = obstacle_on(outcome.name, node, outcome.views.get(key)) if node else None
     return obstacle or Cause("", outcome.message(key) or "is left out", outcome.name)
+
+
+# -- over a timeline ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySide:
+    """A replay that has ended. records: of all of its pods, by key"""
+
+    named: NamedRun
+    replay: Replay
+    records: dict[str, PodRecord]
+
+    @classmethod
+    def of(cls, named: NamedRun, replay: Replay, departed: Sequence[PodRecord]) -> ReplaySide:
+        """departed: the records of the pods that have left; the last counts for each name."""
+        records = {record.pod: record for record in (*departed, *replay.log.live.values())}
+        return cls(named, replay, records)
+
+
+class ReplayDifference(Part, frozen=True):
+    """A pod that was placed elsewhere, at another time, or not on every side: a value per side,
+    null if there is none; times in seconds.
+
+    waited: from its arrival to its placement, or so far where it still waits
+    records: None if there was no such pod
+    waits: as `waited`, in microseconds
+    """
+
+    pod: str
+    nodes: tuple[str | None, ...]
+    placed: tuple[Seconds | None, ...]
+    waited: tuple[Seconds | None, ...]
+    outcomes: tuple[PodOutcome | None, ...]
+    records: Annotated[tuple[PodRecord | None, ...], HIDDEN]
+    waits: Annotated[tuple[int | None, ...], HIDDEN]
+
+    @classmethod
+    def of(
+        cls, pod: str, records: Sequence[PodRecord | None], waits: Sequence[int | None]
+    ) -> ReplayDifference:
+        return cls(
+            pod,
+            tuple((record.node or None) if record else None for record in records),
+            tuple(optional_seconds(record.placed) if record else None for record in records),
+            tuple(map(optional_seconds, waits)),
+            tuple(record.outcome if record else None for record in records),
+            tuple(records),
+            tuple(waits),
+        )
+
+    def delay(self, side: int) -> int:
+        """Return how much longer it waited on a side than on the first; 0 where it did not wait on
+        one of them. Microseconds."""
+        first, other = self.waits[0], self.waits[side]
+        return 0 if first is None or other is None else other - first
+
+
+class ReplaySideResult(Part, frozen=True):
+    """A replay that is compared.
+
+    name: what differs between this side's run and the others'
+    run: what the side was made of: every option that decides, as a Run
+    differs_in: the axes in which this side's run differs from the first side's, files compared by
+                content
+    differing: how many pods fared otherwise than on the first side
+    kubernetes_version: whose rules decided
+    end: seconds after the start; so are all times
+    waiting: for a node; pods that still wait at the end count with the time so far
+    pending_hours: the hours that pods were without a node, added up; gated pods do not count
+    nodes: how many there were over time
+    cost: of the nodes, where prices are given
+    autoscaler: with --autoscaler
+    most_pending: at one moment
+    """
+
+    name: str
+    run: Run
+    differs_in: tuple[str, ...]
+    differing: Count
+    kubernetes_version: str
+    end: Seconds
+    summary: ReplaySummary
+    waiting: WaitingTimes
+    pending_hours: Hours
+    nodes: NodeRange
+    cost: ReplayCost | UnsetType = UNSET
+    autoscaler: ScalingResult | UnsetType = UNSET
+    most_pending: Annotated[int, HIDDEN] = 0
+
+    @classmethod
+    def of(cls, side: ReplaySide, differing: int) -> ReplaySideResult:
+        replay, usage = side.replay, UsageOverTime(side.replay)
+        return cls(
+            side.named.name,
+            side.named.run,
+            side.named.differs_in,
+            differing,
+            replay.cluster.configuration.release.version,
+            seconds(replay.clock.now),
+            ReplaySummary.of(replay),
+            waiting_groups(replay).all,
+            replay_figures(replay, usage).pending_hours,
+            NodeRange.of(replay.nodes, replay.clock.now),
+            ReplayCost.of(replay) or UNSET,
+            scaling_of(replay) or UNSET,
+            int(usage.pending.max()),
+        )
+
+
+class ReplayComparison(StateAnswer, frozen=True, kw_only=True):
+    """Runs with a timeline, side by side.
+
+    pods: that were placed elsewhere, at another time or not on every side
+    pod_count: of all pods
+    curves: of the page, one per side
+    """
+
+    COMMAND: ClassVar = "compare"
+    ROWS: ClassVar = "pods"
+
+    kind: Literal["Comparison"] = "Comparison"
+    sides: tuple[ReplaySideResult, ...]
+    pods: tuple[ReplayDifference, ...]
+    pod_count: Annotated[int, HIDDEN]
+    curves: Annotated[tuple[ReplayCurves, ...], HIDDEN] = ()
+
+
+def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
+    """Return the differences between the sides; the others are compared with the first."""
+    pods = dict.fromkeys(pod for side in sides for pod in side.records)
+    differing = [0] * len(sides)
+    differences = []
+    for pod in pods:
+        records = tuple(side.records.get(pod) for side in sides)
+        first, *others = map(_placement, records)
+        differs = [False, *(other != first for other in others)]
+        if any(differs):
+            waits = tuple(map(_waited, records, sides))
+            differences.append(ReplayDifference.of(pod, records, waits))
+        differing = [count + each for count, each in zip(differing, differs, strict=True)]
+    return ReplayComparison(
+        sides=tuple(map(ReplaySideResult.of, sides, differing)),
+        pods=tuple(differences),
+        pod_count=len(pods),
+    )
+
+
+def with_curves(answer: ReplayComparison, sides: Sequence[ReplaySide]) -> ReplayComparison:
+    """Return the answer with the curves that its page draws over time."""
+    replays = (side.replay for side in sides)
+    curves = (ReplayCurves.of(replay, UsageOverTime(replay)) for replay in replays)
+    return structs.replace(answer, curves=tuple(curves))
+
+
+def _waited(record: PodRecord | None, side: ReplaySide) -> int | None:
+    return None if record is None else wait_of(record, side.replay.clock.now)
+
+
+def _placement(record: PodRecord | None) -> tuple[object, ...] | None:
+    if record is None:
+        return None
+    is_evicted = record.outcome is PodOutcome.EVICTED
+    return (record.node, record.placed, is_evicted)
+
+
+# -- several draws: the means of figures, and how sure these are ----------------------------------
+#
+# The intervals are Student's t at 95 %. Sides are compared draw by draw: both sides of a pair have
+# the same seed, so that what the draws have in common drops out.
+
+# Figures of the machine, not of what was decided.
+NOT_COMPARED = ("seconds",)
+DIGITS = 6
+# Student's t for 95 % in two tails, by degrees of freedom from 1 on.
+_T = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
+    *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
+)
+
+
+class Interval(Part, frozen=True):
+    """A mean, and the interval that has the true one in 95 of 100 cases."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Interval:
+        """values: at least one; a single one says nothing of the others, and is taken as it is"""
+        mean = fmean(values)
+        if len(values) < 2:
+            return cls(mean, mean, mean)
+        half = _quantile(len(values) - 1) * stdev(values) / sqrt(len(values))
+        return cls(mean, mean - half, mean + half)
+
+    @property
+    def has_zero(self) -> bool:
+        return self.low <= 0 <= self.high
+
+
+class DifferenceInterval(Interval, frozen=True):
+    """A difference to the first side, paired by seed.
+
+    within_noise: the interval has 0 in it
+    """
+
+    within_noise: bool
+
+
+class DrawnSide(Part, frozen=True):
+    """A side over several draws.
+
+    name: what differs between this side's run and the others'
+    run: what the side was made of: every option that decides, as a Run
+    differs_in: the axes in which this side's run differs from the first side's, files compared by
+                content
+    summary: figures as those of a single draw, each as {mean, low, high}
+    differences: by figure, how much more than on the first side, paired by seed; none on the first
+                 side
+    figures: by name, as `utilization.cpu.mean`
+    """
+
+    name: str
+    run: Run
+    differs_in: tuple[str, ...]
+    summary: Mapping[str, Any]
+    differences: Mapping[str, DifferenceInterval]
+    figures: Annotated[Mapping[str, Interval], HIDDEN]
+
+
+class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
+    """Several draws per side: every figure is a mean with its 95 % interval (Student's t).
+
+    seeds: of the draws on the first side; other sides have the same unless a side has a seed of its
+           own
+    pods: empty: pods are compared draw by draw without --seeds
+    curves: of the page, one per side; none without a timeline
+    """
+
+    COMMAND: ClassVar = "compare"
+    ROWS: ClassVar = "sides"
+
+    kind: Literal["Comparison"] = "Comparison"
+    seeds: tuple[int, ...]
+    sides: tuple[DrawnSide, ...]
+    pods: Annotated[tuple[str, ...], Meta(max_length=0)] = ()
+    curves: Annotated[tuple[ReplayCurves, ...], HIDDEN] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether any figure differs by more than the noise."""
+        return any(
+            not difference.within_noise
+            for side in self.sides
+            for difference in side.differences.values()
+        )
+
+
+class ReplayDraws(StateAnswer, frozen=True, kw_only=True):
+    """Several draws of one replay: every figure is a mean with its 95 % interval (Student's t).
+
+    timeline: the file
+    summary: figures as `sweep` has those of a replay, each as {mean, low, high}
+    figures: by name, as `wait.mean`
+    curves: of the page
+    """
+
+    COMMAND: ClassVar = "replay"
+
+    kind: Literal["ReplayDraws"] = "ReplayDraws"
+    timeline: str
+    seeds: tuple[int, ...]
+    summary: Mapping[str, Any]
+    figures: Annotated[Mapping[str, Interval], HIDDEN]
+    curves: Annotated[ReplayCurves | None, HIDDEN] = None
+
+
+def replay_draws(
+    timeline: str,
+    figures: Sequence[Mapping[str, float]],
+    seeds: Sequence[int],
+    curves: ReplayCurves | None = None,
+) -> ReplayDraws:
+    """figures: one per seed, in the order of the seeds; curves: of all draws"""
+    intervals = _intervals(figures)
+    return ReplayDraws(
+        timeline=timeline,
+        seeds=tuple(seeds),
+        summary=_nested(intervals),
+        figures=intervals,
+        curves=curves,
+    )
+
+
+def compare_draws(
+    runs: Sequence[NamedRun],
+    figures: Sequence[Sequence[Mapping[str, float]]],
+    seeds: Sequence[int],
+    curves: Sequence[ReplayCurves] = (),
+) -> DrawnComparison:
+    """figures: of each side, one per seed, in the order of the seeds; curves: of each side."""
+    sides = []
+    for side, own in zip(runs, figures, strict=True):
+        common = _common(own)
+        paired = [name for name in _common(figures[0]) if name in common and own is not figures[0]]
+        intervals = _intervals(own)
+        sides.append(
+            DrawnSide(
+                side.name,
+                side.run,
+                side.differs_in,
+                _nested(intervals),
+                {name: _difference(name, figures[0], own) for name in paired},
+                intervals,
+            )
+        )
+    return DrawnComparison(seeds=tuple(seeds), sides=tuple(sides), curves=tuple(curves))
+
+
+def _difference(
+    name: str, first: Sequence[Mapping[str, float]], other: Sequence[Mapping[str, float]]
+) -> DifferenceInterval:
+    pairs = zip(first, other, strict=True)
+    interval = Interval.of([own[name] - before[name] for before, own in pairs])
+    return DifferenceInterval(
+        round(interval.mean, DIGITS),
+        round(interval.low, DIGITS),
+        round(interval.high, DIGITS),
+        interval.has_zero,
+    )
+
+
+def _rounded(interval: Interval) -> Interval:
+    return Interval(*(round(bound, DIGITS) for bound in structs.astuple(interval)))
+
+
+def _nested(figures: Mapping[str, Interval]) -> dict[str, Any]:
+    """Return figures rounded and nested, `utilization.cpu.mean` as in a document."""
+    nested: dict[str, Any] = {}
+    for name, interval in figures.items():
+        *path, key = name.split(".")
+        inner = nested
+        for step in path:
+            inner = inner.setdefault(step, {})
+        inner[key] = _rounded(interval)
+    return nested
+
+
+def _intervals(draws: Sequence[Mapping[str, float]]) -> dict[str, Interval]:
+    return {name: Interval.of([draw[name] for draw in draws]) for name in _common(draws)}
+
+
+def _common(draws: Sequence[Mapping[str, float]]) -> list[str]:
+    """The figures to compare that every draw has."""
+    names = [name for name in draws[0] if name not in NOT_COMPARED] if draws else []
+    return [name for name in names if all(name in draw for draw in draws)]
+
+
+def _quantile(freedom: int) -> float:
+    """Student's t for 95 %: exact up to 30 degrees of freedom, then by its expansion about the
+    normal distribution."""
+    if freedom <= len(_T):
+        return _T[freedom - 1]
+    z = NormalDist().inv_cdf(0.975)
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)

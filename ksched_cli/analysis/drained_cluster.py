@@ -14,7 +14,7 @@ from typing import Annotated, Self
 
 from msgspec import structs
 
-from ksched_cli.analysis.pending import PendingGroup, owner_path, pending_groups
+from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
 from ksched_cli.analysis.reasons import Reason
 from ksched_cli.answers import HIDDEN, Part
 from ksched_cli.cluster.objects import Pod, PodDisruptionBudget

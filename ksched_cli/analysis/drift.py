@@ -19,7 +19,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from msgspec import structs
 
-from ksched_cli.analysis.pending import owner_path
+from ksched_cli.analysis.diagnosis import owner_path
 from ksched_cli.answers import Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects.pod import Pod

@@ -3,6 +3,9 @@
 Candidates come from the plugins that reject the pod (`Proposes`), from the cluster at the pod's
 turn. They are tried from the cheapest on: the change is made to the state and everything is run. A
 candidate after which the pod still waits is extended by what its plugins propose then.
+
+The pods of a group are looked at in every topology domain that the group is tried in. Where it fits
+in none, the domain in which most of its pods find a node is the one that the answer is about.
 """
 
 from __future__ import annotations
@@ -13,37 +16,274 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ksched_cli.analysis.looks import Look, Looks
+from ksched_cli.analysis.diagnosis import diagnose
 from ksched_cli.analysis.proposals import (
     COSTS,
     MANY_NODE_COUNTS,
     MAX_TOGETHER,
     Candidate,
-    with_scaling,
-)
-from ksched_cli.analysis.remedies import Aftermath, Remedies, Remedy, RemedyCost
-from ksched_cli.analysis.remedy_changes import (
+    ConflictingReason,
+    Subject,
+    candidates,
     change_lines,
+    conflict,
+    for_rejected_pod,
     kubectl_command,
     manifest_patches,
     subjects_of,
+    with_scaling,
 )
-from ksched_cli.cluster.pod_info import PodCatalog
+from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Focus
+from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.queue import HELD_WITH_GROUP
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.framework.disruption_budgets import EvictionBudgets, budgets_of
 from ksched_cli.framework.interface import Proposal
+from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.status import Defect
 from ksched_cli.plugins.node_resources.fit import lower_request
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.file import parse_change
+
+
+class RemedyCost(Part, frozen=True):
+    """What a remedy costs.
+
+    points: all together; the less, the better
+    disruption: running pods that restart
+    evictions: pods that leave their node for the pod, be they placed elsewhere
+    nodes: that are added
+    requests: the largest share of a request that the pod gives up
+    """
+
+    points: float
+    disruption: Count = 0
+    evictions: Count = 0
+    nodes: Count = 0
+    requests: float = 0
+
+
+class Aftermath(Part, frozen=True):
+    """What else a remedy does.
+
+    placed: other pods that waited and have a node then
+    pending_again: pods that have a node without it and none with it
+    gone: pods that nothing makes anew
+    moved: running pods that get another node; pod → node
+    """
+
+    placed: tuple[str, ...] = ()
+    pending_again: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    moved: Mapping[str, str] = {}
+
+
+class Remedy(Part, frozen=True):
+    """Changes after which the pods have a node; a whole run has verified it.
+
+    text: what to do, in words
+    kinds: of the changes, as --never and --prefer take them
+    changes: lines for --change
+    commands: what does the same with kubectl, a line for each change; empty where nothing does
+    patches: of manifests, as kustomize takes them; only for pods and workloads
+    node: of the pod, or of the first of them
+    because: the reasons that are lifted
+    """
+
+    text: str
+    kinds: tuple[str, ...]
+    changes: tuple[str, ...]
+    commands: tuple[str, ...]
+    patches: tuple[Any, ...]
+    cost: RemedyCost
+    node: str
+    because: tuple[str, ...]
+    verified: Literal[True] = True
+    also: Aftermath = Aftermath()
+    parts: Annotated[tuple[str, ...], HIDDEN] = ()
+
+
+class Remedies(StateAnswer, frozen=True, kw_only=True):
+    """The changes after which pods that wait have a node.
+
+    pod: the pod or the workload asked about; "" with --pending
+    pods: those of its pods that wait, or all that wait
+    node: where the pod is placed without any change; "" where it waits
+    group: the pod group of that pod, where there is one
+    blocked_by: the pod whose attempt is explained: the first that finds no node
+    domain: KEY=VALUE of the topology domain that its group was tried in, of several the one where
+            most of the group's pods find a node
+    cause: what is in the way where the least is
+    remedies: best first
+    unresolved: with --pending, the pods that none of the changes helps
+    conflict: if there is no remedy, a smallest set of reasons that covers every node
+    runs: how many runs were made
+    not_tried: what the search left out, and why
+    """
+
+    COMMAND: ClassVar = "fix"
+    ROWS: ClassVar = "remedies"
+
+    kind: Literal["Remedies"] = "Remedies"
+    pod: str
+    pods: tuple[str, ...] = ()
+    node: str = ""
+    group: str = ""
+    blocked_by: str = ""
+    domain: str = ""
+    cause: str = ""
+    remedies: tuple[Remedy, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    conflict: tuple[ConflictingReason, ...] = ()
+    runs: Count = 0
+    not_tried: tuple[str, ...] = ()
+    undecided: Annotated[bool, HIDDEN] = False
+
+    @property
+    def is_yes(self) -> bool:
+        """Whether all of the pods have a node, possibly after a remedy."""
+        return not self.unresolved and (not self.pods or bool(self.remedies))
+
+
+# -- what is in the way of pods, and what might help ----------------------------------------------
+
+# As many domains in which equally many pods of a group find a node are looked at.
+MAX_DOMAINS = 8
+
+
+class Look(Struct, frozen=True):
+    """A pod that finds no node, what is in its way, and what might help.
+
+    subjects: what is changed so that the pod changes
+    group, domain: of the pod, see Remedies
+    """
+
+    pod: PodInfo
+    cause: str
+    candidates: tuple[Candidate, ...]
+    conflict: tuple[ConflictingReason, ...]
+    subjects: tuple[Subject, ...]
+    group: str = ""
+    domain: str = ""
+
+
+@dataclass(slots=True)
+class Looks:
+    """The looks of one run.
+
+    pods:        those asked about
+    subjects_of: what is changed so that a pod changes
+    """
+
+    simulation: Simulation
+    pods: frozenset[str]
+    subjects_of: Callable[[Pod], tuple[Subject, ...]]
+    # By domain, then by pod.
+    _looks: dict[str, dict[str, Look]] = field(default_factory=dict)
+    _fitting: dict[str, set[str]] = field(default_factory=dict)
+
+    def look(self, pod: PodInfo) -> None:
+        """Before an attempt of one of the pods, with the cluster as it is then."""
+        evaluation = self.simulation.evaluate(pod, Mode.REASONS)
+        domain = self._domain(pod)
+        looks = self._looks.setdefault(domain, {})
+        fitting = self._fitting.setdefault(domain, set())
+        fitting.discard(pod.key)
+        # The first attempt finds the most room, a later one what others have left since.
+        earlier = looks.pop(pod.key, None)
+        if len(evaluation.feasible):
+            fitting.add(pod.key)
+        elif not evaluation.error and self._is_near(domain):
+            looks[pod.key] = self._look(pod, evaluation, earlier, domain)
+
+    def _look(
+        self, pod: PodInfo, evaluation: Evaluation, earlier: Look | None, domain: str
+    ) -> Look:
+        diagnosis = diagnose(evaluation, self.simulation.state)
+        subjects = self.subjects_of(pod.pod)
+        before = earlier.candidates if earlier is not None else ()
+        proposed = candidates(self.simulation, pod, evaluation, len(self.pods))
+        return Look(
+            pod,
+            diagnosis.cause if diagnosis else evaluation.fit_error(),
+            (*before, *(each.about(subjects) for each in proposed)),
+            conflict(evaluation),
+            subjects,
+            self._group(pod),
+            domain,
+        )
+
+    def _is_near(self, domain: str) -> bool:
+        """Whether no fewer pods find a node there than in the domains looked at before."""
+        counts = [len(self._fitting[each]) for each, looks in self._looks.items() if looks]
+        own, most = len(self._fitting[domain]), max(counts, default=0)
+        return own > most or (own == most and counts.count(most) < MAX_DOMAINS)
+
+    def _group(self, pod: PodInfo) -> str:
+        key = group_key(pod.pod) if self.simulation.pod_groups is not None else None
+        return "/".join(key) if key is not None else ""
+
+    def _domain(self, pod: PodInfo) -> str:
+        """Return KEY=VALUE of the domain that the pod's group is being tried in; "" where it may
+        use any node."""
+        groups, rows = self.simulation.pod_groups, self.simulation.pipeline.placement
+        group = groups.get(pod) if groups is not None else None
+        if rows is None or group is None or not len(rows):
+            return ""
+        node = self.simulation.snapshot.nodes[rows[0]]
+        return f"{group.topology_key}={node.metadata.labels.get(group.topology_key, '')}"
+
+    def conclude(self, record: RunRecord) -> Look | None:
+        """Return the look at the first pod that waits after the run, with what might help in any of
+        the domains; None where no pod waits, or nothing is known of it."""
+        gated = [key for key in record.gated if key in self.pods]
+        if gated:
+            return self._at_gate(gated, record)
+        waiting = [key for key in record.pending if key in self.pods]
+        firsts = [
+            next(looks[key] for key in waiting if key in looks)
+            for looks in self._looks.values()
+            if not looks.keys().isdisjoint(waiting)
+        ]
+        if not firsts:
+            return None
+        nearest = max(firsts, key=lambda look: len(self._fitting[look.domain]))
+        proposed = (candidate for look in firsts for candidate in look.candidates)
+        return replace(nearest, candidates=tuple(proposed))
+
+    def _at_gate(self, gated: list[str], record: RunRecord) -> Look:
+        """Look at the first pod that a plugin holds back, rather than at one held back with it."""
+        with_group = HELD_WITH_GROUP.split("{}")[1]
+        own = [key for key in gated if with_group not in record.gated[key].message]
+        key = (own or gated)[0]
+        status = record.gated[key]
+        pod = next(pod for pod in self.simulation.pending() if pod.key == key)
+        subjects = self.subjects_of(pod.pod)
+        reason = ConflictingReason(status.plugin, status.message, len(self.simulation.snapshot))
+        framework = self.simulation.frameworks[pod.spec.scheduler_name]
+        proposed = for_rejected_pod(framework, self.simulation.snapshot, pod, status)
+        return Look(
+            pod,
+            f"it is {status.message}",
+            tuple(each.about(subjects) for each in proposed),
+            (reason,),
+            subjects,
+            self._group(pod),
+        )
+
+
+# -- the search -----------------------------------------------------------------------------------
 
 MAX_RUNS = 60
 MAX_SECONDS = 60.0
@@ -402,4 +642,83 @@ def left_out(not_tried: Counter[str]) -> tuple[str, ...]:
     """Return what was left out, as an answer lists it. not_tried: the reason → how many changes"""
     return tuple(
         f"{number:,} change{'' if number == 1 else 's'}: {why}" for why, number in not_tried.items()
+    )
+
+
+# -- all pending pods: a remedy for each owner's pods, joined into one ----------------------------
+
+
+def fix_pending(fixer: Fixer) -> Remedies:
+    """Takes for one owner's pods after the other the remedy that helps most pending pods for its
+    points, then leaves out the changes that the others make needless."""
+    first = fixer.run((), frozenset())
+    waiting = first.record.pending
+    answer = Remedies(pod="", pods=waiting, runs=fixer.runs)
+    owners = {pod.key: (pod.namespace, pod.metadata.controller) for pod in fixer.state.pods}
+    original, outcome = fixer.state, first
+    chosen: list[Remedy] = []
+    hopeless: set[str] = set()
+    not_tried: Counter[str] = Counter()
+    while rest := [key for key in waiting if key not in outcome.nodes and key not in hopeless]:
+        owner = owners[rest[0]]
+        pods = frozenset(key for key in rest if owner[1] and owners[key] == owner)
+        pods |= {rest[0]}  # it may have no owner
+        before = fixer.run((), pods)
+        remedies: list[Remedy] = []
+        if before.look is not None:
+            name = "the search for one owner's pods"
+            remedies, left = fixer.remedies(pods, before, name)
+            not_tried += left
+        if not remedies:
+            hopeless |= pods
+            continue
+        best = max(remedies, key=lambda each: (1 + len(each.also.placed)) / (each.cost.points + 1))
+        chosen.append(best)
+        fixer.state = fixer.changed(best.changes)
+        outcome = fixer.run((), frozenset())
+    fixer.state = original
+    return replace(
+        answer,
+        remedies=_joined(fixer, first, chosen, frozenset(waiting) - hopeless),
+        unresolved=tuple(key for key in answer.pods if key in hopeless),
+        runs=fixer.runs,
+        not_tried=left_out(not_tried),
+        undecided=fixer.failed,
+    )
+
+
+def _joined(
+    fixer: Fixer, before: Outcome, chosen: Sequence[Remedy], pods: frozenset[str]
+) -> tuple[Remedy, ...]:
+    """Join the remedies into one, without those that are not needed."""
+    if not chosen:
+        return ()
+    for remedy in tuple(chosen):
+        others = [each for each in chosen if each is not remedy]
+        lines = [line for each in others for line in each.changes]
+        if others and pods <= fixer.run(lines, frozenset()).nodes.keys():
+            chosen = others
+    lines = [line for each in chosen for line in each.changes]
+    after = fixer.run(lines, frozenset())
+    also = aftermath(before, after, pods)
+    total = RemedyCost(
+        round(sum(each.cost.points for each in chosen), 2),
+        sum(each.cost.disruption for each in chosen),
+        sum(each.cost.evictions for each in chosen),
+        sum(each.cost.nodes for each in chosen),
+        max(each.cost.requests for each in chosen),
+    )
+    return (
+        Remedy(
+            "; ".join(each.text for each in chosen),
+            tuple(sorted({kind for each in chosen for kind in each.kinds})),
+            tuple(lines),
+            tuple(map(kubectl_command, lines)),
+            tuple(patch for each in chosen for patch in each.patches),
+            total,
+            after.nodes[min(pods)],
+            tuple(dict.fromkeys(reason for each in chosen for reason in each.because)),
+            also=also,
+            parts=tuple(each.text for each in chosen),
+        ),
     )

@@ -296,7 +296,7 @@ def check_nodes(simulation: Simulation, names: Iterable[str]) -> None:
 
 def owners(simulation: Simulation, pods: Iterable[str]) -> dict[str, str]:
     """Return, by pod key, who manages each of these pods."""
-    from ksched_cli.analysis.pending import owner_path
+    from ksched_cli.analysis.diagnosis import owner_path
 
     keys = set(pods)
     return {pod.key: owner_path(pod) for pod in simulation.state.pods if pod.key in keys}

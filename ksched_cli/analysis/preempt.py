@@ -13,9 +13,15 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import field
 from msgspec.structs import replace
 
-from ksched_cli.analysis.attempts import CodeName, NodeRejection, PluginStatus, code_name, status_of
+from ksched_cli.analysis.attempts import (
+    CodeName,
+    NodeRejection,
+    PluginStatus,
+    code_name,
+    status_of,
+    take_turn,
+)
 from ksched_cli.analysis.reasons import shortfalls
-from ksched_cli.analysis.turn import take_turn
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Evaluation, Mode

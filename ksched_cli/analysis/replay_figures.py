@@ -1,27 +1,434 @@
-"""The figures of a replay that has ended: waits, completion times, node-hours.
+"""The figures of a replay: the cluster over time, the cost of its nodes, waits, completion times.
 
 They are exact: times are counted in microseconds, maxima are of all moments, nothing is sampled.
-Replay, compare, sweep, tune and test take theirs from here.
+An attempt takes no time, so that a moment is what an instant ends with. Replay, compare, sweep,
+tune and test take their figures from here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
+import numpy as np
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
+from numpy.typing import NDArray
 
-from ksched_cli.analysis.replay_cost import ReplayCost
-from ksched_cli.analysis.usage_over_time import DIGITS, UsageOverTime
+from ksched_cli.answers import Count, Part
+from ksched_cli.cluster.resources import PODS
 from ksched_cli.engine.replay.history import Waits
+from ksched_cli.engine.replay.node_bills import NodeBill
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.kube.time import SECOND
 
+DIGITS = 6
+
+_Numbers: TypeAlias = NDArray[np.int64]
+
+
+class Extent(Struct, frozen=True, rename="camel"):
+    """A quantity over a replay: its mean weighted by time, its maximum, and when it first had it,
+    in seconds after the start."""
+
+    mean: float
+    max: float
+    max_at: float
+
+
+class UsageSample(Struct, frozen=True, rename="camel"):
+    """The cluster at a moment.
+
+    at:       seconds after the start
+    nodes_used: nodes with pods on them
+    pods:     on nodes
+    pending:  without a node, and not gated
+    utilization: resource → the share of the nodes' allocatable that pods request
+    stranded: resource → the share of what is free that lies on nodes without room for a pod of the
+              mean requests of those that run
+    """
+
+    at: float
+    nodes: int
+    nodes_used: int
+    pods: int
+    pending: int
+    utilization: dict[str, float]
+    stranded: dict[str, float]
+
+
+class OverTime(Struct, frozen=True, rename="camel"):
+    """Figures over all of the replay that samples have for single moments."""
+
+    nodes: Extent
+    nodes_used: Extent
+    pods: Extent
+    pending: Extent
+    utilization: dict[str, Extent]
+
+
+class UsageOverTime:
+    """Arrays over the moments of a replay at which something changed. A moment lasts until the
+    next one, the last until the end.
+
+    times: of the moments, in microseconds; end: of the replay
+    """
+
+    def __init__(self, replay: Replay) -> None:
+        self._history = history = replay.usage.history
+        self.end = replay.clock.now
+        self.times = _array(history.times)
+        self.pending = _array(history.pending)
+        self._upto = _array(history.upto)
+        self._places = _array(history.nodes)
+        requests = _array(history.requests)
+        self._signs = np.where(requests < 0, -1, 1)
+        self._requests = np.where(requests < 0, ~requests, requests)
+        steps = np.array(replay.nodes.steps or [(0, 0)], dtype=np.int64)
+        self.nodes = steps[np.searchsorted(steps[:, 0], self.times, side="right") - 1, 1]
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    # -- at every moment ------------------------------------------------------------------------
+
+    def _requested(self, resource: str) -> _Numbers:
+        """Return what all pods on nodes request."""
+        return _sums(self._signs * self._amounts(resource)[self._requests])[self._upto]
+
+    def _amounts(self, resource: str) -> _Numbers:
+        """Return the amounts, by index of what pods request."""
+        amounts = (each.get(resource, 0) for each in self._history.amounts)
+        return np.fromiter(amounts, np.int64)
+
+    @cached_property
+    def pods(self) -> _Numbers:
+        return self._requested(PODS)
+
+    @cached_property
+    def nodes_used(self) -> _Numbers:
+        """Return how many nodes have pods on them."""
+        moments = np.searchsorted(self._upto, np.arange(len(self._places)), side="right")
+        order = np.lexsort((moments, self._places))
+        places, moments, changes = self._places[order], moments[order], self._signs[order]
+        is_last = np.append((np.diff(places) != 0) | (np.diff(moments) != 0), True)[: len(order)]
+        # Each node's pods after each of its moments: sums over all changes so far, without those
+        # of the nodes before.
+        begins = np.searchsorted(places, places)
+        counts = (np.cumsum(changes) - _sums(changes)[begins])[is_last]
+        places, moments = places[is_last], moments[is_last]
+        is_used = (counts > 0).astype(np.int64)
+        before = np.roll(is_used, 1)
+        before[np.append(True, np.diff(places) != 0)[: len(before)]] = 0
+        changes_by_moment = np.zeros(len(self), dtype=np.int64)
+        np.add.at(changes_by_moment, moments, is_used - before)
+        return np.cumsum(changes_by_moment)
+
+    @cached_property
+    def utilization(self) -> dict[str, NDArray[np.float64]]:
+        """Return utilization by resource, of those that some node had; 0 while none has any."""
+        shares = {}
+        for resource in self._resources:
+            allocatable = self._allocatable(resource)
+            requested = self._requested(resource)
+            zeros = np.zeros(len(self))
+            shares[resource] = np.divide(requested, allocatable, out=zeros, where=allocatable > 0)
+        return shares
+
+    @cached_property
+    def _resources(self) -> list[str]:
+        changes = self._history.node_changes
+        return sorted({name for change in changes for name in change.allocatable or ()})
+
+    def _allocatable(self, resource: str) -> _Numbers:
+        """The allocatable amounts of all nodes."""
+        current = dict.fromkeys(range(len(self._history.names)), 0)
+        changes = np.zeros(len(self), dtype=np.int64)
+        for change in self._history.node_changes:
+            amount = (change.allocatable or {}).get(resource, 0)
+            moment = np.searchsorted(self.times, change.at)
+            changes[moment] += amount - current[change.node]
+            current[change.node] = amount
+        return np.cumsum(changes)
+
+    # -- figures --------------------------------------------------------------------------------
+
+    @cached_property
+    def spans(self) -> _Numbers:
+        """Return how long every moment lasts, in microseconds."""
+        return np.diff(self.times, append=self.end)
+
+    def time_of(self, values: _Numbers) -> int:
+        """The sum over the moments of a value times how long it held."""
+        parts = zip(values.tolist(), self.spans.tolist(), strict=True)
+        return sum(value * span for value, span in parts)
+
+    @property
+    def pending_time(self) -> int:
+        """The time that pods were pending, added up, in microseconds."""
+        return self.time_of(self.pending)
+
+    def over_time(self) -> OverTime:
+        return OverTime(
+            self.extent(self.nodes),
+            self.extent(self.nodes_used),
+            self.extent(self.pods),
+            self.extent(self.pending),
+            {resource: self.extent(shares) for resource, shares in self.utilization.items()},
+        )
+
+    def extent(self, values: NDArray[np.int64] | NDArray[np.float64]) -> Extent:
+        """The least and the greatest of one of the arrays."""
+        most = int(np.argmax(values))
+        total = self.end - int(self.times[0])
+        mean = float(np.dot(values, self.spans / total) if total else values[-1])
+        highest = round(values[most].item(), DIGITS)
+        return Extent(round(mean, DIGITS), highest, int(self.times[most]) / SECOND)
+
+    # -- single moments -------------------------------------------------------------------------
+
+    def moment_at(self, time: int) -> int:
+        """Return the index of the moment that contains a time."""
+        return max(int(np.searchsorted(self.times, time, side="right")) - 1, 0)
+
+    def samples(self, moments: Sequence[int]) -> list[UsageSample]:
+        """moments: indexes, ascending"""
+        shares = {name: values.tolist() for name, values in self.utilization.items()}
+        rows = zip(moments, self._stranded(moments), strict=True)
+        return [
+            UsageSample(
+                int(self.times[moment]) / SECOND,
+                int(self.nodes[moment]),
+                int(self.nodes_used[moment]),
+                int(self.pods[moment]),
+                int(self.pending[moment]),
+                {name: round(values[moment], DIGITS) for name, values in shares.items()},
+                stranded,
+            )
+            for moment, stranded in rows
+        ]
+
+    def _stranded(self, moments: Sequence[int]) -> list[dict[str, float]]:
+        """Goes through the history, from one of the moments to the next."""
+        names = self._resources
+        rows = {name: row for row, name in enumerate(names)}
+        amounts = np.array([self._amounts(name) for name in names], dtype=np.int64)
+        allocatable = np.zeros((len(names), len(self._history.names)), dtype=np.int64)
+        requested = np.zeros_like(allocatable)
+        node_changes = iter(self._history.node_changes)
+        change = next(node_changes, None)
+        begin, answers = 0, []
+        for moment in moments:
+            while change is not None and change.at <= self.times[moment]:
+                column = allocatable[:, change.node]
+                column[:] = 0
+                for name, amount in (change.allocatable or {}).items():
+                    column[rows[name]] = amount
+                change = next(node_changes, None)
+            part = slice(begin, begin := int(self._upto[moment]))
+            for row in range(len(names)):
+                load = amounts[row, self._requests[part]] * self._signs[part]
+                np.add.at(requested[row], self._places[part], load)
+            answers.append(_stranded(rows, allocatable, requested))
+        return answers
+
+
+def _stranded(
+    rows: Mapping[str, int], allocatable: _Numbers, requested: _Numbers
+) -> dict[str, float]:
+    """rows: of the resources in the two arrays, which have a column per node"""
+    if PODS not in rows:
+        return {}
+    pods = int(requested[rows[PODS]].sum())
+    free = np.maximum(allocatable - requested, 0)
+    means = requested.sum(axis=1, keepdims=True) / max(pods, 1)
+    exists = allocatable.any(axis=1, keepdims=True)
+    lacks_room = ((free < means) & exists).any(axis=0)
+    totals = free.sum(axis=1).tolist()
+    shares = (free * lacks_room).sum(axis=1).tolist()
+    return {
+        name: round(shares[row] / totals[row], DIGITS) if totals[row] else 0.0
+        for name, row in rows.items()
+        if name != PODS and allocatable[row].any()
+    }
+
+
+def _array(values: Sequence[int]) -> _Numbers:
+    return np.array(values, dtype=np.int64)
+
+
+def _sums(values: _Numbers) -> _Numbers:
+    """[n]: the sum of the first n."""
+    return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(values)))
+
+
+# -- a part of the moments ------------------------------------------------------------------------
+
+_POINTS = 1_000  # of curves
+# Seconds from one step of the calendar to the next.
+_DAY = 86_400
+_STEPS = (
+    *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200),
+    *(_DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY, 28 * _DAY, 91 * _DAY, 364 * _DAY),
+)
+# 1970 began on a Thursday: weeks begin with Mondays.
+_FIRST_MONDAY = 4 * _DAY
+
+
+def calendar_steps(start: int, end: int, count: int) -> list[int]:
+    """Return up to this many times between the start and the end of a replay, at equal steps of the
+    calendar: whole minutes, hours, days or weeks. In microseconds after the start.
+
+    start: seconds since 1970, UTC; end: microseconds after the start
+    """
+    seconds = end // SECOND
+    step = next((step for step in _STEPS if seconds < step * count), 0)
+    if not step:
+        step = -(-seconds // (count * _DAY)) * _DAY
+    origin = _FIRST_MONDAY if step % (7 * _DAY) == 0 else 0
+    first = (origin - start) % step or step
+    return [time * SECOND for time in range(first, seconds + 1, step) if time * SECOND < end]
+
+
+def points_of(replay: Replay, usage: UsageOverTime) -> list[int]:
+    """Return the moments that curves are drawn from: all of them, or those at steps of the calendar
+    and those of extremes."""
+    if len(usage) <= _POINTS:
+        return [*range(len(usage))]
+    steps = calendar_steps(replay.clock.start, usage.end, _POINTS)
+    moments = {0, *map(usage.moment_at, steps), len(usage) - 1, *extremes(usage)}
+    return sorted(moments)
+
+
+def extremes(usage: UsageOverTime) -> dict[int, list[str]]:
+    """Return, by moment, what was at its highest there for the first time."""
+    quantities = {
+        "nodes": usage.nodes,
+        "pods": usage.pods,
+        "pending": usage.pending,
+        **{short(name): usage.utilization[name] for name in shown_resources(usage)},
+    }
+    extremes: dict[int, list[str]] = {}
+    for name, values in quantities.items():
+        if values.max() > values.min():
+            extremes.setdefault(int(values.argmax()), []).append(name)
+    return extremes
+
+
+def short(resource: str) -> str:
+    return resource.rpartition("/")[2]
+
+
+def shown_resources(usage: UsageOverTime) -> list[str]:
+    """Return the resources that the table has room for."""
+    return [name for name in resources(usage) if name != PODS][:3]
+
+
+def resources(usage: UsageOverTime) -> list[str]:
+    """Return the resources that are used at all; cpu and memory first."""
+    used = [name for name, shares in usage.utilization.items() if shares.any()]
+    first = [name for name in ("cpu", "memory") if name in used]
+    return first + [name for name in used if name not in first]
+
+
+# -- the cost of the nodes ------------------------------------------------------------------------
+#
+# Times are added up as whole microseconds before they are multiplied, so that the cost is exact to
+# its six digits.
+
 _HOUR = 3_600 * SECOND
+Amount = Annotated[float, Meta(ge=0)]
+
+
+class PriceCost(Part, frozen=True):
+    """What the nodes of one price cost.
+
+    name: of the node, the label or the node group that the price was given for
+    nodes: that were billed
+    hours: that were billed, added up
+    """
+
+    name: str
+    per_hour: Amount
+    nodes: Count
+    hours: Amount
+    cost: Amount
+
+
+class ReplayCost(Part, frozen=True):
+    """What the nodes of a replay cost, without currency.
+
+    total: without the nodes that have no price
+    unpriced: how many nodes have no price
+    """
+
+    total: Amount
+    prices: tuple[PriceCost, ...]
+    unpriced: Count
+
+    @classmethod
+    def of(cls, replay: Replay) -> ReplayCost | None:
+        """Return the cost; None where no price was given."""
+        if replay.biller is None:
+            return None
+        now, unpriced = replay.clock.now, 0
+        by_price: dict[tuple[str, float], list[int]] = {}
+        for bill in replay.biller.bills.all():
+            if not bill.price:
+                unpriced += 1
+                continue
+            by_price.setdefault((bill.price, bill.per_hour), []).append(bill.time_until(now))
+        prices = tuple(
+            PriceCost(
+                name,
+                per_hour,
+                len(times),
+                round(sum(times) / _HOUR, DIGITS),
+                round(_cost(sum(times), per_hour), DIGITS),
+            )
+            for (name, per_hour), times in sorted(by_price.items())
+        )
+        total = sum(_cost(sum(times), price) for (_, price), times in sorted(by_price.items()))
+        return cls(round(total, DIGITS), prices, unpriced)
+
+
+def _cost(time: int, per_hour: float) -> float:
+    return time * per_hour / _HOUR
+
+
+def costs_at(bills: Sequence[NodeBill], times: Sequence[int]) -> list[float]:
+    """Return the cost of the nodes up to each of the times, which ascend, in microseconds."""
+    moments = np.array(times, dtype=np.int64)
+    billed: dict[float, np.ndarray] = {}
+    for bill in bills:
+        first = int(np.searchsorted(moments, bill.since))
+        end = moments[first:] if bill.until is None else np.minimum(moments[first:], bill.until)
+        time = billed.setdefault(bill.per_hour, np.zeros(len(moments), dtype=np.int64))
+        time[first:] += np.maximum(end - bill.since, bill.minimum)
+    total = np.zeros(len(moments))
+    for per_hour, time in sorted(billed.items()):
+        total += time * (per_hour / _HOUR)
+    rounded: list[float] = total.round(DIGITS).tolist()
+    return rounded
+
+
+def unpriced_warning(replay: Replay) -> str:
+    """Return a warning that some nodes have no price, or ""."""
+    cost = ReplayCost.of(replay)
+    if cost is None or not cost.unpriced:
+        return ""
+    nodes = "1 node has" if cost.unpriced == 1 else f"{cost.unpriced:,} nodes have"
+    return (
+        f"{nodes} no price, and the cost leaves them out; --price '*=N' sets a price for all "
+        "other nodes"
+    )
+
+
+# -- all figures of an ended replay ---------------------------------------------------------------
 
 Seconds = Annotated[float, Meta(ge=0, le=1e300)]
 

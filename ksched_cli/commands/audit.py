@@ -18,8 +18,7 @@ from ksched_cli.commands.options import (
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.audit.decisions import DecisionLog
-    from ksched_cli.analysis.audit.scheduler_log import LogLine
+    from ksched_cli.analysis.audit.decisions import DecisionLog, LogLine
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.run.run import Run
 
@@ -147,7 +146,7 @@ def _open_recording(options: AuditOptions) -> tuple[Callable[[], Simulation], De
     from ksched_cli.analysis.audit.recorded_decisions import read_recording
     from ksched_cli.commands import runs
     from ksched_cli.commands.output import warn
-    from ksched_cli.live.recording_file import state_path
+    from ksched_cli.live.snapshot_file import state_path
     from ksched_cli.scenario.timeline import read_timeline
 
     path, logs = options.timeline, options.scheduler_log or []
@@ -182,7 +181,7 @@ def _run(options: AuditOptions, states: list[str]) -> Run:
 
 def _log(paths: list[str]) -> list[LogLine]:
     """Warns of one without what is read of it. Raises InputError."""
-    from ksched_cli.analysis.audit.scheduler_log import read_logs
+    from ksched_cli.analysis.audit.decisions import read_logs
     from ksched_cli.commands.output import warn
     from ksched_cli.kube.documents import read_file
 

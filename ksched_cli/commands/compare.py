@@ -16,7 +16,7 @@ from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_paths import check_standard_input
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.compare_replays import ReplaySide
+    from ksched_cli.analysis.compare import ReplaySide
     from ksched_cli.cluster.change_record import ChangeRecord
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.run.differences import NamedRun
@@ -103,7 +103,7 @@ def _compare_runs(options: StateOptions, described: Sequence[Run], opener: Opene
 
 
 def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
-    from ksched_cli.analysis import compare_replays as analysis
+    from ksched_cli.analysis import compare as analysis
     from ksched_cli.analysis.replay_result import replay_warnings
     from ksched_cli.commands import runs
     from ksched_cli.commands.output import limit, show_of_state, warn
@@ -129,7 +129,7 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
 
 
 def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
-    from ksched_cli.analysis.draws import compare_draws
+    from ksched_cli.analysis.compare import compare_draws
     from ksched_cli.commands import runs
     from ksched_cli.commands.draws import draws_of
     from ksched_cli.commands.output import limit, show_of_state
@@ -157,7 +157,7 @@ def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Op
 
 
 def _replay(named: NamedRun, opener: Opener) -> ReplaySide:
-    from ksched_cli.analysis.compare_replays import ReplaySide
+    from ksched_cli.analysis.compare import ReplaySide
     from ksched_cli.commands import progress, runs
     from ksched_cli.engine.replay.records import PodRecord
     from ksched_cli.run.open import Watch

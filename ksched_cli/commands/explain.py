@@ -81,7 +81,7 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
 
     from ksched_cli.analysis import explain as analysis
     from ksched_cli.analysis import named_objects
-    from ksched_cli.analysis.scale_up import scale_up_of
+    from ksched_cli.analysis.explain import scale_up_of
     from ksched_cli.commands import runs
     from ksched_cli.report import explanation as renderer
     from ksched_cli.report.forms import Form
@@ -118,7 +118,7 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
 
 
 def _explain_group(options: ExplainOptions, simulation: Simulation, group: GroupName) -> ExitCode:
-    from ksched_cli.analysis.explain_group import explain_group
+    from ksched_cli.analysis.explain import explain_group
     from ksched_cli.commands import runs
     from ksched_cli.report import group_explanation as renderer
 
@@ -139,7 +139,7 @@ def _explain_group(options: ExplainOptions, simulation: Simulation, group: Group
 
 
 def _explain_pending(options: ShownOptions) -> ExitCode:
-    from ksched_cli.analysis.pending import pending_report
+    from ksched_cli.analysis.diagnosis import pending_report
     from ksched_cli.commands import runs
     from ksched_cli.report import pending as renderer
 

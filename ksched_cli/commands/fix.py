@@ -57,7 +57,7 @@ def fix(
     """
     from ksched_cli.analysis import fix as analysis
     from ksched_cli.analysis import named_objects
-    from ksched_cli.analysis.fix_pending import fix_pending
+    from ksched_cli.analysis.fix import fix_pending
     from ksched_cli.commands import progress, runs
     from ksched_cli.report import fix as renderer
     from ksched_cli.report.forms import Form

@@ -64,7 +64,7 @@ def record(
     from ksched_cli.kube.gates import group_kinds
     from ksched_cli.live.kubeconfig import ClusterOptions, connect
     from ksched_cli.live.recorder import Recorder
-    from ksched_cli.live.recording_file import parts
+    from ksched_cli.live.snapshot_file import parts
     from ksched_cli.report import recording as renderer
     from ksched_cli.report.forms import Report
 

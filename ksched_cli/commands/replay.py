@@ -101,7 +101,7 @@ def replay(
 
 def _draw(options: ReplayCommandOptions, timeline: str, name: str) -> ExitCode:
     """Several draws of it."""
-    from ksched_cli.analysis.draws import replay_draws
+    from ksched_cli.analysis.compare import replay_draws
     from ksched_cli.commands import runs
     from ksched_cli.commands.draws import draws_of
     from ksched_cli.commands.output import limit, show_of_state

@@ -106,7 +106,7 @@ def _report(
 ) -> Report:
     """traced: the pods whose attempts are shown alone, or none. before: the run, for a page"""
     from ksched_cli.analysis import named_objects
-    from ksched_cli.analysis.pending import pending_groups
+    from ksched_cli.analysis.diagnosis import pending_groups
     from ksched_cli.analysis.schedule import result_of
     from ksched_cli.analysis.usage import node_usages
     from ksched_cli.commands.output import limit

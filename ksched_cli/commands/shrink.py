@@ -13,8 +13,7 @@ from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.drained_cluster import DrainedCluster
-    from ksched_cli.analysis.shrink import OnProgress, ShrinkLimits, ShrinkResult
-    from ksched_cli.analysis.upgrade import UpgradePlan
+    from ksched_cli.analysis.shrink import OnProgress, ShrinkLimits, ShrinkResult, UpgradePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def _ask(
     on_progress: OnProgress | None,
 ) -> ShrinkResult | UpgradePlan:
     from ksched_cli.analysis.shrink import shrink as ask
-    from ksched_cli.analysis.upgrade import upgrade
+    from ksched_cli.analysis.shrink import upgrade
 
     if options.upgrade:
         return upgrade(base, limits, options.surge, on_progress)

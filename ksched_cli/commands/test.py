@@ -21,8 +21,13 @@ from ksched_cli.commands.options import (
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.expectations import CaseResult, Expectation, Failure, Outcome
-    from ksched_cli.analysis.expectations_file import ExpectationsFile
+    from ksched_cli.analysis.expectations import (
+        CaseResult,
+        Expectation,
+        ExpectationsFile,
+        Failure,
+        Outcome,
+    )
     from ksched_cli.engine.engine import Engine
     from ksched_cli.run.run import Run
 
@@ -56,8 +61,11 @@ def test(
         ksched test -- expectations.yaml
         ksched test -o junit -- deploy/ > results.xml
     """
-    from ksched_cli.analysis.expectations import ExpectationsResult
-    from ksched_cli.analysis.expectations_file import files_of_expectations, read_expectations
+    from ksched_cli.analysis.expectations import (
+        ExpectationsResult,
+        files_of_expectations,
+        read_expectations,
+    )
     from ksched_cli.commands.output import limit, show
     from ksched_cli.framework.discovery import ImportPolicy
     from ksched_cli.report import expectations as renderer

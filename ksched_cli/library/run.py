@@ -25,17 +25,15 @@ from ksched_cli.run import run as described
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+    from ksched_cli.analysis.diagnosis import PendingReport
     from ksched_cli.analysis.drained_cluster import DrainedCluster
     from ksched_cli.analysis.drift import DriftResult
-    from ksched_cli.analysis.explain import Explanation
-    from ksched_cli.analysis.explain_group import GroupExplanation
-    from ksched_cli.analysis.pending import PendingReport
+    from ksched_cli.analysis.explain import Explanation, GroupExplanation
+    from ksched_cli.analysis.fix import Remedies
     from ksched_cli.analysis.preempt import PreemptionResult
-    from ksched_cli.analysis.remedies import Remedies
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
-    from ksched_cli.analysis.shrink import ShrinkLimits, ShrinkResult
-    from ksched_cli.analysis.upgrade import UpgradePlan
+    from ksched_cli.analysis.shrink import ShrinkLimits, ShrinkResult, UpgradePlan
     from ksched_cli.library.question import Question
     from ksched_cli.library.steps import OpenRun
 
@@ -154,8 +152,8 @@ class Run:
         more nodes for a pod that has none
         """
         from ksched_cli.analysis import explain as analysis
+        from ksched_cli.analysis.explain import scale_up_of
         from ksched_cli.analysis.named_objects import check_nodes, find_pod
-        from ksched_cli.analysis.scale_up import scale_up_of
         from ksched_cli.library.question import Question
 
         question = Question([self], described.NEEDS_NO_TIMELINE)
@@ -174,7 +172,7 @@ class Run:
     def explain_group(self, group: str) -> GroupExplanation:
         """Explain why the pods of a group get nodes together, or which pod or topology domain
         blocks them. group: NAME, NAMESPACE/NAME, podgroup/NAME or compositepodgroup/NAME"""
-        from ksched_cli.analysis import explain_group as analysis
+        from ksched_cli.analysis import explain as analysis
         from ksched_cli.analysis.named_objects import find_group
         from ksched_cli.errors import UsageError
         from ksched_cli.library.question import Question
@@ -189,7 +187,7 @@ class Run:
 
     def explain_pending(self) -> PendingReport:
         """Explain why pods stay pending, as `ksched explain --pending` does."""
-        from ksched_cli.analysis.pending import pending_report
+        from ksched_cli.analysis.diagnosis import pending_report
         from ksched_cli.library.question import Question
 
         question = Question([self])
@@ -231,7 +229,7 @@ class Run:
         number of runs so far and the maximum
         """
         from ksched_cli.analysis import fix as analysis
-        from ksched_cli.analysis.fix_pending import fix_pending
+        from ksched_cli.analysis.fix import fix_pending
         from ksched_cli.analysis.named_objects import pods_of
         from ksched_cli.library.question import Question
 
@@ -318,7 +316,7 @@ class Run:
     ) -> UpgradePlan:
         """Plan waves that drain and replace the nodes with these labels, as `ksched shrink
         --upgrade` does; arguments as its options. progress: as for `shrink`"""
-        from ksched_cli.analysis.upgrade import upgrade
+        from ksched_cli.analysis.shrink import upgrade
         from ksched_cli.library.question import Question
 
         question = Question([self])

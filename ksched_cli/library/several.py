@@ -14,9 +14,7 @@ from ksched_cli.library.run import Run
 from ksched_cli.run import run as described
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.compare import Comparison
-    from ksched_cli.analysis.compare_replays import ReplayComparison
-    from ksched_cli.analysis.draws import DrawnComparison
+    from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.library.given import Timeline
     from ksched_cli.library.question import Question
@@ -71,7 +69,7 @@ def _compare_runs(question: Question, progress: Progress | None) -> Comparison:
 
 
 def _compare_replays(question: Question) -> ReplayComparison:
-    from ksched_cli.analysis.compare_replays import ReplaySide, compare_replays, with_curves
+    from ksched_cli.analysis.compare import ReplaySide, compare_replays, with_curves
     from ksched_cli.analysis.replay_result import replay_warnings
     from ksched_cli.run.differences import named
 
@@ -87,7 +85,7 @@ def _compare_replays(question: Question) -> ReplayComparison:
 
 
 def _compare_draws(question: Question, count: int, progress: Progress | None) -> DrawnComparison:
-    from ksched_cli.analysis.draws import compare_draws
+    from ksched_cli.analysis.compare import compare_draws
     from ksched_cli.run.differences import named
     from ksched_cli.sweep.draws import draws_of, eviction_warnings
 

@@ -16,18 +16,48 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct
 
+from ksched_cli.errors import KschedError
 from ksched_cli.kube.selectors import parse_int64
-from ksched_cli.live.errors import (
-    UNREADABLE,
-    ClusterError,
-    KubeconfigError,
-    StatusError,
-    UnauthorizedError,
-)
 
 if TYPE_CHECKING:
     from kubernetes.client.configuration import Configuration
     from urllib3 import BaseHTTPResponse, Timeout
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding an answer raises that is no JSON, or no JSON of the expected shape."""
+
+
+class ClusterError(KschedError):
+    """A cluster that does not answer, or not what is expected."""
+
+
+class UnauthorizedError(ClusterError):
+    """The API server does not accept the credentials."""
+
+
+class KubeconfigError(ClusterError):
+    """A kubeconfig that is missing, broken, or without the context in question."""
+
+
+class MissingClientError(KschedError):
+    """The client library is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "reading a live cluster needs the Kubernetes client: in the folder of ksched's source, "
+            "pip install '.[live]'"
+        )
+
+
+class StatusError(ClusterError):
+    """An answer that is not a success. status: of HTTP; reason: the API server's message."""
+
+    def __init__(self, server: str, path: str, status: int, reason: str) -> None:
+        self.status, self.reason = status, reason
+        super().__init__(f"{server}{path}: {status} {reason}")
+
+
+# -- the connection -------------------------------------------------------------------------------
 
 # An API server that answers sends the first byte of a page of objects within seconds.
 _CONNECT_SECONDS = 10.0

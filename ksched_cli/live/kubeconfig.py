@@ -15,8 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ksched_cli.live.client import ApiServer, Identity
-from ksched_cli.live.errors import KubeconfigError, MissingClientError
+from ksched_cli.live.client import ApiServer, Identity, KubeconfigError, MissingClientError
 
 VARIABLE = "KUBECONFIG"
 DEFAULT = "~/.kube/config"

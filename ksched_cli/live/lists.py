@@ -1,19 +1,141 @@
-"""Whole lists of objects, read in pages.
+"""Which resources an API server has of the kinds that a scheduler reads, and in which version; and
+whole lists of their objects, read in pages.
 
-Upstream: k8s.io/client-go/tools/pager.
+Upstream: the discovery of k8s.io/client-go (ServerPreferredResources), and its tools/pager.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
+from typing import TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
-from ksched_cli.live.client import ApiServer
-from ksched_cli.live.errors import UNREADABLE, ClusterError, StatusError
-from ksched_cli.live.resources import Resource
+from ksched_cli.cluster.loading.field_tables import field_tables
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.live.client import UNREADABLE, ApiServer, ClusterError, StatusError
+
+ABSENT = 404
+"""The status of what there is not."""
+FORBIDDEN = 403
+
+Answer = TypeVar("Answer")
+
+
+class Resource(Struct, frozen=True):
+    """kind: as the API server returns it, with version and namespaces. plural: for paths, such
+    as "pods"."""
+
+    kind: str
+    api_version: str
+    plural: str
+    namespaced: bool
+
+    def path(self, namespace: str = "") -> str:
+        """The list's path, for all namespaces or for one."""
+        base = "/apis" if "/" in self.api_version else "/api"
+        scope = f"/namespaces/{namespace}" if namespace else ""
+        return f"{base}/{self.api_version}{scope}/{self.plural}"
+
+
+class _GroupVersion(Struct, rename="camel"):
+    group_version: str
+
+
+class _Group(Struct, rename="camel"):
+    name: str
+    versions: list[_GroupVersion] = []
+    preferred_version: _GroupVersion | None = None
+
+
+class _Groups(Struct):
+    groups: list[_Group]
+
+
+class _Entry(Struct):
+    name: str
+    kind: str
+    namespaced: bool = False
+    verbs: list[str] = []
+
+
+class _Entries(Struct):
+    resources: list[_Entry]
+
+
+def kinds_to_read(reads: Iterable[str] = ()) -> dict[str, str]:
+    """Kind → its group, in the order in which they are read. reads: kinds of plugins from
+    outside, as "PodGroup.scheduling.x-k8s.io"."""
+    kinds = {kind.name: kind.group for kind in KINDS.values()}
+    for name in sorted(reads):
+        kind, _, group = name.partition(".")
+        kinds.setdefault(kind, group)
+    return kinds
+
+
+def discover(server: ApiServer, kinds: dict[str, str]) -> dict[str, Resource | None]:
+    """Kind → its resource in the version that the server prefers, of those that ksched knows; None
+    where the server has none. Raises ClusterError, also where it cannot tell."""
+    groups = _decoded(server.get("/apis", what="its API groups"), _Groups).groups
+    versions = {"": ["v1"], **{group.name: list(_versions(group)) for group in groups}}
+    entries: dict[str, dict[str, _Entry]] = {}
+    return {
+        kind: _resource(server, kind, versions.get(group, []), entries)
+        for kind, group in kinds.items()
+    }
+
+
+def _versions(group: _Group) -> Iterator[str]:
+    """The preferred one first."""
+    if group.preferred_version is not None:
+        yield group.preferred_version.group_version
+    for version in group.versions:
+        if version != group.preferred_version:
+            yield version.group_version
+
+
+def _resource(
+    server: ApiServer, kind: str, versions: list[str], entries: dict[str, dict[str, _Entry]]
+) -> Resource | None:
+    """entries: group and version → kind → what the server says of it, read so far."""
+    for version in versions:
+        if kind in KINDS and f"{version}/{kind}" not in field_tables().kinds:
+            continue
+        if version not in entries:
+            entries[version] = _read_entries(server, version)
+        entry = entries[version].get(kind)
+        if entry is not None:
+            return Resource(kind, version, entry.name, entry.namespaced)
+    return None
+
+
+def _read_entries(server: ApiServer, version: str) -> dict[str, _Entry]:
+    path = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    try:
+        body = server.get(path, what=f"the resources of {version}")
+    except StatusError as error:
+        # A group stays listed while the server behind it is down: what that has is not known.
+        if error.status == ABSENT:
+            return {}
+        raise
+    resources = _decoded(body, _Entries).resources
+    return {
+        entry.kind: entry for entry in resources if "list" in entry.verbs and "/" not in entry.name
+    }
+
+
+def _decoded(
+    body: bytes, kind: type[Answer], problem: str = "not an answer of an API server"
+) -> Answer:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except UNREADABLE as error:
+        raise ClusterError(f"{problem}: {error}") from None
+
+
+# -- lists ----------------------------------------------------------------------------------------
 
 # What kubectl asks for at once.
 PAGE = 500
@@ -40,9 +162,6 @@ class _ListMeta(Struct, rename="camel"):
 class _Page(Struct):
     metadata: _ListMeta
     items: list[Raw] | None
-
-
-_page = msgspec.json.Decoder(_Page)
 
 
 def read_list(
@@ -72,7 +191,7 @@ def read_list(
 def read_revision(server: ApiServer, resource: Resource, parameters: Mapping[str, str]) -> str:
     """The revision of the list with these parameters. Raises StatusError, ClusterError."""
     body = server.get(resource.path(), {"limit": "1", **parameters}, resource.plural)
-    return _decoded(body, resource).metadata.resource_version
+    return _decoded(body, _Page, _not_a_list(resource)).metadata.resource_version
 
 
 def _read_pages(
@@ -86,7 +205,8 @@ def _read_pages(
     path, items = resource.path(namespace), []
     version = ""
     while True:
-        page = _decoded(server.get(path, parameters, f"objects of kind {resource.kind}"), resource)
+        body = server.get(path, parameters, f"objects of kind {resource.kind}")
+        page = _decoded(body, _Page, _not_a_list(resource))
         version = version or page.metadata.resource_version
         items += [convert(item) for item in page.items or ()]
         if on_items is not None:
@@ -96,10 +216,5 @@ def _read_pages(
         parameters["continue"] = page.metadata.continue_
 
 
-def _decoded(body: bytes, resource: Resource) -> _Page:
-    try:
-        return _page.decode(body)
-    except UNREADABLE as error:
-        raise ClusterError(
-            f"the answer to a list of {resource.plural} is not a list: {error}"
-        ) from None
+def _not_a_list(resource: Resource) -> str:
+    return f"the answer to a list of {resource.plural} is not a list"

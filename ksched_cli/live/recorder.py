@@ -22,14 +22,11 @@ from ksched_cli.answers import HIDDEN, Answer, Count, Part
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.live.change_tracker import ChangeTracker, Plain
-from ksched_cli.live.client import ApiServer
-from ksched_cli.live.errors import ClusterError, StatusError
-from ksched_cli.live.lists import ObjectList, read_revision
-from ksched_cli.live.recording_file import RecordingFile
-from ksched_cli.live.resources import ABSENT, FORBIDDEN, Resource
+from ksched_cli.live.client import ApiServer, ClusterError, StatusError
+from ksched_cli.live.lists import ABSENT, FORBIDDEN, ObjectList, Resource, read_revision
 from ksched_cli.live.snapshot import REQUIRED, ClusterReader, ClusterSnapshot, trimmed_object
-from ksched_cli.live.watch import Notice, Reconnection, WatchedChange, WatchEnded
-from ksched_cli.live.watches import Watches
+from ksched_cli.live.snapshot_file import RecordingFile
+from ksched_cli.live.watch import Notice, Reconnection, WatchedChange, WatchEnded, Watches
 
 # So long an event waits for earlier ones of other resources.
 HOLD_SECONDS = 0.5

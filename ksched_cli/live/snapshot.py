@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -10,12 +11,21 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ksched_cli.answers import HIDDEN, Answer, Count, Part
+from ksched_cli.cluster.loading.load import load_sources
+from ksched_cli.cluster.loading.sources import Source
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.trimming import trimmed
 from ksched_cli.kube.selectors import parse_int64
-from ksched_cli.live.client import ApiServer
-from ksched_cli.live.errors import UNREADABLE, ClusterError, StatusError
-from ksched_cli.live.lists import ObjectList, read_list
-from ksched_cli.live.resources import ABSENT, FORBIDDEN, Resource, discover, kinds_to_read
+from ksched_cli.live.client import UNREADABLE, ApiServer, ClusterError, StatusError
+from ksched_cli.live.lists import (
+    ABSENT,
+    FORBIDDEN,
+    ObjectList,
+    Resource,
+    discover,
+    kinds_to_read,
+    read_list,
+)
 
 # Without these there is no state to ask about.
 REQUIRED = ("Node", "Pod")
@@ -362,3 +372,36 @@ def _joined(kinds: Iterable[str]) -> str:
 
 def _consequence(kind: str) -> str:
     return _CONSEQUENCES.get(kind, _WORKLOADS)
+
+
+# -- a live cluster as a state: what a snapshot's file would hold, without the file ---------------
+
+
+def live_state(reader: ClusterReader, reads: Iterable[str], name: str) -> ClusterState:
+    """reads: kinds to keep for plugins, besides those that ksched knows. name: of the cluster, for
+    errors. Raises KschedError."""
+    state = state_of(
+        reader.lists(), reads, name, lambda: (*reader.snapshot.absences, *reader.snapshot.warnings)
+    )
+    return replace(state, server_version=reader.snapshot.server_version)
+
+
+def state_of(
+    lists: Iterable[ObjectList],
+    reads: Iterable[str],
+    name: str,
+    warnings: Callable[[], Iterable[str]] = tuple,
+) -> ClusterState:
+    """The state of these lists. warnings: about them, once they have been read. Raises
+    InputError."""
+    return load_sources(_sources(lists, name), frozenset(reads), warnings)
+
+
+def _sources(lists: Iterable[ObjectList], name: str) -> Iterator[Source]:
+    for objects in lists:
+        about = msgspec.json.encode({"kind": objects.resource.kind, "namespace": objects.namespace})
+        items = b",".join(objects.items)
+        yield Source(
+            name,
+            b'{"kind":"List","items":[' + items + b'],"snapshot":{"lists":[' + about + b"]}}",
+        )

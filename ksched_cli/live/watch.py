@@ -1,4 +1,5 @@
-"""What happens to the objects of one resource, from a list's revision on.
+"""What happens to the objects of resources, from a list's revision on; each is watched in a thread
+of its own.
 
 Upstream: k8s.io/client-go/tools/cache (Reflector).
 """
@@ -9,15 +10,21 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from threading import Event
+from threading import Event, Thread
+from types import MappingProxyType
 
 import msgspec
 from msgspec import Raw, Struct
 
-from ksched_cli.live.client import ApiServer
-from ksched_cli.live.errors import UNREADABLE, ClusterError, StatusError, UnauthorizedError
-from ksched_cli.live.lists import GONE, ObjectList
-from ksched_cli.live.resources import ABSENT, FORBIDDEN, Resource
+from ksched_cli.live.client import (
+    UNREADABLE,
+    ApiServer,
+    ClusterError,
+    StatusError,
+    UnauthorizedError,
+)
+from ksched_cli.live.lists import ABSENT, FORBIDDEN, GONE, ObjectList, Resource, read_list
+from ksched_cli.live.snapshot import trimmed_object
 
 # Upstream: minWatchTimeout; the API server ends a watch after so long, up to twice as long.
 WATCH_SECONDS = 300
@@ -181,3 +188,58 @@ class Watcher:
     def _notify(self, notice: Notice) -> None:
         if not self.ends.is_set():
             self.notify(notice)
+
+
+# -- several resources ----------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Watches:
+    """notify: takes what happens, in the threads, and may wait"""
+
+    server: ApiServer
+    notify: Callable[[Notice], None]
+    _ends: Event = field(default_factory=Event)
+    _threads: list[Thread] = field(default_factory=list)
+
+    def start(
+        self,
+        objects: ObjectList,
+        parameters: Mapping[str, str] = MappingProxyType({}),
+        convert: Callable[[Resource, Raw], bytes] = trimmed_object,
+    ) -> None:
+        """Watches from the revision of a list on. convert: what is kept of an object, where the
+        resource must be listed anew"""
+        resource, namespace = objects.resource, objects.namespace
+
+        def relist() -> ObjectList:
+            return read_list(
+                self.server,
+                resource,
+                namespace,
+                lambda item: convert(resource, item),
+                parameters=parameters,
+            )
+
+        watcher = Watcher(
+            self.server,
+            resource,
+            namespace,
+            objects.resource_version,
+            relist,
+            self.notify,
+            self._ends,
+            parameters,
+        )
+        thread = Thread(target=watcher.run, name=f"watch {resource.plural}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def end(self) -> None:
+        """No more is read; a thread ends once it has handed over what it has."""
+        self._ends.set()
+        self.server.end_streams()
+
+    @property
+    def are_alive(self) -> bool:
+        return any(thread.is_alive() for thread in self._threads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ksched_cli.analysis.compare_replays import ReplayComparison, ReplaySideResult
+from ksched_cli.analysis.compare import ReplayComparison, ReplaySideResult
 from ksched_cli.analysis.replay_result import HOUR, GroupResult, NodeRange
 from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.kube.time import SECOND

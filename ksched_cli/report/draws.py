@@ -3,7 +3,7 @@ whether they differ by more than the noise."""
 
 from __future__ import annotations
 
-from ksched_cli.analysis.draws import (
+from ksched_cli.analysis.compare import (
     DifferenceInterval,
     DrawnComparison,
     DrawnSide,

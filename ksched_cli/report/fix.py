@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ksched_cli.analysis.remedies import Remedies, Remedy
+from ksched_cli.analysis.fix import Remedies, Remedy
 from ksched_cli.report.reasons import why_not
 from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted, printable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ksched_cli import program_name
-from ksched_cli.analysis.explain_group import Blocker, Domain, GroupExplanation, Member
+from ksched_cli.analysis.explain import Blocker, Domain, GroupExplanation, Member
 from ksched_cli.report.reasons import message_line, remedy_line
 from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted, marked
 

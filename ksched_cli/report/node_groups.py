@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from ksched_cli.analysis.replay_cost import ReplayCost
+from ksched_cli.analysis.replay_figures import ReplayCost
 from ksched_cli.analysis.replay_result import HOUR, GroupResult, NodeRange, scaling_of
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.replay import Replay

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksched_cli.analysis.pending import POD
+from ksched_cli.analysis.diagnosis import POD
 
 NO_CONTROLLER = "no controller"
 

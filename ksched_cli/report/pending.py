@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ksched_cli.analysis.pending import PendingGroup, PendingReport
+from ksched_cli.analysis.diagnosis import PendingGroup, PendingReport
 from ksched_cli.report.owners import group_name, shared_owner
 from ksched_cli.report.reasons import brief_reasons_table, message_line, remedy_line
 from ksched_cli.report.table import ALL_HINT, GREEN, RED, YELLOW, Limit, counted

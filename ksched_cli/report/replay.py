@@ -8,8 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ksched_cli.analysis.replay_cost import ReplayCost, costs_at
-from ksched_cli.analysis.replay_figures import WaitingTimes, waiting_groups
+from ksched_cli.analysis.replay_figures import (
+    ReplayCost,
+    UsageOverTime,
+    WaitingTimes,
+    calendar_steps,
+    costs_at,
+    extremes,
+    resources,
+    short,
+    shown_resources,
+    waiting_groups,
+)
 from ksched_cli.analysis.replay_result import (
     HOUR,
     NodeRange,
@@ -17,14 +27,6 @@ from ksched_cli.analysis.replay_result import (
     ReplayResult,
     ReplaySummary,
     seconds,
-)
-from ksched_cli.analysis.usage_over_time import (
-    UsageOverTime,
-    calendar_steps,
-    extremes,
-    resources,
-    short,
-    shown_resources,
 )
 from ksched_cli.answers import plain
 from ksched_cli.cluster.resources import PODS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksched_cli.analysis.scale_up import GroupScaleUp, GroupVerdict, ScaleUp
+from ksched_cli.analysis.explain import GroupScaleUp, GroupVerdict, ScaleUp
 from ksched_cli.report.reasons import why_not
 from ksched_cli.report.table import GREEN, YELLOW, Limit, counted
 

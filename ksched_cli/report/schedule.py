@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from ksched_cli import program_name
-from ksched_cli.analysis.pending import POD, PendingGroup
+from ksched_cli.analysis.diagnosis import POD, PendingGroup
 from ksched_cli.analysis.schedule import summary_of
 from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.engine.records import Attempt, ExtenderBinding, RunRecord

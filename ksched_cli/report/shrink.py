@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import UNSET
 
 from ksched_cli.analysis.drained_cluster import Hold
-from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult
-from ksched_cli.analysis.upgrade import UpgradePlan
+from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan
 from ksched_cli.kube.quantity import amount_text
 from ksched_cli.report.owners import group_name, shared_owner
 from ksched_cli.report.pending import merged

@@ -22,13 +22,11 @@ from starlette.routing import Route
 
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.extenders import wire
-from ksched_cli.live.client import ApiServer
-from ksched_cli.live.errors import ClusterError, StatusError
+from ksched_cli.live.client import ApiServer, ClusterError, StatusError
 from ksched_cli.live.kubeconfig import ClusterOptions, connect
 from ksched_cli.live.lists import ObjectList
 from ksched_cli.live.snapshot import REQUIRED, ClusterReader, annotated_object
-from ksched_cli.live.watch import Notice, WatchEnded
-from ksched_cli.live.watches import Watches
+from ksched_cli.live.watch import Notice, WatchEnded, Watches
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import LiveCluster, Run
 from ksched_cli.serve.http import Bodies, HttpServer, RefusedError, TokenCheck

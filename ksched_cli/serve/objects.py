@@ -12,11 +12,9 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.live.change_tracker import digest_of
-from ksched_cli.live.errors import ClusterError
-from ksched_cli.live.lists import ObjectList
-from ksched_cli.live.resources import Resource
-from ksched_cli.live.snapshot import annotated_object
-from ksched_cli.live.state import state_of
+from ksched_cli.live.client import ClusterError
+from ksched_cli.live.lists import ObjectList, Resource
+from ksched_cli.live.snapshot import annotated_object, state_of
 from ksched_cli.live.watch import Reconnection, WatchedChange
 
 POD = "Pod"

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ksched_cli.analysis.pending import POD, owner_of
+from ksched_cli.analysis.diagnosis import POD, owner_of
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import Node, Pod
 from ksched_cli.cluster.state import ClusterState

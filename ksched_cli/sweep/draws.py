@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from ksched_cli.analysis.replay_curves import ReplayCurves
-from ksched_cli.analysis.usage_over_time import UsageOverTime
+from ksched_cli.analysis.replay_figures import UsageOverTime
+from ksched_cli.analysis.replay_result import ReplayCurves
 from ksched_cli.cluster.loading.completeness import budget_warnings
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import PluginDefectError, UsageError

@@ -16,7 +16,7 @@ from ksched_cli.analysis.capacity import (
     capacity,
     nodes_needed,
 )
-from ksched_cli.analysis.pending import pending_groups
+from ksched_cli.analysis.diagnosis import pending_groups
 from ksched_cli.api import Code, PermitPlugin, Status
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState

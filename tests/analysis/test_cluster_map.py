@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ksched_cli.analysis.cluster_map import MAX_GROUPS, ClusterMap, cluster_map, grouping_labels
+from ksched_cli.analysis.schedule import MAX_GROUPS, ClusterMap, cluster_map, grouping_labels
 from ksched_cli.analysis.usage import node_usages
 from ksched_cli.testing import Manifest, cluster, node, pod, simulation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ksched_cli.analysis.compare_replays import ReplaySide, compare_replays
+from ksched_cli.analysis.compare import ReplaySide, compare_replays
 from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.run.differences import NamedRun
 from tests.replays import Plain, node, pod, replay

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.analysis.draws import DifferenceInterval, Interval, compare_draws
+from ksched_cli.analysis.compare import DifferenceInterval, Interval, compare_draws
 from ksched_cli.run.differences import NamedRun
 
 

@@ -4,8 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.analysis.expectations import PodCount, PodsOn, PodsPending, Spread
-from ksched_cli.analysis.expectations_file import read_expectations
+from ksched_cli.analysis.expectations import (
+    PodCount,
+    PodsOn,
+    PodsPending,
+    Spread,
+    read_expectations,
+)
 from ksched_cli.errors import InputError
 
 HEAD = "apiVersion: ksched/v1\nkind: Expectations\nstate: cluster.yaml\n"

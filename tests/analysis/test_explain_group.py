@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.analysis.explain import explain
-from ksched_cli.analysis.explain_group import Blocker, GroupExplanation, explain_group
+from ksched_cli.analysis.explain import Blocker, GroupExplanation, explain, explain_group
 from ksched_cli.analysis.named_objects import find_group, pods_of
 from ksched_cli.analysis.preempt import preempt
 from ksched_cli.cluster.pod_info import PodInfo

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ksched_cli.analysis.fix import GONE_COST, Fixer, Search, fix
-from ksched_cli.analysis.fix_pending import fix_pending
+from ksched_cli.analysis.fix import GONE_COST, Fixer, Remedies, Search, fix, fix_pending
 from ksched_cli.analysis.proposals import COSTS
-from ksched_cli.analysis.remedies import Remedies
 from ksched_cli.api import CycleState, FilterPlugin, NodeInfo, PodInfo, Proposal, Proposes, Status
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.interface import Plugin

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.analysis.fix import Fixer, Search, fix
+from ksched_cli.analysis.fix import Fixer, Remedies, Search, fix
 from ksched_cli.analysis.named_objects import pods_of
-from ksched_cli.analysis.remedies import Remedies
 from ksched_cli.errors import UsageError
 from ksched_cli.testing import cluster, node, pod, simulation
 

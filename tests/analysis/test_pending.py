@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from ksched_cli.analysis.pending import PendingReport, owner_of, pending_report
+from ksched_cli.analysis.diagnosis import PendingReport, owner_of, pending_report
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation, Mode

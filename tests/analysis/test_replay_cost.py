@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.analysis.replay_cost import ReplayCost, costs_at, unpriced_warning
-from ksched_cli.analysis.replay_figures import replay_figures
+from ksched_cli.analysis.replay_figures import (
+    ReplayCost,
+    costs_at,
+    replay_figures,
+    unpriced_warning,
+)
 from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
 from ksched_cli.engine.replay.replay import Replay
 from tests.replays import node, pod, replay, replay_of

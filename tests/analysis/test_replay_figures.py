@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from ksched_cli.analysis.replay_figures import (
     Durations,
     ReplayRecord,
+    UsageOverTime,
+    calendar_steps,
     durations,
     replay_figures,
     waiting_groups,
 )
 from ksched_cli.analysis.usage import nodes_used
-from ksched_cli.analysis.usage_over_time import UsageOverTime, calendar_steps
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.engine.replay.records import PodRecord

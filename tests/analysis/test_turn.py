@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ksched_cli.analysis.turn import Turn, take_turn
+from ksched_cli.analysis.attempts import Turn, take_turn
 from ksched_cli.engine.engine import Focus
 from ksched_cli.engine.records import NO_DETAIL
 from ksched_cli.engine.simulation import Simulation

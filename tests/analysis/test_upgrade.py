@@ -3,8 +3,7 @@
 from typing import Any
 
 from ksched_cli.analysis.drained_cluster import DrainedCluster
-from ksched_cli.analysis.shrink import ShrinkLimits
-from ksched_cli.analysis.upgrade import UpgradePlan, upgrade
+from ksched_cli.analysis.shrink import ShrinkLimits, UpgradePlan, upgrade
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.scenario.arguments import read_selector
 from ksched_cli.scenario.drain import PodRules

@@ -22,8 +22,8 @@ from typing import Any
 
 from ksched_cli.commands import checkpoints
 from ksched_cli.commands.main import main
-from ksched_cli.live.recording_file import parts
 from ksched_cli.live.snapshot import ClusterSnapshot
+from ksched_cli.live.snapshot_file import parts
 from ksched_cli.sweep import execution, run_process
 from ksched_cli.testing import node
 from tests.sweep.sweeps import in_this_process

@@ -239,7 +239,6 @@ WRITERS = {
     "kube/file_lock.py": "empty, and the lock ends with its process",
     "kube/stored_bytes.py": SCRATCH,
     "kube/streams.py": "a device",
-    "live/recording_file.py": KILLED,
     "live/snapshot_file.py": KILLED,
     "run/inputs.py": SCRATCH,
     "sweep/outcome.py": ASIDE,

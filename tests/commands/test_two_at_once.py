@@ -18,8 +18,8 @@ import pytest
 
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_lock import locked
-from ksched_cli.live.recording_file import RecordingFile
 from ksched_cli.live.snapshot import ClusterSnapshot
+from ksched_cli.live.snapshot_file import RecordingFile
 from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched

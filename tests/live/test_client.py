@@ -8,8 +8,7 @@ import pytest
 import trustme
 
 from ksched_cli.live import client
-from ksched_cli.live.client import RETRIES
-from ksched_cli.live.errors import ClusterError, StatusError
+from ksched_cli.live.client import RETRIES, ClusterError, StatusError
 from tests.live.fake_api_server import CLOSED, CUT, HANGS, Outage
 from tests.live.fixtures import Connect, Serve
 

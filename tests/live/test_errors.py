@@ -1,6 +1,6 @@
 """Errors of clusters are exit code 2, as of any question that cannot be asked."""
 
-from ksched_cli.live.errors import ClusterError, KubeconfigError, MissingClientError, StatusError
+from ksched_cli.live.client import ClusterError, KubeconfigError, MissingClientError, StatusError
 
 
 def test_none_of_them_is_an_answer() -> None:

@@ -5,9 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ksched_cli.live.errors import ClusterError, StatusError
-from ksched_cli.live.lists import ObjectList, read_list
-from ksched_cli.live.resources import Resource
+from ksched_cli.live.client import ClusterError, StatusError
+from ksched_cli.live.lists import ObjectList, Resource, read_list
 from ksched_cli.testing import pod
 from tests.live.fake_api_server import CLOSED, CUT, ApiServer, Outage
 from tests.live.fixtures import Connect, Serve

@@ -13,9 +13,9 @@ import pytest
 from ksched_cli.errors import KschedError
 from ksched_cli.live import recorder as recorder_module
 from ksched_cli.live import watch
-from ksched_cli.live.errors import ClusterError
+from ksched_cli.live.client import ClusterError
 from ksched_cli.live.recorder import Limits, Recorder
-from ksched_cli.live.recording_file import parts
+from ksched_cli.live.snapshot_file import parts
 from ksched_cli.testing import node, pod
 from tests.live.fake_api_server import (
     CLOSED,

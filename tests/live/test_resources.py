@@ -3,8 +3,8 @@
 import pytest
 
 from ksched_cli.cluster.loading.kinds import KINDS
-from ksched_cli.live.errors import ClusterError
-from ksched_cli.live.resources import discover, kinds_to_read
+from ksched_cli.live.client import ClusterError
+from ksched_cli.live.lists import discover, kinds_to_read
 from tests.live.fake_api_server import CLOSED, CUT, HALF, SERVED, Outage
 from tests.live.fixtures import Connect, Serve
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.live.client import ApiServer as Client
-from ksched_cli.live.errors import ClusterError
+from ksched_cli.live.client import ClusterError
 from ksched_cli.live.snapshot import ClusterReader, whole_object
 from ksched_cli.testing import node, pod
 from tests.live.fake_api_server import SERVED, ApiServer

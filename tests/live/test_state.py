@@ -1,7 +1,6 @@
 """A live cluster as a state."""
 
-from ksched_cli.live.snapshot import ClusterReader, whole_object
-from ksched_cli.live.state import live_state
+from ksched_cli.live.snapshot import ClusterReader, live_state, whole_object
 from ksched_cli.testing import node, pod
 from tests.live.fixtures import Connect, Serve
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ksched_cli.analysis.compare_replays import compare_replays
+from ksched_cli.analysis.compare import compare_replays
 from ksched_cli.report import compare_replays as renderer
 from ksched_cli.report.table import Limit
 from tests.analysis.test_compare_replays import side

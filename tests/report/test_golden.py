@@ -17,11 +17,10 @@ from ksched_cli.analysis.audit.audit import audit
 from ksched_cli.analysis.audit.decision_log import read_decision_log
 from ksched_cli.analysis.capacity import capacity
 from ksched_cli.analysis.compare import Side, compare
+from ksched_cli.analysis.diagnosis import pending_groups, pending_report
 from ksched_cli.analysis.drift import drift
-from ksched_cli.analysis.explain import explain
-from ksched_cli.analysis.explain_group import explain_group
+from ksched_cli.analysis.explain import explain, explain_group
 from ksched_cli.analysis.named_objects import find_group, owners
-from ksched_cli.analysis.pending import pending_groups, pending_report
 from ksched_cli.analysis.preempt import preempt
 from ksched_cli.analysis.usage import node_usages
 from ksched_cli.cluster.loading.load import load_state

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import given
 
-from ksched_cli.analysis.pending import pending_report
+from ksched_cli.analysis.diagnosis import pending_report
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.report.pending import table
 from ksched_cli.report.table import EVERYTHING, TERMINAL

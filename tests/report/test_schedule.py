@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from ksched_cli.analysis.diagnosis import pending_groups
 from ksched_cli.analysis.named_objects import owners
-from ksched_cli.analysis.pending import pending_groups
 from ksched_cli.analysis.schedule import ScheduleResult, result_of
 from ksched_cli.analysis.usage import node_usages
 from ksched_cli.cluster.state import ClusterState

@@ -22,15 +22,17 @@ from ksched_cli.analysis.audit.decisions import (
     Decision,
     DecisionLog,
     LastRefusal,
+    LogEvent,
+    LogLine,
     OrderSource,
     Placement,
     PreemptionDecision,
     Unexplained,
     UnseenPod,
     has_left,
+    in_order_of_log,
+    in_order_of_notices,
 )
-from ksched_cli.analysis.audit.log_order import in_order_of_log, in_order_of_notices
-from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.objects import (
     PersistentVolume,

@@ -16,15 +16,17 @@ from ksched_cli.analysis.audit.decisions import (
     Decision,
     DecisionLog,
     LastRefusal,
+    LogEvent,
+    LogLine,
     ObjectChange,
     OrderSource,
     Placement,
     PodEvent,
     PreemptionDecision,
     Unexplained,
+    in_order_of_attempts,
+    in_order_of_notices,
 )
-from ksched_cli.analysis.audit.log_order import in_order_of_attempts, in_order_of_notices
-from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.loading.kinds import KINDS, Kind
 from ksched_cli.cluster.loading.state_warnings import replayed_anew
 from ksched_cli.cluster.objects import Pod

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ksched_cli.analysis.cluster_map import ClusterMap, MappedPod
+from ksched_cli.analysis.schedule import ClusterMap, MappedPod
 from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.report.html.charts import histogram
 from ksched_cli.report.html.columns import Kind, coded, column, resource_kind

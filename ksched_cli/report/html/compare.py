@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ksched_cli.analysis.cluster_map import grouping_labels
 from ksched_cli.analysis.compare import Comparison, PodDifference
+from ksched_cli.analysis.schedule import grouping_labels
 from ksched_cli.report.compare import headline, standing_text, totals
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.cluster_map import map_data, utilisation

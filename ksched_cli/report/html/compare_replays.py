@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ksched_cli.analysis.compare_replays import ReplayComparison, ReplayDifference
+from ksched_cli.analysis.compare import ReplayComparison, ReplayDifference
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.compare_replays import headline, totals

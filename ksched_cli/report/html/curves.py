@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ksched_cli.analysis.replay_curves import Curve, EventKind, ReplayCurves
+from ksched_cli.analysis.replay_result import Curve, EventKind, ReplayCurves
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.replay import MomentTexts

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ksched_cli.analysis.draws import DrawnComparison, Interval, ReplayDraws
+from ksched_cli.analysis.compare import DrawnComparison, Interval, ReplayDraws
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.draws import difference_text, headline, interval_text, label
 from ksched_cli.report.html.charts import number

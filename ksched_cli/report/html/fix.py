@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksched_cli.analysis.remedies import Remedies, Remedy
+from ksched_cli.analysis.fix import Remedies, Remedy
 from ksched_cli.report.fix import change_option, effects, headline, search
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.sections import Bars, Group, Groups, Page, Prose, Section, Table, Tile

@@ -3,7 +3,7 @@ members."""
 
 from __future__ import annotations
 
-from ksched_cli.analysis.explain_group import Blocker, Domain, GroupExplanation, Member
+from ksched_cli.analysis.explain import Blocker, Domain, GroupExplanation, Member
 from ksched_cli.report.group_explanation import headline
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.columns import column

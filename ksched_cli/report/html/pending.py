@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksched_cli.analysis.pending import PendingGroup, PendingReport
+from ksched_cli.analysis.diagnosis import PendingGroup, PendingReport
 from ksched_cli.report.html.columns import column
 from ksched_cli.report.html.explanation import REASON_HEADERS, reason_row
 from ksched_cli.report.html.sections import Grid, Group, Groups, Page, Section, Tile

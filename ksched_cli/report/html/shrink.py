@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksched_cli.analysis.cluster_map import ClusterMap
-from ksched_cli.analysis.pending import PendingGroup
-from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult
-from ksched_cli.analysis.upgrade import UpgradePlan, Wave
+from ksched_cli.analysis.diagnosis import PendingGroup
+from ksched_cli.analysis.schedule import ClusterMap
+from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan, Wave
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.cluster_map import map_data, utilisation
 from ksched_cli.report.html.columns import Kind, column, filled

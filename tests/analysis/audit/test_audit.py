@@ -11,16 +11,18 @@ from hypothesis import strategies as st
 from msgspec import structs
 from msgspec.structs import asdict
 
-from ksched_cli.analysis.audit.audit import HELD_ROOM, NOT_TAKEN, AuditResult, audit
-from ksched_cli.analysis.audit.decision_log import read_decision_log
-from ksched_cli.analysis.audit.decisions import OrderSource
-from ksched_cli.analysis.audit.doubts import (
+from ksched_cli.analysis.audit.audit import (
     BUDGETS_CHANGED,
     CLAIMS_NEAR,
+    HELD_ROOM,
     IMAGE_SIZES,
     LACKS_NOTICES,
+    NOT_TAKEN,
+    AuditResult,
+    audit,
 )
-from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
+from ksched_cli.analysis.audit.decision_log import read_decision_log
+from ksched_cli.analysis.audit.decisions import LogEvent, LogLine, OrderSource
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation

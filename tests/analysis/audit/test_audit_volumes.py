@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.analysis.audit.audit import AuditResult, audit
+from ksched_cli.analysis.audit.audit import VOLUMES_COME, AuditResult, audit
 from ksched_cli.analysis.audit.decision_log import read_decision_log
-from ksched_cli.analysis.audit.doubts import VOLUMES_COME
-from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
+from ksched_cli.analysis.audit.decisions import LogEvent, LogLine
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.analysis.audit.aftermath import bound, scheduled

@@ -14,12 +14,13 @@ from ksched_cli.analysis.audit.decision_log import (
 )
 from ksched_cli.analysis.audit.decisions import (
     DecisionLog,
+    LogEvent,
+    LogLine,
     OrderSource,
     Placement,
     PodEvent,
     PreemptionDecision,
 )
-from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ksched_cli.analysis.audit.doubts import RACE, double_allocations
+from ksched_cli.analysis.audit.audit import RACE, double_allocations
 from ksched_cli.testing import cluster
 
 

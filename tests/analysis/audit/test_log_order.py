@@ -2,16 +2,15 @@
 
 from ksched_cli.analysis.audit.decisions import (
     Decision,
+    LogEvent,
+    LogLine,
     Placement,
     PodEvent,
     PreemptionDecision,
-)
-from ksched_cli.analysis.audit.log_order import (
     in_order_of_log,
     in_order_of_notices,
     logged_attempts,
 )
-from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.testing import cluster, node, pod
 

@@ -1,6 +1,6 @@
 """Nominations in memory, in the pods' statuses, and back."""
 
-from ksched_cli.analysis.audit.nominations import Nominations
+from ksched_cli.analysis.audit.replayed_cluster import Nominations
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.testing import cluster, node, pod, simulation

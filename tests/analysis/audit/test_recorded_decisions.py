@@ -7,18 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from ksched_cli.analysis.audit.audit import AuditResult, audit
-from ksched_cli.analysis.audit.decisions import OrderSource
-from ksched_cli.analysis.audit.doubts import (
+from ksched_cli.analysis.audit.audit import (
     EQUAL_VICTIMS,
     IMAGE_COUNTS,
     IMAGE_SIZES,
     NEAR_PREEMPTIONS,
     NODES_CAME,
+    AuditResult,
+    audit,
 )
+from ksched_cli.analysis.audit.decisions import LogEvent, LogLine, OrderSource
 from ksched_cli.analysis.audit.orders import Refinement
 from ksched_cli.analysis.audit.recorded_decisions import RELISTED, read_recording
-from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine
 from ksched_cli.scenario.timeline import read_timeline
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.analysis.audit.test_audit import agreeing

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ksched_cli.analysis.audit.scheduler_log import LogEvent, LogLine, read_log, read_logs
+from ksched_cli.analysis.audit.decisions import LogEvent, LogLine, read_log, read_logs
 from ksched_cli.errors import InputError
 
 TEXT = """\

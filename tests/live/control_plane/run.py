@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ksched_cli.analysis.audit.doubts import (
+from ksched_cli.analysis.audit.audit import (
     CLAIMS_COME,
     CLAIMS_NEAR,
     IMAGE_COUNTS,

@@ -1,6 +1,6 @@
 """A cluster before and after a run, as columns."""
 
-from ksched_cli.analysis.cluster_map import ClusterMap, MappedPod, cluster_map
+from ksched_cli.analysis.schedule import ClusterMap, MappedPod, cluster_map
 from ksched_cli.analysis.usage import NodeUsage, node_usages
 from ksched_cli.report.html.cluster_map import cluster_figures, resource_names, utilisation
 from ksched_cli.report.html.columns import embedded

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ksched_cli.analysis.replay_curves import Curve, CurveEvent, EventKind, ReplayCurves
-from ksched_cli.analysis.usage_over_time import Extent
+from ksched_cli.analysis.replay_figures import Extent
+from ksched_cli.analysis.replay_result import Curve, CurveEvent, EventKind, ReplayCurves
 from ksched_cli.report.html.curves import curves_of_run, curves_of_sides
 
 

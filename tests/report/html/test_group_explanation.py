@@ -1,6 +1,6 @@
 """The page of a pod group's explanation."""
 
-from ksched_cli.analysis.explain_group import Blocker, Domain, GroupExplanation, Member
+from ksched_cli.analysis.explain import Blocker, Domain, GroupExplanation, Member
 from ksched_cli.report.html.group_explanation import page
 from ksched_cli.report.html.sections import Bars, Grid, Groups
 from tests.report.html.pages import titled
