@@ -7,9 +7,8 @@ Upstream: dynamic-resource-allocation/structured/internal/types.go (Features), a
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from msgspec import Struct, structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ksched_cli.kube.versions import Release, Rules
 
@@ -60,7 +59,7 @@ def features_of(release: Release) -> AllocatorFeatures:
     )
     rules = release.rules
     shows_sharing = features.needs_incubating if rules.picks_allocator else rules.shows_sharing
-    return structs.replace(features, shows_sharing=shows_sharing)
+    return replace(features, shows_sharing=shows_sharing)
 
 
 def allocator_rules(release: Release) -> Rules:
