@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ksched_cli.cel.functions.network import CIDR, IP
+from ksched_cli.cel.functions import CIDR, IP
 from ksched_cli.cel.values import Optional, Semver
 from ksched_cli.kube.quantity import Quantity
 
@@ -22,6 +22,7 @@ LIST_COST = 10
 MAP_COST = 30
 
 Cost = Callable[[Sequence[Any], Any], int]
+"""The cost by a call's arguments and its result."""
 
 
 def call_cost(function: str, overloads: tuple[str, ...]) -> Cost:
@@ -33,8 +34,6 @@ def call_cost(function: str, overloads: tuple[str, ...]) -> Cost:
     by_name = _BY_FUNCTION.get(function)
     if by_name is not None:
         return _constant_cost if function in _BY_TYPE and len(overloads) > 1 else by_name
-    if function == "_==_":
-        return _equality
     return _BY_OVERLOAD.get(overloads[0], _constant_cost) if len(overloads) == 1 else _constant_cost
 
 
@@ -53,27 +52,12 @@ def _tenths(count: int) -> int:
     return -(-count // 10)
 
 
-def _quarters(count: int) -> int:
-    """count / 4, rounded up."""
-    return -(-count // 4)
+def _new_list(elements: int) -> int:
+    return elements + 1 + LIST_COST
 
 
 def _constant_cost(arguments: Sequence[Any], result: Any) -> int:
     return 1
-
-
-def _equality(arguments: Sequence[Any], result: Any) -> int:
-    if isinstance(arguments[0], Quantity | Semver | IP | CIDR):
-        return 1
-    return _tenth_of_shorter(arguments, result)
-
-
-def _tenth_of_shorter(arguments: Sequence[Any], result: Any) -> int:
-    return _tenths(min(_size(arguments[0]), _size(arguments[1])))
-
-
-def _tenth_of_both(arguments: Sequence[Any], result: Any) -> int:
-    return _tenths(_size(arguments[0]) + _size(arguments[1]))
 
 
 def _tenth_of_first(arguments: Sequence[Any], result: Any) -> int:
@@ -84,34 +68,29 @@ def _tenth_of_first_twice(arguments: Sequence[Any], result: Any) -> int:
     return _tenths(2 * _size(arguments[0]))
 
 
-def _tenth_of_result_twice(arguments: Sequence[Any], result: Any) -> int:
-    return _tenths(2 * _size(result))
+def _tenth_of_shorter(arguments: Sequence[Any], result: Any) -> int:
+    return _tenths(min(_size(arguments[0]), _size(arguments[1])))
 
 
-def _list_size(arguments: Sequence[Any], result: Any) -> int:
-    return _size(arguments[1])
+def _equality(arguments: Sequence[Any], result: Any) -> int:
+    if isinstance(arguments[0], Quantity | Semver | IP | CIDR):
+        return 1
+    return _tenth_of_shorter(arguments, result)
 
 
 def _regex(arguments: Sequence[Any], result: Any) -> int:
-    return _tenths(1 + _size(arguments[0])) * _quarters(_size(arguments[1]))
+    """A tenth of the text's length times a quarter of the pattern's, each rounded up."""
+    return _tenths(1 + _size(arguments[0])) * -(-_size(arguments[1]) // 4)
 
 
-def _substring(arguments: Sequence[Any], result: Any) -> int:
-    return _tenths(_size(arguments[0])) * _tenths(_size(arguments[1]))
-
-
-def _traversal(arguments: Sequence[Any], result: Any) -> int:
-    return _traversal_cost(arguments[0])
-
-
-def _traversal_cost(value: Any) -> int:
+def _traversal(value: Any) -> int:
     """Upstream: traversalCost, which counts bytes and rounds down."""
     if isinstance(value, str | bytes):
         return len(value.encode() if isinstance(value, str) else value) // 10
     if isinstance(value, list):
-        return sum(map(_traversal_cost, value))
+        return sum(map(_traversal, value))
     if isinstance(value, dict):
-        return sum(_traversal_cost(key) + _traversal_cost(item) for key, item in value.items())
+        return sum(_traversal(key) + _traversal(item) for key, item in value.items())
     return 1
 
 
@@ -130,10 +109,6 @@ def _network_covers(arguments: Sequence[Any], result: Any) -> int:
     return _network_contains(arguments, result) + _tenths(_size(arguments[0])) + 1
 
 
-def _result_list(arguments: Sequence[Any], result: Any) -> int:
-    return _new_list(_size(result))
-
-
 def _range(arguments: Sequence[Any], result: Any) -> int:
     (count,) = arguments
     return _new_list(max(count, 0) if type(count) is int else 0)
@@ -143,64 +118,60 @@ def _flattened(arguments: Sequence[Any], result: Any) -> int:
     return _new_list((arguments[1] if len(arguments) == 2 else 1) * _size(arguments[0]))
 
 
-def _first_sorted(arguments: Sequence[Any], result: Any) -> int:
-    return _self_compared(arguments[0])
-
-
-def _keys_sorted(arguments: Sequence[Any], result: Any) -> int:
-    return _self_compared(arguments[1])
-
-
 def _self_compared(values: Any) -> int:
     """Upstream: ext/lists.go (trackListSelfCompare)."""
     texts = bool(values) and isinstance(values[0], str | bytes)
     return _new_list(int(len(values) ** 2 * (2.1 if texts else 2.0)))
 
 
-def _new_list(elements: int) -> int:
-    return elements + 1 + LIST_COST
-
-
 def _product_of_sizes(factor: int) -> Cost:
-    def cost(arguments: Sequence[Any], result: Any) -> int:
-        return 1 + factor * _size(arguments[0]) * _size(arguments[1])
+    return lambda arguments, result: 1 + factor * _size(arguments[0]) * _size(arguments[1])
 
-    return cost
+
+def _shared(cost: Cost, *names: str) -> dict[str, Cost]:
+    """The same cost of several functions."""
+    return dict.fromkeys(names, cost)
 
 
 _BY_FUNCTION: dict[str, Cost] = {
-    **dict.fromkeys(
-        ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _traversal
+    **_shared(
+        lambda arguments, result: _traversal(arguments[0]),
+        *("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"),
     ),
-    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _tenth_of_first),
-    **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _tenth_of_first),
-    **dict.fromkeys(("replace", "split"), _tenth_of_first_twice),
-    "join": _tenth_of_result_twice,
-    **dict.fromkeys(("find", "findAll"), _regex),
-    **dict.fromkeys(("ip", "isIP", "cidr", "isCIDR"), _parsed),
-    "ip.isCanonical": _tenth_of_first_twice,
+    **_shared(_tenth_of_first, "lowerAscii", "upperAscii", "substring", "trim"),
+    **_shared(_tenth_of_first, "quantity", "isQuantity", "semver", "isSemver"),
+    **_shared(_tenth_of_first_twice, "replace", "split", "ip.isCanonical"),
+    "join": lambda arguments, result: _tenths(2 * _size(result)),
+    **_shared(_regex, "find", "findAll"),
+    **_shared(_parsed, "ip", "isIP", "cidr", "isCIDR"),
     "containsIP": _network_contains,
     "containsCIDR": _network_covers,
-    **dict.fromkeys(("slice", "reverse"), _result_list),
+    **_shared(lambda arguments, result: _new_list(_size(result)), "slice", "reverse"),
     "lists.range": _range,
     "flatten": _flattened,
-    **dict.fromkeys(("distinct", "sort"), _first_sorted),
-    "@sortByAssociatedKeys": _keys_sorted,
-    **dict.fromkeys(("sets.contains", "sets.intersects"), _product_of_sizes(1)),
+    **_shared(lambda arguments, result: _self_compared(arguments[0]), "distinct", "sort"),
+    "@sortByAssociatedKeys": lambda arguments, result: _self_compared(arguments[1]),
+    **_shared(_product_of_sizes(1), "sets.contains", "sets.intersects"),
     "sets.equivalent": _product_of_sizes(2),
+    "_==_": _equality,
 }
 # Functions of cel-go with an overload per element type.
 _BY_TYPE = ("sort", "@sortByAssociatedKeys")
 _COMPARISONS = ("less", "greater", "less_equals", "greater_equals")
 _BY_OVERLOAD: dict[str, Cost] = {
-    **dict.fromkeys(("starts_with_string", "ends_with_string", "strings_quote"), _tenth_of_first),
-    **dict.fromkeys(("string_to_bytes", "bytes_to_string", "string_format"), _tenth_of_first),
-    "in_list": _list_size,
+    **_shared(_tenth_of_first, "starts_with_string", "ends_with_string", "strings_quote"),
+    **_shared(_tenth_of_first, "string_to_bytes", "bytes_to_string", "string_format"),
+    "in_list": lambda arguments, result: _size(arguments[1]),
     "not_equals": _tenth_of_shorter,
-    **{
-        f"{name}_{kind}": _tenth_of_shorter for name in _COMPARISONS for kind in ("string", "bytes")
-    },
-    **dict.fromkeys(("add_string", "add_bytes"), _tenth_of_both),
+    **_shared(
+        _tenth_of_shorter, *(f"{c}_{kind}" for c in _COMPARISONS for kind in ("string", "bytes"))
+    ),
+    **_shared(
+        lambda arguments, result: _tenths(_size(arguments[0]) + _size(arguments[1])),
+        *("add_string", "add_bytes"),
+    ),
     "matches_string": _regex,
-    "contains_string": _substring,
+    "contains_string": lambda arguments, result: (
+        _tenths(_size(arguments[0])) * _tenths(_size(arguments[1]))
+    ),
 }

@@ -9,7 +9,7 @@ Upstream: dynamic-resource-allocation/cel/compile.go, apiserver/pkg/cel/environm
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from importlib import import_module
@@ -131,7 +131,8 @@ def _checker(reads_lists: bool) -> Any:
     types["L"] = kinds.List(kinds.STRING)
     text = kinds.STRING
     attribute = kinds.DYN if reads_lists else kinds("google.protobuf.Any")
-    lists = [*_list_functions(cel), *(_includes(cel) if reads_lists else ())]
+    numbers = _declared(cel, _cross_type_comparisons(cel, types))
+    lists = _declared(cel, _list_overloads(cel, reads_lists))
     return cel.NewEnv(
         config=cel.NewEnvConfigFromYaml(_EXTENSIONS),
         # The fields are variables with qualified names: as fields of `device` they would have to be
@@ -143,41 +144,32 @@ def _checker(reads_lists: bool) -> Any:
             CAPACITY: kinds.Map(text, kinds.Map(text, types["Q"])),
             ALLOW_MULTIPLE_ALLOCATIONS: kinds.BOOL,
         },
-        functions=_declarations(cel, types),
+        functions=_declared(cel, _kubernetes_overloads(cel, types)),
         extensions=[
-            cel.CelExtension("numbers", _cross_type_comparisons(cel, types)),
+            cel.CelExtension("numbers", numbers),
             cel.CelExtension("lists of Kubernetes", lists),
         ],
     )
 
 
-def _declarations(cel: Any, types: dict[str, Any]) -> list[Any]:
-    overloads_by_function: dict[str, list[Any]] = {}
-    for function, overload, result, parameters, member in _KUBERNETES:
-        parameter_types = [types[letter] for letter in parameters]
-        declaration = cel.Overload(
-            overload, return_type=types[result], parameters=parameter_types, is_member=member
+def _declared(cel: Any, overloads: Iterable[tuple[str, Any]]) -> list[Any]:
+    """The functions that have these overloads, each by the function's name."""
+    by_function: dict[str, list[Any]] = {}
+    for function, overload in overloads:
+        by_function.setdefault(function, []).append(overload)
+    return [cel.FunctionDecl(name, of_function) for name, of_function in by_function.items()]
+
+
+def _kubernetes_overloads(cel: Any, types: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for function, name, result, letters, member in _KUBERNETES:
+        parameters = [types[letter] for letter in letters]
+        yield (
+            function,
+            cel.Overload(name, return_type=types[result], parameters=parameters, is_member=member),
         )
-        overloads_by_function.setdefault(function, []).append(declaration)
-    return [cel.FunctionDecl(name, overloads) for name, overloads in overloads_by_function.items()]
 
 
-def _list_functions(cel: Any) -> list[Any]:
-    overloads_by_function: dict[str, list[Any]] = {}
-    for function, overload in _list_overloads(cel):
-        overloads_by_function.setdefault(function, []).append(overload)
-    return [cel.FunctionDecl(name, overloads) for name, overloads in overloads_by_function.items()]
-
-
-def _includes(cel: Any) -> list[Any]:
-    kind = cel.Type.DYN
-    overload = cel.Overload(
-        "list_includes_dyn_dyn", return_type=cel.Type.BOOL, parameters=[kind, kind], is_member=True
-    )
-    return [cel.FunctionDecl("includes", [overload])]
-
-
-def _list_overloads(cel: Any) -> Iterator[tuple[str, Any]]:
+def _list_overloads(cel: Any, reads_lists: bool) -> Iterator[tuple[str, Any]]:
     def overload(name: str, result: Any, *parameters: Any) -> Any:
         return cel.Overload(name, return_type=result, parameters=list(parameters), is_member=True)
 
@@ -189,28 +181,21 @@ def _list_overloads(cel: Any) -> Iterator[tuple[str, Any]]:
         yield "max", overload(f"list_{name}_max_{name}", kind, list_type)
         if name in _SUMMABLE:
             yield "sum", overload(f"list_{name}_sum_{name}", kind, list_type)
-    # The library takes no type parameters; cel/checks.py checks that the types agree.
+    # The library takes no type parameters; check_literals checks that the types agree.
+    kind = cel.Type.DYN
     for function, name in (("indexOf", "index_of"), ("lastIndexOf", "last_index_of")):
-        kind = cel.Type.DYN
         yield function, overload(f"list_a_{name}_int", cel.Type.INT, cel.Type.List(kind), kind)
+    if reads_lists:
+        yield "includes", overload("list_includes_dyn_dyn", cel.Type.BOOL, kind, kind)
 
 
-def _cross_type_comparisons(cel: Any, types: dict[str, Any]) -> list[Any]:
+def _cross_type_comparisons(cel: Any, types: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Upstream: cel.CrossTypeNumericComparisons."""
-    return [
-        cel.FunctionDecl(
-            operator,
-            [
-                cel.Overload(
-                    f"{name}_{_NUMBER_IDS[left]}_{_NUMBER_IDS[right]}",
-                    return_type=types["B"],
-                    parameters=[types[left], types[right]],
-                )
-                for left, right in permutations(_NUMBER_IDS, 2)
-            ],
-        )
-        for operator, name in _COMPARISONS.items()
-    ]
+    for operator, name in _COMPARISONS.items():
+        for left, right in permutations(_NUMBER_IDS, 2):
+            overload = f"{name}_{_NUMBER_IDS[left]}_{_NUMBER_IDS[right]}"
+            parameters = [types[left], types[right]]
+            yield operator, cel.Overload(overload, return_type=types["B"], parameters=parameters)
 
 
 @cache

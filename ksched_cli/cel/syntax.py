@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from ksched_cli.cel.values import Uint
 
@@ -18,21 +19,18 @@ _WELL_KNOWN_TYPES = ("", "any", "timestamp", "duration")
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     value: object
 
 
-@dataclass(frozen=True, slots=True)
-class Identifier:
+class Identifier(Struct, frozen=True):
     """name: qualified, as in `device.driver`. is_type: it denotes a type, such as `int`."""
 
     name: str
     is_type: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+class Select(Struct, frozen=True):
     """test_only: `has(operand.field)`."""
 
     operand: Expr
@@ -40,8 +38,7 @@ class Select:
     test_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """arguments: the target of a member call first. overloads: the ids that the types allow.
     types: of each argument."""
 
@@ -52,8 +49,7 @@ class Call:
     types: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ListLiteral:
+class ListLiteral(Struct, frozen=True):
     """optional: the indices of `?element`. types: of each element."""
 
     elements: tuple[Expr, ...]
@@ -61,26 +57,22 @@ class ListLiteral:
     types: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     key: Expr
     value: Expr
     optional: bool
     types: tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class MapLiteral:
+class MapLiteral(Struct, frozen=True):
     entries: tuple[Entry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MessageLiteral:
+class MessageLiteral(Struct, frozen=True):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Comprehension:
+class Comprehension(Struct, frozen=True):
     """second_variable: "" if there is only one. The accumulator starts as `start`."""
 
     variable: str
@@ -105,8 +97,7 @@ Expr: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedExpression:
+class CheckedExpression(Struct, frozen=True):
     """result_type: as cel-go writes it."""
 
     root: Expr
@@ -115,8 +106,7 @@ class CheckedExpression:
 
 def read(serialized: bytes) -> CheckedExpression:
     """serialized: a google.protobuf.Any with a CheckedExpr in it."""
-    any_fields = _Message(serialized)
-    checked = _Message(any_fields.bytes(2))
+    checked = _Message(serialized).message(2)
     references = dict(_entries(checked, 2))
     types = dict(_entries(checked, 3))
     reader = _Reader(references, types)
@@ -152,30 +142,30 @@ class _Reader:
     def node(self, data: bytes) -> Expr:
         message = _Message(data)
         number = message.integer(2)
-        match message.only_of(range(3, 10)):
-            case 3, body:
+        kind = next((field for field in message.fields if field in range(3, 10)), 0)
+        body = message.message(kind)
+        match kind:
+            case 3:
                 return Constant(_constant(body))
-            case 4, body:
-                return self._identifier(number, _Message(body).text(1))
-            case 5, body:
-                select = _Message(body)
-                operand = self.node(select.bytes(1))
-                return Select(operand, select.text(2), bool(select.integer(3)))
-            case 6, body:
-                return self._call(number, _Message(body))
-            case 7, body:
-                return self._list(_Message(body))
-            case 8, body:
-                return self._struct(_Message(body))
-            case 9, body:
-                return self._comprehension(_Message(body))
+            case 4:
+                return self._identifier(number, body.text(1))
+            case 5:
+                return Select(self.node(body.bytes(1)), body.text(2), bool(body.integer(3)))
+            case 6:
+                return self._call(number, body)
+            case 7:
+                return self._list(body)
+            case 8:
+                return self._struct(body)
+            case 9:
+                return self._comprehension(body)
         raise ValueError("an expression of an unknown kind")
 
     def _identifier(self, number: int, name: str) -> Expr:
         reference = _Message(self._references.get(number, b""))
-        if reference.has(4):
-            return Constant(_constant(reference.bytes(4)))
-        of_type = _Message(self._types.get(number, b"")).has(11)
+        if 4 in reference.fields:
+            return Constant(_constant(reference.message(4)))
+        of_type = 11 in _Message(self._types.get(number, b"")).fields
         return Identifier(reference.text(1) or name, of_type)
 
     def _call(self, number: int, call: _Message) -> Expr:
@@ -218,15 +208,13 @@ class _Reader:
     def _type(self, expression: bytes, optional: bool = False) -> str:
         """An expression's type; of an optional one, that of its value."""
         encoded_type = _Message(self._types.get(_Message(expression).integer(2), b""))
-        return _type_text(
-            _Message(_Message(encoded_type.bytes(14)).bytes(2)) if optional else encoded_type
-        )
+        return _type_text(encoded_type.message(14).message(2) if optional else encoded_type)
 
 
 def _type_text(message: _Message) -> str:
     """Upstream: cel-go/common/types/types.go (Type.String)."""
-    for field, value in message.fields:
-        inner = value if isinstance(value, bytes) else b""
+    for field in message.fields:
+        inner = message.message(field) if field in (6, 7, 14) else message
         match field:
             case 2:
                 return "null_type"
@@ -235,32 +223,26 @@ def _type_text(message: _Message) -> str:
             case 5:
                 return _WELL_KNOWN_TYPES[message.integer(5)]
             case 6:
-                return f"list({_type_text(_Message(_Message(inner).bytes(1)))})"
+                return f"list({_type_text(inner.message(1))})"
             case 7:
-                composite = _Message(inner)
-                key, element = (_type_text(_Message(composite.bytes(i))) for i in (1, 2))
-                return f"map({key}, {element})"
+                return f"map({_type_text(inner.message(1))}, {_type_text(inner.message(2))})"
             case 9 | 10:
-                return inner.decode()
+                return message.text(field)
             case 11:
                 return "type"
             case 14:
-                composite = _Message(inner)
-                parameters = ", ".join(
-                    _type_text(_Message(parameter)) for parameter in composite.all_bytes(2)
-                )
-                return f"{composite.text(1)}({parameters})" if parameters else composite.text(1)
+                parameters = ", ".join(_type_text(_Message(p)) for p in inner.all_bytes(2))
+                return f"{inner.text(1)}({parameters})" if parameters else inner.text(1)
     return "dyn"
 
 
-def _constant(data: bytes) -> object:
-    message = _Message(data)
-    for field, value in message.fields:
+def _constant(message: _Message) -> object:
+    for field in message.fields:
         match field:
             case 1:
                 return None
             case 2:
-                return bool(value)
+                return bool(message.integer(2))
             case 3:
                 return message.signed(3)
             case 4:
@@ -282,16 +264,16 @@ def _entries(message: _Message, field: int) -> Iterator[tuple[int, bytes]]:
 
 
 class _Message:
-    """A protobuf message, decoded one level deep. fields: number and raw value, in order."""
+    """A protobuf message, decoded one level deep. fields: by number, the raw values in order."""
 
     __slots__ = ("fields",)
 
     def __init__(self, data: bytes) -> None:
-        self.fields: list[tuple[int, int | bytes]] = []
+        self.fields: dict[int, list[int | bytes]] = {}
         offset = 0
         while offset < len(data):
             tag, offset = _varint(data, offset)
-            field, kind = tag >> 3, tag & 7
+            kind = tag & 7
             value: int | bytes
             if kind == _VARINT:
                 value, offset = _varint(data, offset)
@@ -300,21 +282,11 @@ class _Message:
                 if size is None:
                     size, offset = _varint(data, offset)
                 value, offset = data[offset : offset + size], offset + size
-            self.fields.append((field, value))
-
-    def has(self, field: int) -> bool:
-        return any(number == field for number, _ in self.fields)
-
-    def only_of(self, numbers: range) -> tuple[int, bytes] | None:
-        """The first length-delimited field whose number is one of `numbers`."""
-        for number, value in self.fields:
-            if number in numbers and isinstance(value, bytes):
-                return number, value
-        return None
+            self.fields.setdefault(tag >> 3, []).append(value)
 
     def integer(self, field: int) -> int:
-        values = [value for number, value in self.fields if number == field]
-        return values[-1] if values and isinstance(values[-1], int) else 0
+        value = self.fields.get(field, [0])[-1]
+        return value if isinstance(value, int) else 0
 
     def signed(self, field: int) -> int:
         value = self.integer(field)
@@ -323,9 +295,7 @@ class _Message:
     def integers(self, field: int) -> list[int]:
         """A repeated field of numbers, packed or not."""
         values: list[int] = []
-        for number, value in self.fields:
-            if number != field:
-                continue
+        for value in self.fields.get(field, ()):
             if isinstance(value, int):
                 values.append(value)
                 continue
@@ -336,11 +306,14 @@ class _Message:
         return values
 
     def all_bytes(self, field: int) -> list[bytes]:
-        return [v for number, v in self.fields if number == field and isinstance(v, bytes)]
+        return [value for value in self.fields.get(field, ()) if isinstance(value, bytes)]
 
     def bytes(self, field: int) -> bytes:
         values = self.all_bytes(field)
         return values[-1] if values else b""
+
+    def message(self, field: int) -> _Message:
+        return _Message(self.bytes(field))
 
     def text(self, field: int) -> str:
         return self.bytes(field).decode()

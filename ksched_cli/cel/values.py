@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from ksched_cli.kube.int64 import MAX_INT64, MAX_UINT64, MIN_INT64
 from ksched_cli.kube.quantity import Quantity
@@ -37,15 +38,13 @@ class Uint(int):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TypeName:
+class TypeName(Struct, frozen=True):
     """The value of `type(x)`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Optional:
+class Optional(Struct, frozen=True):
     """CEL's optional value. Upstream: types.Optional."""
 
     present: bool
@@ -75,8 +74,7 @@ class QuantitySum(Quantity):
         return cls(amount.unscaled, amount.scale, amount.form, amount.wide)
 
 
-@dataclass(frozen=True, slots=True)
-class Semver:
+class Semver(Struct, frozen=True):
     """pre_release: each part as a sortable pair; build metadata never counts."""
 
     major: int

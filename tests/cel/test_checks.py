@@ -2,8 +2,8 @@
 
 import pytest
 
-from ksched_cli.cel.checks import check_literals
 from ksched_cli.cel.environment import CelCompileError, check
+from ksched_cli.cel.interpreter import check_literals
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.cel.cost import call_cost
-from ksched_cli.cel.functions.network import NETWORK
+from ksched_cli.cel.functions import NETWORK
 from ksched_cli.kube.quantity import Quantity
 
 TEXT = "x" * 25

@@ -3,7 +3,7 @@
 import pytest
 
 from ksched_cli.cel.cost import LIMIT
-from ksched_cli.cel.interpretable import (
+from ksched_cli.cel.interpreter import (
     OPERATORS,
     DeviceInput,
     Interpretable,

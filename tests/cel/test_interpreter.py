@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.cel.checks import check_literals
 from ksched_cli.cel.environment import CelCompileError, check
-from ksched_cli.cel.interpretable import DeviceInput
-from ksched_cli.cel.interpreter import Program
+from ksched_cli.cel.interpreter import DeviceInput, Program, check_literals
 from ksched_cli.cel.values import CelAbortError, CelError, DomainMap, Semver
 from ksched_cli.kube.quantity import Quantity
 

@@ -214,7 +214,7 @@ def cel_corpus() -> tuple[str, ...]:
 
 @cache
 def _device() -> Any:
-    from ksched_cli.cel.interpretable import DeviceInput
+    from ksched_cli.cel.interpreter import DeviceInput
 
     own = {"model": "a100", "idx": 3, "ecc": True, "ver": Semver.parse("1.2.3")}
     attributes = DomainMap({"d.io": own, "other.com": {"x": "y"}})

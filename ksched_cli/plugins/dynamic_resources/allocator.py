@@ -17,9 +17,11 @@ later minors incubating/allocator_incubating.go.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ksched_cli.framework.shared_devices import DeviceID, SharedDevices
 from ksched_cli.framework.status import PluginError
@@ -63,8 +65,7 @@ from ksched_cli.plugins.dynamic_resources.selectors import (
 # (requestData, internalDeviceResult, deviceWithID).
 
 
-@dataclass(frozen=True, slots=True)
-class NodePools:
+class NodePools(Struct, frozen=True):
     """The pools that a node reaches.
 
     signatures: each pool as the demand sees it
@@ -80,8 +81,7 @@ class NodePools:
     counters: Sequence[Counters | None] = ()
 
 
-@dataclass(slots=True)
-class CandidateDevice:
+class CandidateDevice(Struct):
     """A device of the node. pool, index: as in DeviceResult; signature: an index into
     DemandView.signatures; claim_users: the claims it is tentatively allocated to."""
 
@@ -92,8 +92,7 @@ class CandidateDevice:
     claim_users: set[int]
 
 
-@dataclass(frozen=True, slots=True)
-class RequestData:
+class RequestData(Struct, frozen=True):
     """A validated request. number: its index in Demand.requests; all_devices: in mode All, the
     devices that match it. Upstream: requestData."""
 
@@ -103,8 +102,7 @@ class RequestData:
     all_devices: Sequence[CandidateDevice] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceResult:
+class DeviceResult(Struct, frozen=True):
     """An allocated device. Upstream: internalDeviceResult.
 
     pool:     an index into the node's pools; index: into the pool's devices

@@ -7,10 +7,10 @@ every slice as it is, of whichever generation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import Device, ResourceSlice, ResourceSliceSpec
@@ -24,8 +24,7 @@ from ksched_cli.plugins.dynamic_resources.pools import DeviceKind, kind_of
 from ksched_cli.plugins.dynamic_resources.selectors import DeviceSelectors, SelectorFailure
 
 
-@dataclass(frozen=True, slots=True)
-class _Reach:
+class _Reach(Struct, frozen=True):
     """A device, and the rows that reach it."""
 
     id: DeviceID

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.node_affinity import node_terms
@@ -61,8 +61,7 @@ class CounterError(Exception):
     """Counters that make a pool invalid. The text is upstream's."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PoolCounters:
+class PoolCounters(Struct, frozen=True, eq=False):
     """The counters of a pool's newest generation. Compared by identity.
 
     total:     of each counter
@@ -127,8 +126,7 @@ def check_consumption(devices: Iterable[Device], sets: Iterable[CounterSet]) -> 
 # Upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go (Pool).
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceTraits:
+class DeviceTraits(Struct, frozen=True):
     """The device traits that the enabled features of a release see.
 
     is_reachable: by the node, where each device of a slice says so for itself
@@ -164,8 +162,7 @@ def traits_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceKind:
+class DeviceKind(Struct, frozen=True):
     """A device as selectors and constraints see it; many devices are of one kind.
 
     has_binding_conditions, consumes_counters: and the gate for these is off, so that it is not
@@ -196,8 +193,7 @@ def kind_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PoolDevice:
+class PoolDevice(Struct, frozen=True):
     """kind: an index into DevicePools.kinds."""
 
     id: DeviceID
@@ -207,8 +203,7 @@ class PoolDevice:
     traits: DeviceTraits = PLAIN
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pool:
+class Pool(Struct, frozen=True, eq=False):
     """The slices of one pool that a node, or several, can reach. Compared by identity.
 
     number:      its index in DevicePools.pools

@@ -9,7 +9,7 @@ Upstream: dynamic-resource-allocation/structured/internal/experimental/allocator
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -321,24 +321,16 @@ class ClaimDemand(Struct, frozen=True):
     constraints: tuple[Constraint, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """A pod's claims that are to be allocated, in its order, without their names.
-
-    requests: the distinct requests and subrequests of all claims
-    """
+class Demand(Struct, frozen=True, dict=True):
+    """A pod's claims that are to be allocated, in its order, without their names."""
 
     claims: tuple[ClaimDemand, ...]
-    requests: tuple[RequestAlternative, ...] = field(init=False, compare=False)
 
-    def __post_init__(self) -> None:
-        requests = (
-            request
-            for claim in self.claims
-            for alternatives in claim.alternatives
-            for request in alternatives.requests
-        )
-        object.__setattr__(self, "requests", tuple(dict.fromkeys(requests)))
+    @cached_property
+    def requests(self) -> tuple[RequestAlternative, ...]:
+        """The distinct requests and subrequests of all claims."""
+        entries = (entry for claim in self.claims for entry in claim.alternatives)
+        return tuple(dict.fromkeys(request for entry in entries for request in entry.requests))
 
 
 def demand_of(claims: list[ResourceClaim]) -> Demand:

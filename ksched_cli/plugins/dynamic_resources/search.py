@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import (
@@ -390,8 +390,7 @@ def _add_new(
 # createRequestsAndMappings).
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Struct, frozen=True):
     name: str
     count: int
 
@@ -560,9 +559,7 @@ class ExtendedSearch(DeviceSearch):
 
     def _claim_with(self, resources: _Resources) -> ResourceClaim:
         requests = device_requests(self._pod.spec, resources, self._backing)
-        return structs.replace(
-            self.claim, spec=ResourceClaimSpec(devices=DeviceClaim(requests=requests))
-        )
+        return replace(self.claim, spec=ResourceClaimSpec(devices=DeviceClaim(requests=requests)))
 
     def claim_on(self, row: int) -> ResourceClaim:
         """The claim for the extended resources as a node needs it."""
@@ -589,8 +586,7 @@ class ExtendedSearch(DeviceSearch):
 MAX_HOLDERS = 3
 
 
-@dataclass(slots=True)
-class _DeviceCounts:
+class _DeviceCounts(Struct):
     """The devices of a node, for one request.
 
     free:       the signatures of the free devices

@@ -8,17 +8,15 @@ structured/internal/experimental/allocator_experimental.go (isSelectable, select
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from ksched_cli.cel.checks import check_literals
 from ksched_cli.cel.environment import CelCompileError, CelUnavailableError, check
-from ksched_cli.cel.interpretable import DeviceInput
-from ksched_cli.cel.interpreter import Program
+from ksched_cli.cel.interpreter import DeviceInput, Program, check_literals
 from ksched_cli.cel.values import CelAbortError, CelError, DomainMap, Semver
 from ksched_cli.cluster.objects import DeviceAttribute, DeviceClass
 from ksched_cli.plugins.dynamic_resources.pools import PLAIN, Consumption, DeviceKind, DevicePools
@@ -39,16 +37,14 @@ MISSING_KEY_HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SelectorFailure:
+class SelectorFailure(Struct, frozen=True):
     """A selector that does not compile or fails at run time. phase: "compile" or "runtime"."""
 
     phase: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class SelectorRejection:
+class SelectorRejection(Struct, frozen=True):
     """The selector that does not match a device, or fails on it.
 
     from_class: it is the device class's, else the request's
@@ -206,8 +202,7 @@ AttributeValue: TypeAlias = tuple[str, object]
 """The type and the value; the type is "" where the attribute has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceSignature:
+class DeviceSignature(Struct, frozen=True):
     """A device as a demand sees it.
 
     rejections: per request of the demand, the selector that rejects the device; None: none does
@@ -234,8 +229,7 @@ class DeviceSignature:
         return not self.consumption and self.sharing is None
 
 
-@dataclass(frozen=True, slots=True)
-class PoolSignature:
+class PoolSignature(Struct, frozen=True):
     """A pool as a demand sees it.
 
     signatures:   per device, an index into DemandView.signatures

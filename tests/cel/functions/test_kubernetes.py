@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.cel.functions.kubernetes import KUBERNETES as FUNCTIONS
+from ksched_cli.cel.functions import KUBERNETES as FUNCTIONS
 from ksched_cli.cel.values import CelError
 from ksched_cli.kube.quantity import Quantity
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.cel.functions.lists import LISTS
+from ksched_cli.cel.functions import LISTS
 from ksched_cli.cel.values import CelError
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.cel.functions.network import NETWORK
+from ksched_cli.cel.functions import NETWORK
 from ksched_cli.cel.values import CelError
 
 

@@ -2,11 +2,9 @@
 
 import pytest
 
-from ksched_cli.cel.checks import check_literals
 from ksched_cli.cel.environment import CelCompileError, check
-from ksched_cli.cel.functions.regex import REGEX
-from ksched_cli.cel.interpretable import DeviceInput
-from ksched_cli.cel.interpreter import Program
+from ksched_cli.cel.functions import REGEX
+from ksched_cli.cel.interpreter import DeviceInput, Program, check_literals
 from ksched_cli.cel.values import CelError
 
 find, find_all, matches = REGEX["find"], REGEX["findAll"], REGEX["matches"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.cel.functions.standard import STANDARD
+from ksched_cli.cel.functions import STANDARD
 from ksched_cli.cel.values import NONE, CelError, Optional, TypeName, Uint
 from ksched_cli.kube.int64 import MIN_INT64
 

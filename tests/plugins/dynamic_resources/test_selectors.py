@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.cel.interpretable import DeviceInput
-from ksched_cli.cel.interpreter import Program
+from ksched_cli.cel.interpreter import DeviceInput, Program
 from ksched_cli.cel.values import CelAbortError, CelError, Semver
 from ksched_cli.cluster.objects import DeviceAttribute
 from ksched_cli.plugins.dynamic_resources.pools import DeviceKind
