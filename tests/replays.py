@@ -15,8 +15,7 @@ from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.engine import Options
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
-from ksched_cli.engine.replay.pod_log import OnRecord
-from ksched_cli.engine.replay.records import Recreation
+from ksched_cli.engine.replay.records import OnRecord, Recreation
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.registry import PluginEntry

@@ -20,10 +20,8 @@ from numpy.typing import NDArray
 
 from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.resources import PODS
-from ksched_cli.engine.replay.history import Waits
-from ksched_cli.engine.replay.node_bills import NodeBill
-from ksched_cli.engine.replay.records import PodOutcome, PodRecord
-from ksched_cli.engine.replay.replay import Replay
+from ksched_cli.engine.replay.records import PodOutcome, PodRecord, Waits
+from ksched_cli.engine.replay.replay import NodeBill, Replay
 from ksched_cli.kube.time import SECOND
 
 DIGITS = 6

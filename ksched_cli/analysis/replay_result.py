@@ -29,9 +29,8 @@ from ksched_cli.analysis.replay_figures import (
     waiting_groups,
 )
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
-from ksched_cli.engine.replay.autoscaler.state import Reason, ScaleAction
-from ksched_cli.engine.replay.node_counts import NodeCounts
-from ksched_cli.engine.replay.records import PodOutcome, PodRecord, ReplayAttempt
+from ksched_cli.engine.replay.autoscaler.autoscaler import Reason, ScaleAction
+from ksched_cli.engine.replay.records import NodeCounts, PodOutcome, PodRecord, ReplayAttempt
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.scheduling_cycle import first_by_name
 from ksched_cli.kube.time import SECOND

@@ -367,7 +367,7 @@ def note_hosts(configurations: Iterable[Configuration]) -> None:
     urls = {extender.url_prefix for item in configurations for extender in item.extenders}
     if not urls:
         return
-    from ksched_cli.extenders.errors import redacted
+    from ksched_cli.extenders.client import redacted
 
     named = ", ".join(sorted(map(redacted, urls)))
     note(f"calling extenders at {named} (--no-extenders disables this)")

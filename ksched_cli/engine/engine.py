@@ -17,7 +17,6 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration, Profile
 from ksched_cli.engine.batching import Batching
-from ksched_cli.engine.binding_cycle import BindingCycle
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.extender_runner import ExtenderOptions, ExtenderRunner
 from ksched_cli.engine.pipeline import Pipeline
@@ -25,7 +24,12 @@ from ksched_cli.engine.pod_group_cycle import GroupResult, PermittedGroupCycle, 
 from ksched_cli.engine.pod_group_entity_cycle import PodGroupEntityCycle
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import IgnoredPod
-from ksched_cli.engine.scheduling_cycle import SchedulingCycle, TieBreak, first_by_name
+from ksched_cli.engine.scheduling_cycle import (
+    BindingCycle,
+    SchedulingCycle,
+    TieBreak,
+    first_by_name,
+)
 from ksched_cli.framework.call_trace import CallTrace
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.carry_over import CarriesOver

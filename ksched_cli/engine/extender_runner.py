@@ -30,8 +30,7 @@ from ksched_cli.framework.status import Status
 from ksched_cli.kube.int64 import wrap
 
 if TYPE_CHECKING:
-    from ksched_cli.extenders.build import Extenders
-    from ksched_cli.extenders.http_extender import FilteredNodes, HTTPExtender
+    from ksched_cli.extenders.http_extender import Extenders, FilteredNodes, HTTPExtender
 
 SCALE = MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
 
@@ -125,7 +124,7 @@ class ExtenderRunner:
         if not options.used or not configured:
             return cls()
         # The HTTP client is loaded for those who need it.
-        from ksched_cli.extenders.build import Extenders
+        from ksched_cli.extenders.http_extender import Extenders
 
         warn = options.warn or (lambda line: None)
         extenders = Extenders.build(

@@ -19,7 +19,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.pod_group_cycle import (
     NO_PLACEMENT,
     OTHER_FAILED,
@@ -27,11 +26,13 @@ from ksched_cli.engine.pod_group_cycle import (
     UNSCHEDULABLE,
     GroupResult,
     PodGroupCycle,
+    Trial,
     TriedPlacement,
+    blank_attempt,
     errored,
     left,
 )
-from ksched_cli.engine.pod_group_trial import Trial, blank_attempt
+from ksched_cli.engine.scheduling_cycle import Outcome
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.pod_group_plugins import PodGroupPlugins
 from ksched_cli.framework.pod_groups import (

@@ -1,7 +1,7 @@
 """The consequences of an attempt: the pod is bound, waits, or returns to its queue; nominations are
 made and cleared, victims leave, and pods that waited for Permit continue.
 
-A run at one instant (passes.py) and a replay (replay/replay_scheduler.py) are the two kinds. They
+A run at one instant (simulation.py) and a replay (replay/replay_scheduler.py) are the two kinds. They
 differ in their queues, in their observers, and in when a victim is gone.
 
 Upstream: pkg/scheduler/schedule_one.go (scheduleOnePod, handleSchedulingFailure,
@@ -16,9 +16,9 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.pod_group_cycle import GroupResult
+from ksched_cli.engine.scheduling_cycle import Outcome
 
 # In whose name a waiting pod is sent back to make room.
 PREEMPTOR = "DefaultPreemption"

@@ -1,8 +1,13 @@
-"""A whole run at one instant, and questions to its cluster."""
+"""A whole run at one instant, and questions to its cluster.
+
+The run makes pass after pass over the queue, until nothing changes and no pod waits. While pods are
+tried, time stands still. When none is left to try, it jumps to the earliest Permit timeout or
+alarm, so that a run that waits ten minutes ends at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -14,11 +19,182 @@ from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Engine, carry_over
-from ksched_cli.engine.passes import PassScheduler
-from ksched_cli.engine.queue import Backlog, Entry, Queue, fill, in_order_of_creation
-from ksched_cli.engine.records import Attempt, RunRecord
+from ksched_cli.engine.queue import (
+    NEVER,
+    Backlog,
+    ClusterVersion,
+    Entry,
+    Queue,
+    fill,
+    in_order_of_creation,
+)
+from ksched_cli.engine.records import Attempt, Eviction, RunRecord
+from ksched_cli.engine.scheduler import Scheduler
+from ksched_cli.engine.scheduling_cycle import Outcome
 from ksched_cli.framework.device_classes import BackingClasses
+from ksched_cli.framework.pod_groups import GroupKey
 from ksched_cli.framework.resource_claims import ClaimStore
+
+
+class PassScheduler(Scheduler[Entry]):
+    """attempts: in order; last: by pod key
+    placements: pod key → node, in the order they were placed
+    changes, waiting_rejections: see ClusterVersion
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine, makes_room_at_once=True)
+        self.backlog = Backlog({}, engine.frameworks)
+        self.attempts: list[Attempt] = []
+        self.last: dict[str, Attempt] = {}
+        self.placements: dict[str, str] = {}
+        self.evicted: list[Eviction] = []
+        self.changes = self.waiting_rejections = 0
+        # Pods that waited, and were sent back since an attempt began.
+        self._sent_back: list[Entry] = []
+        self._tried_groups: set[GroupKey | None] = set()
+
+    # -- passes -----------------------------------------------------------------------------------
+
+    def run(self, max_passes: int) -> None:
+        """Run to the end: afterwards no pod waits."""
+        for _ in self.steps(max_passes):
+            pass
+
+    def steps(self, max_passes: int) -> Iterator[None]:
+        """The run, with a pause after each pod or group that was tried."""
+        total = len(self.backlog.entries)
+        for number in range(max_passes):
+            if number:
+                self.renew()
+            while not (yield from self._run_pass(total)):
+                if not self._jump():
+                    return
+                self.renew()
+        while self._jump():
+            pass
+
+    def renew(self) -> None:
+        """Begin another pass: decide which pods are gated, and the order of the others."""
+        self.backlog.renew(self._now())
+
+    def _now(self) -> ClusterVersion:
+        return ClusterVersion(self.changes, self.waiting_rejections)
+
+    def _run_pass(self, total: int) -> Generator[None, None, bool]:
+        """One pass; whether there was anything to try."""
+        tried = False
+        on_progress = self.engine.options.on_progress
+        self._tried_groups.clear()
+        for entry in self.backlog:
+            if entry.seen is not NEVER and not entry.is_due(self._now()):
+                continue
+            tried = True
+            if self.is_grouped(entry.pod):
+                self._try_group(self.engine.entity_of(entry.pod))
+            else:
+                entry.activated = False
+                self.schedule(entry)
+                self._look_back((entry,))
+            if on_progress is not None:
+                on_progress(total - len(self.backlog.entries), total)
+            yield
+        return tried
+
+    def _try_group(self, group: GroupKey | None) -> None:
+        """Once in a pass."""
+        if group in self._tried_groups:
+            return
+        self._tried_groups.add(group)
+        members = self.members(group)
+        focus = self.engine.focus
+        for entry in members:
+            entry.activated = False
+            if focus is not None and focus.before_group and entry.pod.key in focus.pods:
+                focus.before_group(entry.pod)
+        self.schedule_group(members)
+        self._look_back(members)
+
+    def members(self, group: GroupKey | None) -> list[Entry]:
+        """Return the pods that are tried together, in order. group: see PodGroups.entity_of"""
+        entity_of = self.engine.entity_of
+        entries = [each for each in self.backlog if not each.waits and entity_of(each.pod) == group]
+        return sorted(entries, key=lambda entry: -entry.pod.priority)
+
+    def _look_back(self, tried: Iterable[Entry]) -> None:
+        """After an attempt: events that a pod caused itself are no reason to try it again."""
+        if self._sent_back:
+            self.waiting_rejections += 1
+            for entry in self._sent_back:
+                entry.seen = self._now()
+            self._sent_back.clear()
+        for entry in tried:
+            if entry.pod.key in self.backlog.entries:
+                entry.seen = self._now()
+
+    def _jump(self) -> bool:
+        """Jump to the earliest Permit timeout or alarm; False if there is none."""
+        waiting = self.engine.waiting
+        alarm = waiting.clock.next_alarm
+        times = [time for time in (waiting.next_deadline, alarm) if time is not None]
+        if not times:
+            return False
+        waiting.clock.jump(min(times))
+        if alarm is not None and alarm <= waiting.clock.now:
+            self.waiting_rejections += 1
+        self.settle()
+        self._look_back(())
+        return True
+
+    # -- what follows from an attempt -------------------------------------------------------------
+
+    def _record(self, entry: Entry, outcome: Outcome) -> None:
+        """Record the end of a pod that waited in the record of its attempt."""
+        attempt = outcome.attempt
+        self.last[attempt.pod] = attempt
+        if entry.waits:
+            entry.waits = False
+            self.attempts[entry.attempt] = attempt
+        else:
+            entry.attempt = len(self.attempts)
+            self.attempts.append(attempt)
+
+    def _put_back(self, queued: Entry, outcome: Outcome) -> None:
+        if queued.waits:
+            self._sent_back.append(queued)
+        self._record(queued, outcome)
+        attempt = outcome.attempt
+        queued.refused = any((attempt.reserve, attempt.permit, attempt.bind))
+
+    def _hold(self, queued: Entry, outcome: Outcome) -> None:
+        self._record(queued, outcome)
+        queued.waits = True
+
+    def _bind(self, queued: Entry, outcome: Outcome) -> None:
+        self._record(queued, outcome)
+        attempt = outcome.attempt
+        self.placements[attempt.pod] = attempt.node
+        self.changes += 1
+        self.backlog.entries.pop(attempt.pod, None)
+
+    def _nominate(self, pod: PodInfo, node: str) -> None:
+        self.engine.nominator.renew(pod, node)
+
+    def _delete(self, victim: PodInfo, node: str, preemptor: PodInfo) -> None:
+        engine = self.engine
+        engine.snapshot.remove(victim, engine.snapshot.row[node])
+        self.placements.pop(victim.key, None)
+        if engine.pod_groups is not None:
+            engine.pod_groups.forget(victim)
+        self.evicted.append(Eviction(victim.key, node, preemptor.key))
+        self.changes += 1
+
+    def _take_again(self, queued: Entry) -> Entry | None:
+        return queued
+
+    def _activate(self, keys: Sequence[str]) -> None:
+        self.backlog.activate(keys)
+
 
 MAX_PASSES = 10
 

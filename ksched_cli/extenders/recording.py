@@ -19,8 +19,13 @@ from weakref import WeakValueDictionary, finalize
 import msgspec
 
 from ksched_cli.errors import InputError, Position, UsageError
-from ksched_cli.extenders.client import ExtenderRequest, Reply, Transport, UnreachableError
-from ksched_cli.extenders.errors import redacted
+from ksched_cli.extenders.client import (
+    ExtenderRequest,
+    Reply,
+    Transport,
+    UnreachableError,
+    redacted,
+)
 from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.kube.file_lock import locked
 from ksched_cli.kube.json_lines import unpacked_by_name, whole_lines

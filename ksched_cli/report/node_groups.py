@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ksched_cli.analysis.replay_figures import ReplayCost
 from ksched_cli.analysis.replay_result import HOUR, GroupResult, NodeRange, scaling_of
-from ksched_cli.engine.replay.node_counts import NodeCounts
+from ksched_cli.engine.replay.records import NodeCounts
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.report.table import Limit
 

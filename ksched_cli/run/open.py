@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.engine.engine import Options, Progress
-    from ksched_cli.engine.replay.pod_log import OnRecord
+    from ksched_cli.engine.replay.records import OnRecord
     from ksched_cli.engine.replay.replay import OnInstant, Replay
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.run.inputs import Inputs

@@ -3,11 +3,11 @@
 from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.engine import Options, Progress
-from ksched_cli.engine.passes import PassScheduler
 from ksched_cli.engine.queue import Backlog, Queue
 from ksched_cli.engine.records import Attempt
+from ksched_cli.engine.scheduling_cycle import Outcome
+from ksched_cli.engine.simulation import PassScheduler
 from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import Status

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.engine.pod_group_trial import Trial, TrialBinding, blank_attempt, refused
+from ksched_cli.engine.pod_group_cycle import Trial, TrialBinding, blank_attempt, refused
 from ksched_cli.engine.scheduling_cycle import NO_NODES
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import PermitPlugin, ReservePlugin

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.pipeline import Pipeline
 from ksched_cli.engine.records import NO_DETAIL
+from ksched_cli.engine.scheduling_cycle import Outcome
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.runtime import Framework

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.records import NO_DETAIL
-from ksched_cli.engine.scheduling_cycle import NO_NODES, RandomChoice, first_by_name
+from ksched_cli.engine.scheduling_cycle import NO_NODES, Outcome, RandomChoice, first_by_name
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cache import score_cache
 from ksched_cli.framework.status import Status

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 
-from ksched_cli.extenders.errors import TIMEOUT
+from ksched_cli.extenders.client import TIMEOUT
 from tests.extenders.servers import Answer, Code, Raw
 
 # httpTimeout, where only that ends the call, where headers have to come before it, and where the

@@ -1,7 +1,7 @@
 """The extenders of a run are built in calling order, and failures are warned about once."""
 
 from ksched_cli.config.types import Extender
-from ksched_cli.extenders.build import Extenders
+from ksched_cli.extenders.http_extender import Extenders
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.testing import cluster, node, pod
 from tests.extenders.fixtures import Extended

@@ -10,8 +10,13 @@ from urllib3.util import connection
 
 from ksched_cli import __version__
 from ksched_cli.config.types import Extender
-from ksched_cli.extenders.client import ExtenderRequest, HTTPTransport, Reply, UnreachableError
-from ksched_cli.extenders.errors import TIMEOUT
+from ksched_cli.extenders.client import (
+    TIMEOUT,
+    ExtenderRequest,
+    HTTPTransport,
+    Reply,
+    UnreachableError,
+)
 from ksched_cli.testing import cluster, node, pod
 from tests.extenders.fixtures import Extended, Serve
 from tests.extenders.servers import Code, everything, unused_port

@@ -15,7 +15,7 @@ from urllib3.exceptions import (
     SSLError,
 )
 
-from ksched_cli.extenders.errors import (
+from ksched_cli.extenders.client import (
     BODY_TIMEOUT,
     TIMEOUT,
     body_error_message,

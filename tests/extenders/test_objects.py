@@ -5,7 +5,7 @@ from typing import Any
 
 from ksched_cli.cluster.objects import Node, ObjectMeta, Pod
 from ksched_cli.cluster.pod_info import PodCatalog
-from ksched_cli.extenders.objects import NodeJsonCache, pod_json
+from ksched_cli.extenders.wire import NodeJsonCache, pod_json
 from ksched_cli.testing import cluster, node, pod
 from tests.extenders.fixtures import Extended, Serve
 from tests.extenders.servers import everything

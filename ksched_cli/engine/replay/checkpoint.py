@@ -2,46 +2,154 @@
 
 The file is MessagePack: a name and a number for its form, the replay's fingerprint, a digest, and
 the replay as data of declared types. Reading it creates these and nothing else. The data is the
-objects,
-the places and counters of the queue, the clock, the records, and what plugins remember; caches,
-columns and signatures follow from these and are rebuilt.
+objects, each pod and each spec once; the places and counters of the queue, the clock, the records,
+and what plugins remember; caches, columns and signatures follow from these and are rebuilt.
+
+Each pod and each spec is loaded as one object. Pods of one spec count as alike, and an object as
+unchanged, because they are the same in memory.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import islice
 from typing import Any
 
-from msgspec import DecodeError, Raw, Struct
+import msgspec
+from msgspec import DecodeError, Raw, Struct, structs
 
-from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.custom_objects import Others
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.cluster.objects import KubeObject, ObjectMeta, Pod, PodSpec, PodStatus
 from ksched_cli.cluster.objects.message_pack import Integers, pack, unpack
+from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.pod_info import HostPort
-from ksched_cli.engine.replay.autoscaler.state import AutoscalerState
-from ksched_cli.engine.replay.ends import End
-from ksched_cli.engine.replay.history import UsageHistory, Waits, are_moments
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.replay.autoscaler.autoscaler import AutoscalerState
 from ksched_cli.engine.replay.mutable_cluster import Memories
-from ksched_cli.engine.replay.node_bills import NodeBills
-from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.node_outages import OutageState
-from ksched_cli.engine.replay.pod_log import Counts
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
 from ksched_cli.engine.replay.records import (
     LAST_MOMENT,
     Count,
+    Counts,
     LoggedChange,
     Moment,
+    NodeCounts,
     PodRecord,
     ReplayAttempt,
+    UsageHistory,
+    Waits,
+    are_moments,
 )
-from ksched_cli.engine.replay.replay import Replay
-from ksched_cli.engine.replay.saved_objects import PodTable, SavedObjects
+from ksched_cli.engine.replay.replay import NodeBills, Replay
+from ksched_cli.engine.replay.replay_scheduler import End
 from ksched_cli.engine.scheduling_cycle import DrawState, RandomChoice
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.framework.pod_groups import GroupKey
+
+# The kinds besides pods whose objects keep the JSON that they came as.
+_WITH_JSON = tuple(
+    kind.attribute
+    for kind in KINDS.values()
+    if kind.attribute != "pods" and "raw" in kind.type.__struct_fields__
+)
+
+
+class _SavedPod(Struct, frozen=True, array_like=True):
+    """status: None for PENDING_AGAIN. raw: JSON"""
+
+    metadata: ObjectMeta
+    spec: Count
+    status: PodStatus | None
+    node_name: str
+    raw: bytes
+
+
+class SavedObjects(Struct, frozen=True, array_like=True):
+    """state:  without pods; what keeps its JSON has it as MessagePack's bytes
+    others: of the state, as JSON
+    state_pods: those of the state; the other pods came later, or have changed
+    """
+
+    state: ClusterState
+    others: dict[str, tuple[bytes, ...]]
+    specs: tuple[PodSpec, ...]
+    pods: tuple[_SavedPod, ...]
+    state_pods: tuple[Count, ...]
+
+    def restored(self) -> tuple[ClusterState, list[Pod]]:
+        """The state, and all pods. Raises IndexError where an index leads nowhere, DecodeError."""
+        specs = self.specs
+        pods = [
+            Pod(
+                pod.metadata,
+                specs[pod.spec],
+                PENDING_AGAIN if pod.status is None else pod.status,
+                pod.node_name,
+                Raw(pod.raw),
+            )
+            for pod in self.pods
+        ]
+        state = replace(
+            _with_json(self.state, lambda raw: Raw(unpack(raw, bytes))),
+            pods=tuple(pods[index] for index in self.state_pods),
+            others=Others({kind: [*map(Raw, listed)] for kind, listed in self.others.items()}),
+        )
+        return state, pods
+
+
+@dataclass(slots=True)
+class PodTable:
+    """Numbers pods and specs in the order in which they are requested."""
+
+    _specs: dict[PodSpec, int] = field(default_factory=dict)
+    _places: dict[int, int] = field(default_factory=dict)
+    _pods: list[_SavedPod] = field(default_factory=list)
+
+    def places(self, pods: Iterable[Pod]) -> tuple[int, ...]:
+        """The pods must stay in memory until `save`."""
+        return tuple(map(self._place, pods))
+
+    def _place(self, pod: Pod) -> int:
+        place = self._places.setdefault(id(pod), len(self._pods))
+        if place == len(self._pods):
+            spec = self._specs.setdefault(pod.spec, len(self._specs))
+            status = None if pod.status is PENDING_AGAIN else pod.status
+            saved = _SavedPod(pod.metadata, spec, status, pod.node_name, bytes(pod.raw))
+            self._pods.append(saved)
+        return place
+
+    def save(self, state: ClusterState) -> SavedObjects:
+        """Return all pods that have numbers, as saved objects."""
+        own = self.places(state.pods)
+        others = {
+            kind: tuple(map(msgspec.json.encode, listed)) for kind, listed in state.others.items()
+        }
+        bare = replace(state, pods=(), others={})
+        objects = _with_json(bare, lambda raw: Raw(pack(bytes(raw))))
+        return SavedObjects(objects, others, tuple(self._specs), tuple(self._pods), own)
+
+
+def _with_json(state: ClusterState, change: Callable[[Raw], Raw]) -> ClusterState:
+    """Return the state with the objects' JSON changed."""
+
+    def changed(obj: Any) -> KubeObject:
+        other: KubeObject = structs.replace(obj, raw=change(obj.raw))
+        return other
+
+    changes: dict[str, Any] = {}
+    for attribute in _WITH_JSON:
+        objects: Mapping[Any, Any] | Sequence[Any] = getattr(state, attribute)
+        if isinstance(objects, Mapping):
+            changes[attribute] = {key: changed(obj) for key, obj in objects.items()}
+        else:
+            changes[attribute] = tuple(map(changed, objects))
+    return replace(state, **changes)
+
 
 _VERSION = 1
 _NO_CHECKPOINT = "this is not a checkpoint"
@@ -257,8 +365,8 @@ def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
     replay.changed, replay.length = checkpoint.changed, checkpoint.length
     replay.held = set(checkpoint.held)
     replay.rung = checkpoint.rung
-    for field in _Log.__struct_fields__:
-        setattr(replay.log, field, getattr(checkpoint.log, field))
+    for name in _Log.__struct_fields__:
+        setattr(replay.log, name, getattr(checkpoint.log, name))
     replay.nodes = checkpoint.nodes
     if replay.autoscaler is not None and checkpoint.autoscaler is not None:
         replay.autoscaler.restore(checkpoint.autoscaler)

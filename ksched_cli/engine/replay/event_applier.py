@@ -18,12 +18,10 @@ from ksched_cli.cluster.objects import KubeObject, Node, Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import why_ignored
-from ksched_cli.engine.replay.ends import End
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster, is_victim
 from ksched_cli.engine.replay.node_outages import NodeOutages
-from ksched_cli.engine.replay.pod_log import PodLog
-from ksched_cli.engine.replay.records import LoggedChange, PodOutcome
-from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
+from ksched_cli.engine.replay.records import LoggedChange, PodLog, PodOutcome
+from ksched_cli.engine.replay.replay_scheduler import End, ReplayScheduler
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.errors import UsageError
 from ksched_cli.framework import cluster_events as events

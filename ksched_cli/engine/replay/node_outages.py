@@ -21,10 +21,9 @@ from ksched_cli.cluster.node_columns import zone_key
 from ksched_cli.cluster.objects import Node, Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.replay.ends import End, Ends
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.records import Moment, PodOutcome
-from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
+from ksched_cli.engine.replay.replay_scheduler import End, Ends, ReplayScheduler
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.nodes import (
     NO_EXECUTE,

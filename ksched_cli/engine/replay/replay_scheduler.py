@@ -1,4 +1,5 @@
-"""A replay's attempts, and how their results reach the queue, the records and the cluster.
+"""A replay's attempts, and how their results reach the queue, the records and the cluster; the
+times at which running pods end.
 
 Upstream: pkg/scheduler/schedule_one.go (podGroupInfoForPod) and eventhandlers.go
 (updatePodInSchedulingQueue).
@@ -10,22 +11,20 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
+from heapq import heappop, heappush
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.base import ObjectMeta
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.pod_group_cycle import GroupResult
 from ksched_cli.engine.records import Attempt
-from ksched_cli.engine.replay.ends import End, Ends
-from ksched_cli.engine.replay.equivalence_class import EquivalenceClass
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
-from ksched_cli.engine.replay.pod_log import PodLog
-from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
-from ksched_cli.engine.replay.queued_pod_group import QueuedPodGroupInfo
+from ksched_cli.engine.replay.queued_pod import EquivalenceClass, QueuedPodGroupInfo, QueuedPodInfo
 from ksched_cli.engine.replay.records import (
+    Moment,
+    PodLog,
     PodOutcome,
     PodRecord,
     Recreation,
@@ -33,7 +32,7 @@ from ksched_cli.engine.replay.records import (
 )
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.engine.scheduler import Scheduler
-from ksched_cli.engine.scheduling_cycle import NO_NODES
+from ksched_cli.engine.scheduling_cycle import NO_NODES, Outcome
 from ksched_cli.framework.cluster_events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -44,6 +43,68 @@ from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.status import SUCCESS, Code, Status
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.pods import pending_pod
+
+
+class End(Struct, frozen=True):
+    """at: microseconds since the start. outcome: what the end makes of the pod."""
+
+    at: Moment
+    key: str
+    outcome: PodOutcome
+
+
+class Ends:
+    """The earliest end given for each pod; ends at one time keep their order of arrival."""
+
+    def __init__(self) -> None:
+        self._by_uid: dict[str, End] = {}
+        self._heap: list[tuple[int, int, str]] = []
+        self._sequence = 0
+
+    def __len__(self) -> int:
+        return len(self._by_uid)
+
+    def schedule(self, uid: str, end: End) -> None:
+        """Does nothing where the pod ends earlier."""
+        earlier = self._by_uid.get(uid)
+        if earlier is not None and earlier.at <= end.at:
+            return
+        self._by_uid[uid] = end
+        self._sequence += 1
+        heappush(self._heap, (end.at, self._sequence, uid))
+
+    def cancel(self, uid: str) -> None:
+        """The pod has ended otherwise."""
+        self._by_uid.pop(uid, None)
+
+    def listed(self) -> tuple[tuple[str, End], ...]:
+        """Return UIDs with their ends, in the order in which they are due."""
+        due = {}
+        for at, _, uid in sorted(self._heap):
+            end = self._by_uid.get(uid)
+            if end is not None and end.at == at:
+                due[uid] = end
+        return tuple(due.items())
+
+    @property
+    def next(self) -> int | None:
+        """The time of the next end."""
+        heap = self._heap
+        while heap:
+            at, _, uid = heap[0]
+            end = self._by_uid.get(uid)
+            if end is not None and end.at == at:
+                return at
+            heappop(heap)
+        return None
+
+    def pop(self, now: int) -> End | None:
+        """The next end that is due."""
+        at = self.next
+        if at is None or at > now:
+            return None
+        return self._by_uid.pop(heappop(self._heap)[2])
+
 
 _DEFAULT_GRACE = 30
 

@@ -20,11 +20,16 @@ from typing import Any, NamedTuple
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import EXTENDER
-from ksched_cli.engine.replay.backoff import Backoff
-from ksched_cli.engine.replay.equivalence_class import EquivalenceClass, OnRejections
-from ksched_cli.engine.replay.queue_order import Time, sort_key
-from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
-from ksched_cli.engine.replay.queued_pod_group import QueuedPodGroupInfo
+from ksched_cli.engine.replay.queued_pod import (
+    Backoff,
+    EquivalenceClass,
+    OnRejections,
+    Place,
+    QueuedPodGroupInfo,
+    QueuedPodInfo,
+    Time,
+    sort_key,
+)
 from ksched_cli.engine.replay.sub_queues import RETRIES, IsRejected, SubQueues
 from ksched_cli.framework.cluster_events import (
     BY_DEFAULT,

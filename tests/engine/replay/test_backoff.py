@@ -6,9 +6,12 @@ import pytest
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog
-from ksched_cli.engine.replay.backoff import NO_BACKOFF, Backoff
-from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
-from ksched_cli.engine.replay.queued_pod_group import QueuedPodGroupInfo
+from ksched_cli.engine.replay.queued_pod import (
+    NO_BACKOFF,
+    Backoff,
+    QueuedPodGroupInfo,
+    QueuedPodInfo,
+)
 
 SECOND = 1_000_000
 

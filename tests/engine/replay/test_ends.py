@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ksched_cli.engine.replay.ends import End, Ends
 from ksched_cli.engine.replay.records import PodOutcome
+from ksched_cli.engine.replay.replay_scheduler import End, Ends
 
 
 def end(at: int, key: str = "a") -> End:

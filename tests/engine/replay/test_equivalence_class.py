@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.pod_info import PodCatalog
-from ksched_cli.engine.replay.equivalence_class import EquivalenceClass
-from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
+from ksched_cli.engine.replay.queued_pod import EquivalenceClass, Place, QueuedPodInfo
 
 CATALOG = PodCatalog()
 SPEC = PodSpec()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ksched_cli.engine.replay.history import MAX_GROUPS, OTHERS, UsageRecorder, Waits
-from ksched_cli.engine.replay.records import PodRecord
+from ksched_cli.engine.replay.records import MAX_GROUPS, OTHERS, PodRecord, UsageRecorder, Waits
 from tests.replays import cluster_of, node, pod, state_of
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksched_cli.engine.replay.node_counts import NodeCounts
+from ksched_cli.engine.replay.records import NodeCounts
 
 
 def test_the_time_of_each_node_is_summed() -> None:

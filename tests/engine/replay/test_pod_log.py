@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ksched_cli.cluster.objects import ObjectMeta, OwnerReference, Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
-from ksched_cli.engine.replay.pod_log import PodLog, owner_of
-from ksched_cli.engine.replay.records import PodOutcome, PodRecord
+from ksched_cli.engine.replay.records import PodLog, PodOutcome, PodRecord, owner_of
 
 
 def info(name: str) -> PodInfo:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ksched_cli.engine.replay.queue_order import sort_key
-from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
+from ksched_cli.engine.replay.queued_pod import QueuedPodInfo, sort_key
 from ksched_cli.engine.replay.replay_scheduler import ReplayClock
 from ksched_cli.framework.interface import QueuedPod, QueueSortPlugin
 from ksched_cli.framework.runtime import Framework

@@ -17,7 +17,7 @@ from ksched_cli.api import (
     PreEnqueuePlugin,
     Status,
 )
-from ksched_cli.engine.replay import unschedulable_pods
+from ksched_cli.engine.replay import sub_queues
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.simulation import Simulation
 from tests.replays import Plain, cluster_of, node, pod, replay, state_of, tries
@@ -179,7 +179,7 @@ def test_pods_rejected_as_one_make_the_attempts_that_they_make_one_by_one(
     nodes, events = crowded(random.Random(seed))
     gates = "SchedulerPopFromBackoffQ=false" if seed % 2 else ""
     together = replay(tmp_path, nodes, events, gates=gates)
-    monkeypatch.setattr(unschedulable_pods, "_may_join", lambda queued: False)
+    monkeypatch.setattr(sub_queues, "_may_join", lambda queued: False)
     single = replay(tmp_path, nodes, events, gates=gates)
     assert len(together.log.attempts) > 200
     assert together.log.attempts == single.log.attempts

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.replay.replay_scheduler import ReplayClock, rejectors
+from ksched_cli.engine.scheduling_cycle import Outcome
 from ksched_cli.framework.status import Code, Status
 from tests.engine.replay.claims import DEVICE_CLASS, claiming, device_claim, devices
 from tests.extenders.fixtures import Serve

@@ -14,7 +14,7 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.message_pack import pack, unpack
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.replay.saved_objects import PodTable, SavedObjects
+from ksched_cli.engine.replay.checkpoint import PodTable, SavedObjects
 from ksched_cli.scenario.objects import manifests
 from tests.engine.replay.interruptions import WITH_CLAIMS
 from tests.replays import Plain, node, pod

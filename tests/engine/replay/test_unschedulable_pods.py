@@ -6,9 +6,8 @@ import pytest
 
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.pod_info import PodCatalog
-from ksched_cli.engine.replay.equivalence_class import EquivalenceClass
-from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
-from ksched_cli.engine.replay.unschedulable_pods import UnschedulablePods
+from ksched_cli.engine.replay.queued_pod import EquivalenceClass, Place, QueuedPodInfo
+from ksched_cli.engine.replay.sub_queues import UnschedulablePods
 from ksched_cli.kube.versions import release_of
 
 CATALOG = PodCatalog()

@@ -1,49 +1,260 @@
 """A simple autoscaler in a replay: at each scan it orders nodes, which join some time later, or
-removes nodes that have been unneeded for long.
+removes nodes that have been unneeded for long: their pods request little, and may and can move.
 
 It is ksched's own, after the cluster-autoscaler's documented behaviour (kubernetes/autoscaler,
-cluster-autoscaler/FAQ.md); docs/autoscaler.md says what it leaves out.
+cluster-autoscaler/FAQ.md); docs/autoscaler.md says what it leaves out. Unlike there, whether the
+pods can move is tried when a node's time is up.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from itertools import islice
 
 import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import Node, Pod
+from ksched_cli.cluster.resources import CPU, MEMORY
+from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Engine
-from ksched_cli.engine.replay.autoscaler.scale_down import UnneededNodes
 from ksched_cli.engine.replay.autoscaler.scale_up import (
     GroupReview,
+    Packing,
     ScaleUpOption,
     ScaleUpPlan,
     ScaleUpPlanner,
     ScaleUpReview,
     best_option,
 )
-from ksched_cli.engine.replay.autoscaler.state import (
-    AutoscalerState,
-    Reason,
-    ScaleAction,
-    ScaleEvent,
-    Situation,
-    UpcomingNode,
-)
 from ksched_cli.engine.replay.event_applier import EventApplier
-from ksched_cli.engine.replay.node_counts import NodeCounts
+from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
+from ksched_cli.engine.replay.records import Moment, NodeCounts
+from ksched_cli.scenario.drain import (
+    NO_CONTROLLER,
+    SAFE_TO_EVICT,
+    SCALE_DOWN_DISABLED,
+    goes_with_node,
+    local_volumes,
+)
 from ksched_cli.scenario.node_groups import (
     AutoscalerSettings,
     NodeGroup,
     with_new_nodes,
     without_nodes,
 )
-from ksched_cli.scenario.pods import pending_pod
+from ksched_cli.scenario.pods import budget_matcher, pending_pod
 from ksched_cli.scenario.prices import NO_PRICES, Prices
+
+
+class ScaleAction(StrEnum):
+    SCALE_UP = "ScaleUp"
+    SCALE_DOWN = "ScaleDown"
+
+
+class Reason(StrEnum):
+    """The reason why a group grew or shrank."""
+
+    PENDING_PODS = "pending pods"
+    MINIMUM = "below minSize"
+    EMPTY = "empty"
+    UNDERUTILIZED = "underutilized"
+
+
+class ScaleEvent(Struct, frozen=True):
+    """A decision.
+
+    at:    microseconds; the new nodes join provisioningDelay later
+    nodes: that are to join, or left
+    pods:  of a scale-up the pending pods that the nodes are for, of a scale-down the evicted ones
+    """
+
+    at: Moment
+    action: ScaleAction
+    group: str
+    reason: Reason
+    nodes: tuple[str, ...]
+    pods: tuple[str, ...] = ()
+
+
+class Situation(Struct, frozen=True):
+    """attempts: uids of pending pods, and how often each was tried. headroom: by group, how many
+    more nodes it may have"""
+
+    attempts: tuple[tuple[str, int], ...]
+    headroom: dict[str, int]
+
+
+class UpcomingNode(Struct, frozen=True):
+    """A node that was asked for. at: when it joins, in microseconds"""
+
+    at: Moment
+    group: str
+    name: str
+
+
+@dataclass(slots=True)
+class AutoscalerState:
+    """Times are microseconds since the start.
+
+    upcoming:  in the order in which they join
+    added:     the nodes that the autoscaler has added and that it has not removed: name → group
+    numbers:   by group, the number of the last node's name
+    unneeded:  by node, since when it has been
+    stuck:     nodes whose pods had no room elsewhere, until something changes
+    last_scan: when the cluster was looked at; activity: what had happened by then
+    last_scale_up: when nodes were asked for
+    removal_due: when the next node may be removed, as far as was known at the last scan
+    helpless:  the last in which no group helped any pending pod
+    scale_ups: by uid of pending pods, how often nodes were asked for it
+    evictions: by key, how often the autoscaler has evicted the pod
+    removed:   names of the nodes that it has removed
+    counts:    by group
+    """
+
+    upcoming: list[UpcomingNode] = field(default_factory=list)
+    added: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    unneeded: dict[str, int] = field(default_factory=dict)
+    stuck: set[str] = field(default_factory=set)
+    last_scan: int = -1
+    activity: tuple[int, ...] = ()
+    last_scale_up: int | None = None
+    removal_due: int | None = None
+    helpless: Situation | None = None
+    scale_ups: dict[str, int] = field(default_factory=dict)
+    evictions: dict[str, int] = field(default_factory=dict)
+    removed: set[str] = field(default_factory=set)
+    counts: dict[str, NodeCounts] = field(default_factory=dict)
+    events: list[ScaleEvent] = field(default_factory=list)
+
+
+_SYSTEM = "kube-system"
+
+
+class DrainRules:
+    """One state's rules, with its disruption budgets. Those of a replay keep their status."""
+
+    def __init__(self, settings: AutoscalerSettings, state: ClusterState) -> None:
+        self._settings = settings
+        self._budgets = [
+            (budget, budget_matcher(budget)) for budget in state.pod_disruption_budgets.values()
+        ]
+
+    def blocks(self, pods: Iterable[Pod]) -> str:
+        """Return why the pods of a node keep it, or ""."""
+        allowed = [budget.status.disruptions_allowed for budget, _ in self._budgets]
+        for pod in pods:
+            if goes_with_node(pod) or self.is_expendable(pod):
+                continue
+            reason = self._keeps(pod)
+            for index, (budget, covers) in enumerate(self._budgets):
+                if not reason and covers(pod):
+                    allowed[index] -= 1
+                    if allowed[index] < 0:
+                        reason = f"disruption budget {budget.key} allows no more disruptions"
+            if reason:
+                return f"{pod.key}: {reason}"
+        return ""
+
+    def is_expendable(self, pod: Pod) -> bool:
+        return (pod.spec.priority or 0) < self._settings.expendable_pods_priority_cutoff
+
+    def _keeps(self, pod: Pod) -> str:
+        """Return why this pod keeps its node whatever budgets allow, or ""."""
+        safe = pod.metadata.annotations.get(SAFE_TO_EVICT)
+        if pod.deleting:
+            return "is being deleted"
+        if safe == "true":
+            return ""
+        if safe == "false":
+            return "annotated as not safe to evict"
+        if pod.metadata.controller is None:
+            return NO_CONTROLLER
+        settings = self._settings
+        if (
+            settings.skip_nodes_with_system_pods
+            and pod.namespace == _SYSTEM
+            and not any(covers(pod) for _, covers in self._budgets)
+        ):
+            return "is in kube-system, and no disruption budget covers it"
+        if settings.skip_nodes_with_local_storage and local_volumes(pod):
+            return "has local storage"
+        return ""
+
+
+def utilization(snapshot: Snapshot) -> NDArray[np.float64]:
+    """Per row, the largest of the shares that pods request: of cpu, memory and extended resources.
+    The cluster-autoscaler looks at GPUs alone where a node has any."""
+    shares = np.zeros(len(snapshot))
+    for resource, allocatable in snapshot.node_columns.allocatable.items():
+        if resource in (CPU, MEMORY) or "/" in resource:
+            share = snapshot.requested(resource) / np.maximum(allocatable, 1)
+            np.maximum(shares, np.where(allocatable > 0, share, 0.0), out=shares)
+    return shares
+
+
+@dataclass(slots=True)
+class UnneededNodes:
+    """One snapshot's unneeded nodes. A node is checked again when its pods have changed."""
+
+    cluster: MutableCluster
+    settings: AutoscalerSettings
+    _rules: DrainRules = field(init=False)
+    _snapshot: Snapshot | None = None
+    _blocked: dict[int, tuple[int, bool]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._rules = DrainRules(self.settings, self.cluster.state)
+
+    def rows(self, members: Rows) -> list[int]:
+        """Return those of the rows whose pods request little, and may leave."""
+        snapshot = self.cluster.snapshot
+        if snapshot is not self._snapshot:
+            self._snapshot, self._blocked = snapshot, {}
+            self._rules = DrainRules(self.settings, self.cluster.state)
+        threshold = self.settings.scale_down.utilization_threshold
+        low = members[utilization(snapshot)[members] < threshold]
+        return [row for row in low.tolist() if not self._is_blocked(snapshot, row)]
+
+    def _is_blocked(self, snapshot: Snapshot, row: int) -> bool:
+        touched = snapshot.touched.item(snapshot.rank.item(row))
+        cached = self._blocked.get(row)
+        if cached is not None and cached[0] == touched:
+            return cached[1]
+        annotations = snapshot.nodes[row].metadata.annotations
+        is_blocked = annotations.get(SCALE_DOWN_DISABLED) == "true" or bool(
+            self._rules.blocks(pod.pod for pod in snapshot.pods[row])
+        )
+        self._blocked[row] = (touched, is_blocked)
+        return is_blocked
+
+    def evicted_pods(self, row: int) -> list[Pod]:
+        """The pods of a node that are evicted before it leaves."""
+        pods = (pod.pod for pod in self.cluster.snapshot.pods[row])
+        return [pod for pod in pods if not goes_with_node(pod)]
+
+    def movable(self, row: int) -> bool:
+        """Whether the node's pods fit on the other nodes."""
+        moving = [pod for pod in self.evicted_pods(row) if not self._rules.is_expendable(pod)]
+        if not moving:
+            return True
+        name = self.cluster.snapshot.names[row]
+        state = without_nodes(self.cluster.current_state([]), frozenset((name,)))
+        state = replace(state, pods=tuple(pod for pod in state.pods if pod.node_name != name))
+        pods = [pending_pod(pod) for pod in moving]
+        packing = Packing(self.cluster, state, pods)
+        rows = packing.rows(node.name for node in state.nodes)
+        fits = all(packing.place(pod.key, rows) is not None for pod in pods)
+        packing.close()
+        return fits
+
 
 # So often nodes are asked for one pod, and one pod is evicted: a replay in which the simulation of
 # the autoscaler and the scheduler's choices differ for ever comes to an end.

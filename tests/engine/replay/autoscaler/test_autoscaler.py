@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from ksched_cli.analysis.replay_result import replay_result
 from ksched_cli.answers import document_of
-from ksched_cli.engine.replay.autoscaler.state import AutoscalerState, Reason
-from ksched_cli.engine.replay.pod_log import OnRecord
-from ksched_cli.engine.replay.records import PodOutcome, PodRecord
+from ksched_cli.engine.replay.autoscaler.autoscaler import AutoscalerState, Reason
+from ksched_cli.engine.replay.records import OnRecord, PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from tests.replays import Plain, node, pod, replay, tries
 

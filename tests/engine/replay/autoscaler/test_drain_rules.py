@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.engine.replay.autoscaler.scale_down import DrainRules
+from ksched_cli.engine.replay.autoscaler.autoscaler import DrainRules
 from ksched_cli.scenario.drain import SAFE_TO_EVICT, SAFE_VOLUMES
 from tests.replays import Plain, autoscaler_of, node, pod, state_of
 

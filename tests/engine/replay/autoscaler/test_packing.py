@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ksched_cli.engine.replay.autoscaler.packing import Packing
+from ksched_cli.engine.replay.autoscaler.scale_up import Packing
 from tests.replays import cluster_of, node, pod, state_of
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ksched_cli.engine.replay.autoscaler.scale_down import UnneededNodes, utilization
+from ksched_cli.engine.replay.autoscaler.autoscaler import UnneededNodes, utilization
 from tests.replays import Plain, autoscaler_of, cluster_of, node, pod, state_of
 
 OWNER = {"apiVersion": "v1", "kind": "ReplicaSet", "name": "w", "uid": "u", "controller": True}
