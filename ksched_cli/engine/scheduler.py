@@ -1,8 +1,8 @@
 """The consequences of an attempt: the pod is bound, waits, or returns to its queue; nominations are
 made and cleared, victims leave, and pods that waited for Permit continue.
 
-A run at one instant (simulation.py) and a replay (replay/replay_scheduler.py) are the two kinds. They
-differ in their queues, in their observers, and in when a victim is gone.
+A run at one instant (simulation.py) and a replay (replay/replay_scheduler.py) are the two kinds.
+They differ in their queues, in their observers, and in when a victim is gone.
 
 Upstream: pkg/scheduler/schedule_one.go (scheduleOnePod, handleSchedulingFailure,
 handleBindingCycleError), schedule_one_podgroup.go (scheduleOnePodGroup) and
