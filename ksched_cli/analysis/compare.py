@@ -9,7 +9,7 @@ Several draws per side show whether sides differ by more than the noise of the d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -239,7 +239,10 @@ def compare(sides: Sequence[Side]) -> Comparison:
     outcomes = [_outcome(side) for side in sides]
     differing = _differing(outcomes)
     places = {key: tuple(outcome.place(key) for outcome in outcomes) for key in differing}
-    owners = {key: _owner(outcomes, key) for key in differing}
+    owners = {
+        key: next(owner_path(each.pods[key]) for each in outcomes if key in each.pods)
+        for key in differing
+    }
     results = tuple(
         _result(outcome, sum(differs(each[0], each[index]) for each in places.values()))
         for index, outcome in enumerate(outcomes)
@@ -324,13 +327,6 @@ def _differing(outcomes: Sequence[_Outcome]) -> list[str]:
     return list(differing)
 
 
-def _owner(outcomes: Iterable[_Outcome], key: str) -> str:
-    for outcome in outcomes:
-        if key in outcome.pods:
-            return owner_path(outcome.pods[key])
-    return key
-
-
 def _examined(
     outcomes: Sequence[_Outcome],
     places: Mapping[str, tuple[Place, ...]],
@@ -370,16 +366,12 @@ def _cause(outcomes: Sequence[_Outcome], key: str, places: Sequence[Place]) -> C
         )
         return cause_of_move(first, second) or Cause("", "runs elsewhere")
     (without, _), (_, place) = sorted(pair, key=lambda item: bool(item[1].node))
-    return _cause_of_waiting(without, key, place.node or "")
-
-
-def _cause_of_waiting(outcome: _Outcome, key: str, node: str) -> Cause:
-    """Return why the pod is on no node in this outcome. node: where it is in the other, or ""."""
-    gate = outcome.run.gated.get(key)
+    gate = without.run.gated.get(key)
     if gate is not None:
-        return Cause(gate.plugin, gate.message, outcome.name)
-    obstacle = obstacle_on(outcome.name, node, outcome.views.get(key)) if node else None
-    return obstacle or Cause("", outcome.message(key) or "is left out", outcome.name)
+        return Cause(gate.plugin, gate.message, without.name)
+    seen = without.views.get(key)
+    obstacle = obstacle_on(without.name, place.node, seen) if place.node else None
+    return obstacle or Cause("", without.message(key) or "is left out", without.name)
 
 
 # -- over a timeline ------------------------------------------------------------------------------
@@ -518,7 +510,10 @@ def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
         first, *others = map(_placement, records)
         differs = [False, *(other != first for other in others)]
         if any(differs):
-            waits = tuple(map(_waited, records, sides))
+            waits = tuple(
+                None if record is None else wait_of(record, side.replay.clock.now)
+                for record, side in zip(records, sides, strict=True)
+            )
             differences.append(ReplayDifference.of(pod, records, waits))
         differing = [count + each for count, each in zip(differing, differs, strict=True)]
     return ReplayComparison(
@@ -533,10 +528,6 @@ def with_curves(answer: ReplayComparison, sides: Sequence[ReplaySide]) -> Replay
     replays = (side.replay for side in sides)
     curves = (ReplayCurves.of(replay, UsageOverTime(replay)) for replay in replays)
     return structs.replace(answer, curves=tuple(curves))
-
-
-def _waited(record: PodRecord | None, side: ReplaySide) -> int | None:
-    return None if record is None else wait_of(record, side.replay.clock.now)
 
 
 def _placement(record: PodRecord | None) -> tuple[object, ...] | None:
@@ -715,10 +706,6 @@ def _difference(
     )
 
 
-def _rounded(interval: Interval) -> Interval:
-    return Interval(*(round(bound, DIGITS) for bound in structs.astuple(interval)))
-
-
 def _nested(figures: Mapping[str, Interval]) -> dict[str, Any]:
     """Return figures rounded and nested, `utilization.cpu.mean` as in a document."""
     nested: dict[str, Any] = {}
@@ -727,7 +714,7 @@ def _nested(figures: Mapping[str, Interval]) -> dict[str, Any]:
         inner = nested
         for step in path:
             inner = inner.setdefault(step, {})
-        inner[key] = _rounded(interval)
+        inner[key] = Interval(*(round(bound, DIGITS) for bound in structs.astuple(interval)))
     return nested
 
 

@@ -20,7 +20,7 @@ from ksched_cli.analysis.reasons import Reason, alike, independent_verdicts, rea
 from ksched_cli.analysis.usage import CONDITIONS, CONTROL_PLANE
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.node_affinity import NodeTerm, required_node_affinity
-from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, StorageClass, Taint
+from ksched_cli.cluster.objects import PersistentVolumeClaim, Pod, Taint
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
@@ -165,14 +165,10 @@ def _of_unbound(claim: PersistentVolumeClaim, state: ClusterState) -> Diagnosis 
     if storage_class.volume_binding_mode == "Immediate":
         return Diagnosis(
             f"claim {claim.key} (class {name}, Immediate, {modes}) is not bound: "
-            f"{_maker(storage_class)} has made no volume for it",
+            f"{storage_class.provisioner or 'its provisioner'} has made no volume for it",
             f"see kubectl -n {claim.namespace} describe pvc {claim.name} for what went wrong",
         )
     return None
-
-
-def _maker(storage_class: StorageClass) -> str:
-    return storage_class.provisioner or "its provisioner"
 
 
 # -- nodes ----------------------------------------------------------------------------------------
@@ -469,7 +465,10 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
         handle = simulation.frameworks[first.spec.scheduler_name].handle
         look = first.key if may_allocate_devices(first, handle) else first.signature
         if look not in by_look:
-            by_look[look] = _look(simulation, first)
+            # How an attempt to place the pod now would end.
+            evaluation = simulation.evaluate(first, Mode.REASONS)
+            why = () if evaluation.error else reasons(evaluation)
+            by_look[look] = why, diagnose(evaluation, simulation.state)
         why, diagnosis = by_look[look]
         keys = tuple(pod.key for pod in members)
         undecided = any(key in simulation.scheduler.failed for key in keys)
@@ -494,12 +493,3 @@ def owner_of(pod: Pod) -> str:
 def owner_path(pod: Pod) -> str:
     """Return namespace/Kind/name of what manages the pod."""
     return f"{pod.namespace}/{owner_of(pod)}"
-
-
-def _look(simulation: Simulation, pod: PodInfo) -> tuple[tuple[Reason, ...], Diagnosis | None]:
-    """Return how an attempt to place the pod now would end."""
-    evaluation = simulation.evaluate(pod, Mode.REASONS)
-    return (
-        () if evaluation.error else reasons(evaluation),
-        diagnose(evaluation, simulation.state),
-    )

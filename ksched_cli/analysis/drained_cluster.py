@@ -192,7 +192,7 @@ class DrainedCluster:
         carry_over(before, simulation)
         return simulation
 
-    def move(self, pods: Sequence[Pod], evictions: Evictions) -> Moved:
+    def move(self, pods: Sequence[Pod], evictions: Evictions) -> DrainOutcome:
         """Evicts pods that budgets let go, and has a run place them. evictions: theirs"""
         state = with_budgets(pending_again(self.state, pods), self.state, evictions)
         alone = not self._shares_objects(pods)
@@ -217,7 +217,7 @@ class DrainedCluster:
         )
         simulation.close()
         cluster = replace(self, state=after, simulation=simulation, is_live=alone)
-        return Moved(cluster, moves, unplaced)
+        return DrainOutcome(cluster, moves, rounds=1, unplaced=unplaced)
 
     def _shares_objects(self, pods: Sequence[Pod]) -> bool:
         """Whether an eviction or a placement changes more than the requests on nodes: claims of
@@ -257,11 +257,9 @@ class DrainedCluster:
         holds = {each.pod.key: self.hold(each.pod, each.message, each.message) for each in unplaced}
         for group in groups:
             for pod in group.pods:
+                cause = group.diagnosis.cause if group.diagnosis is not None else group.message
                 holds[pod] = structs.replace(
-                    holds[pod],
-                    because=_cause(group),
-                    message=group.message,
-                    reasons=group.reasons,
+                    holds[pod], because=cause, message=group.message, reasons=group.reasons
                 )
         return tuple(holds[pod] for pod in sorted(holds))
 
@@ -290,19 +288,6 @@ class DrainOutcome:
         """Return what holds the nodes that were drained."""
         nowhere = self.cluster.why_nowhere(self.unplaced, nodes) if self.unplaced else ()
         return (*nowhere, *self.budgets)
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """The result of a run for evicted pods. moves: pod → node"""
-
-    cluster: DrainedCluster
-    moves: Mapping[str, str]
-    unplaced: tuple[Unplaced, ...]
-
-
-def _cause(group: PendingGroup) -> str:
-    return group.diagnosis.cause if group.diagnosis is not None else group.message
 
 
 def _with_more_healthy(

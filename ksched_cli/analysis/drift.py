@@ -22,7 +22,6 @@ from msgspec import structs
 from ksched_cli.analysis.diagnosis import owner_path
 from ksched_cli.answers import Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.gc_control import gc_rare
-from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
 from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.engine.evaluation import Evaluation, Mode
@@ -135,7 +134,11 @@ def drift(
     for pod in simulation.state.pods:
         if not pod.node_name or (chosen is not None and pod.key not in chosen):
             continue
-        reason = _why_ignored(simulation, pod)
+        # In words that follow "it is".
+        if pod.node_name not in simulation.snapshot.row:
+            reason = f'on node "{pod.node_name}", which is missing from the state'
+        else:
+            reason = why_ignored(pod, simulation.frameworks)
         if reason:
             ignored.append(IgnoredPod(pod.key, reason))
         else:
@@ -191,13 +194,6 @@ def _in_turn(
         for pod in _expected(simulation, pods):
             nodes[pod.key] = rankings.move(pod)
     return nodes
-
-
-def _why_ignored(simulation: Simulation, pod: Pod) -> str:
-    """Return why the pod is ignored, in words that follow "it is", or ""."""
-    if pod.node_name not in simulation.snapshot.row:
-        return f'on node "{pod.node_name}", which is missing from the state'
-    return why_ignored(pod, simulation.frameworks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,30 +103,63 @@ class Expectation(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class PodsOn(Expectation):
-    """node: a glob of node names, or ""; labels: of the node, with globs of their values."""
+class PodsExpectation(Expectation):
+    """What holds for each of some pods. pods: a glob of their names"""
 
     pods: str
-    node: str
-    labels: Mapping[str, str]
+
+    @property
+    @abstractmethod
+    def expected(self) -> str:
+        """What is expected, in words that follow the glob."""
+
+    @abstractmethod
+    def holds(self, outcome: Outcome, key: str) -> bool:
+        """Whether it holds for a pod."""
+
+    def details(self, outcome: Outcome, key: str) -> str:
+        """What to add to the place of a pod for which it does not hold."""
+        return ""
 
     def check(self, outcome: Outcome) -> Failure | None:
         keys = outcome.matching(self.pods)
-        wrong = [key for key in keys if not self._holds(outcome, key)]
-        where = self.node or f"a node with {_listed_labels(self.labels)}"
-        return _verdict(outcome, self.pods, keys, wrong, f"on {where}", self._labels_there)
+        if not keys:
+            return _no_pod(outcome, self.pods)
+        wrong = [key for key in keys if not self.holds(outcome, key)]
+        if not wrong:
+            return None
+        shown = [
+            f"{key} {outcome.place(key)}{self.details(outcome, key)}" for key in wrong[:_LISTED]
+        ]
+        more = f"; and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
+        of_many = f" ({len(wrong)} of {len(keys)} are not)" if len(keys) > 1 else ""
+        text = f"expected {self.pods} {self.expected}{of_many}; {'; '.join(shown)}{more}"
+        return Failure(text, wrong[0])
 
-    def _holds(self, outcome: Outcome, key: str) -> bool:
+
+@dataclass(frozen=True, slots=True)
+class PodsOn(PodsExpectation):
+    """node: a glob of node names, or ""; labels: of the node, with globs of their values."""
+
+    node: str
+    labels: Mapping[str, str]
+
+    @property
+    def expected(self) -> str:
+        labels = ", ".join(f"{name}={value}" for name, value in self.labels.items())
+        return f"on {self.node or f'a node with {labels}'}"
+
+    def holds(self, outcome: Outcome, key: str) -> bool:
         node = outcome.nodes.get(key)
-        if node is None:
+        if node is None or (self.node and not fnmatchcase(node, self.node)):
             return False
         labels = outcome.node_labels.get(node, {})
-        return (not self.node or fnmatchcase(node, self.node)) and all(
-            fnmatchcase(labels[name], value) if name in labels else False
+        return all(
+            name in labels and fnmatchcase(labels[name], value)
             for name, value in self.labels.items()
         )
 
-    def _labels_there(self, outcome: Outcome, key: str) -> str:
+    def details(self, outcome: Outcome, key: str) -> str:
         """The labels in question, as the pod's node has them."""
         if key not in outcome.nodes or not self.labels:
             return ""
@@ -137,32 +170,30 @@ class PodsOn(Expectation):
 
 
 @dataclass(frozen=True, slots=True)
-class PodsPending(Expectation):
+class PodsPending(PodsExpectation):
     """because: a part of the message of each, or ""."""
 
-    pods: str
     because: str
 
-    def check(self, outcome: Outcome) -> Failure | None:
-        keys = outcome.matching(self.pods)
-        waiting = {*outcome.pending, *outcome.gated}
-        wrong = [
-            key for key in keys if key not in waiting or self.because not in outcome.place(key)
-        ]
-        expected = f'pending because of "{self.because}"' if self.because else "pending"
-        return _verdict(outcome, self.pods, keys, wrong, expected)
+    @property
+    def expected(self) -> str:
+        return f'pending because of "{self.because}"' if self.because else "pending"
+
+    def holds(self, outcome: Outcome, key: str) -> bool:
+        is_waiting = key in outcome.pending or key in outcome.gated
+        return is_waiting and self.because in outcome.place(key)
 
 
 @dataclass(frozen=True, slots=True)
-class PodsEvicted(Expectation):
-    pods: str
+class PodsEvicted(PodsExpectation):
     evicted: bool
 
-    def check(self, outcome: Outcome) -> Failure | None:
-        keys = outcome.matching(self.pods)
-        wrong = [key for key in keys if (key in outcome.evicted) != self.evicted]
-        expected = "evicted" if self.evicted else "not evicted"
-        return _verdict(outcome, self.pods, keys, wrong, expected)
+    @property
+    def expected(self) -> str:
+        return "evicted" if self.evicted else "not evicted"
+
+    def holds(self, outcome: Outcome, key: str) -> bool:
+        return (key in outcome.evicted) == self.evicted
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,22 +345,19 @@ class Spread(Expectation):
         )
         if not counts:
             return Failure(f"no node has the label {self.over}")
-        for key in keys:
-            labels = outcome.node_labels.get(outcome.nodes.get(key, ""), {})
-            if self.over in labels:
-                counts[labels[self.over]] += 1
+        values = {
+            key: outcome.node_labels.get(outcome.nodes.get(key, ""), {}).get(self.over)
+            for key in keys
+        }
+        counts.update(value for value in values.values() if value is not None)
         skew = max(counts.values()) - min(counts.values())
         if skew <= self.at_most:
             return None
         listed = ", ".join(f"{value}: {count}" for value, count in sorted(counts.items()))
         fullest = max(sorted(counts), key=lambda value: counts[value])
-        pod = next(key for key in keys if self._is_on(outcome, key, fullest))
+        pod = next(key for key, value in values.items() if value == fullest)
         message = f"expected a skew of at most {self.at_most} over {self.over}, got {skew}"
         return Failure(f"{message} ({listed})", pod)
-
-    def _is_on(self, outcome: Outcome, key: str, value: str) -> bool:
-        node = outcome.nodes.get(key, "")
-        return outcome.node_labels.get(node, {}).get(self.over) == value
 
 
 def outcome_of(opener: Opener, run: Run, simulation: Simulation) -> Outcome:
@@ -409,33 +437,11 @@ def _labels(state: ClusterState) -> dict[str, Mapping[str, str]]:
     return {node.metadata.name: node.metadata.labels or {} for node in state.nodes}
 
 
-def _verdict(
-    outcome: Outcome,
-    pattern: str,
-    keys: Sequence[str],
-    wrong: Sequence[str],
-    expected: str,
-    details: Callable[[Outcome, str], str] = lambda *_: "",
-) -> Failure | None:
-    if not keys:
-        return _no_pod(outcome, pattern)
-    if not wrong:
-        return None
-    shown = [f"{key} {outcome.place(key)}{details(outcome, key)}" for key in wrong[:_LISTED]]
-    more = f"; and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
-    of_many = f" ({len(wrong)} of {len(keys)} are not)" if len(keys) > 1 else ""
-    return Failure(f"expected {pattern} {expected}{of_many}; {'; '.join(shown)}{more}", wrong[0])
-
-
 def _no_pod(outcome: Outcome, pattern: str) -> Failure:
     names = {key.rpartition("/")[2]: key for key in outcome.pods}
     near = get_close_matches(pattern.strip("*"), [*outcome.pods, *names], n=3)
     hint = f"; did you mean {', '.join(near)}?" if near else ""
     return Failure(f'no pod matches "{pattern}" ({len(outcome.pods)} pods){hint}')
-
-
-def _listed_labels(labels: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in labels.items())
 
 
 class CaseResult(Part, frozen=True):

@@ -423,7 +423,9 @@ def _nodes(evaluation: Evaluation, all_details: bool) -> tuple[NodeExplanation, 
     if evaluation.totals is not None:
         feasible = evaluation.feasible.names()
         totals = dict(zip(feasible, evaluation.totals.tolist(), strict=True))
-    ranks = _ranks(totals)
+    # Total → rank, 1 for the highest; equal totals share a rank.
+    highest_first = sorted(totals.values(), reverse=True)
+    ranks = {value: rank for rank, value in reversed(list(enumerate(highest_first, 1)))}
     scores = evaluation.scores_by_node(None if all_details else ()) if totals else {}
     return tuple(
         NodeExplanation(name, True, (), scores[name], totals[name], ranks[totals[name]])
@@ -433,12 +435,6 @@ def _nodes(evaluation: Evaluation, all_details: bool) -> tuple[NodeExplanation, 
         )
         for row, name in enumerate(names)
     )
-
-
-def _ranks(totals: Mapping[str, int]) -> dict[int, int]:
-    """Total → rank, 1 for the highest; equal totals share a rank."""
-    highest_first = sorted(totals.values(), reverse=True)
-    return {value: rank for rank, value in reversed(list(enumerate(highest_first, 1)))}
 
 
 # -- a pod group: the member, the topology domain or the part of its tree that blocks it ----------

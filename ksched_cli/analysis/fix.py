@@ -204,8 +204,12 @@ class Looks:
         earlier = looks.pop(pod.key, None)
         if len(evaluation.feasible):
             fitting.add(pod.key)
-        elif not evaluation.error and self._is_near(domain):
-            looks[pod.key] = self._look(pod, evaluation, earlier, domain)
+        elif not evaluation.error:
+            counts = [len(self._fitting[each]) for each, looks in self._looks.items() if looks]
+            own, most = len(fitting), max(counts, default=0)
+            # Where no fewer pods find a node than in the domains looked at before.
+            if own > most or (own == most and counts.count(most) < MAX_DOMAINS):
+                looks[pod.key] = self._look(pod, evaluation, earlier, domain)
 
     def _look(
         self, pod: PodInfo, evaluation: Evaluation, earlier: Look | None, domain: str
@@ -223,12 +227,6 @@ class Looks:
             self._group(pod),
             domain,
         )
-
-    def _is_near(self, domain: str) -> bool:
-        """Whether no fewer pods find a node there than in the domains looked at before."""
-        counts = [len(self._fitting[each]) for each, looks in self._looks.items() if looks]
-        own, most = len(self._fitting[domain]), max(counts, default=0)
-        return own > most or (own == most and counts.count(most) < MAX_DOMAINS)
 
     def _group(self, pod: PodInfo) -> str:
         key = group_key(pod.pod) if self.simulation.pod_groups is not None else None

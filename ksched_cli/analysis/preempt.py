@@ -183,8 +183,14 @@ def preempt(
     if pod.pod.node_name:
         simulation.queue()
         with simulation.without_pod(pod) as unplaced:
-            answer = _of_running_pod(simulation, unplaced, everything)
-            return replace(answer, running_on=pod.pod.node_name)
+            defects = simulation.caller.noted
+            answer = _as_it_stands(simulation, unplaced, everything)
+            return replace(
+                answer,
+                running_on=pod.pod.node_name,
+                evaluated=len(simulation.snapshot),
+                undecided=bool(answer.error) and simulation.caller.noted > defects,
+            )
     turn = take_turn(
         simulation, pod, lambda info: _as_it_stands(simulation, info, everything), alone=alone
     )
@@ -211,13 +217,6 @@ def _deciding(attempts: Sequence[Attempt]) -> int:
         if attempt.post_filter is not None and attempt.post_filter.node
     ]
     return preempting[-1] if preempting else len(attempts) - 1
-
-
-def _of_running_pod(simulation: Simulation, pod: PodInfo, everything: bool) -> PreemptionResult:
-    defects = simulation.caller.noted
-    answer = _as_it_stands(simulation, pod, everything)
-    failed = bool(answer.error) and simulation.caller.noted > defects
-    return replace(answer, evaluated=len(simulation.snapshot), undecided=failed)
 
 
 def _as_it_stands(simulation: Simulation, pod: PodInfo, everything: bool) -> PreemptionResult:
@@ -253,6 +252,9 @@ def _search_victims(
         why_not = f"no plugin of {answer.profile} preempts"
     preemption = preemption or Preemption()
     on_node = simulation.nominator.on_node(preemption.node)
+    criterion = "only candidate" if preemption.node else ""
+    if preemption.steps:
+        criterion = preemption.steps[-1].criterion.value
     # An extender may leave the best out.
     nodes = sorted(ranked(preemption.candidates), key=lambda node: node != preemption.node)
     return replace(
@@ -266,7 +268,7 @@ def _search_victims(
         node=preemption.node,
         victims=tuple(pod.key for pod in preemption.victims),
         ties=preemption.ties,
-        criterion=_deciding_criterion(preemption),
+        criterion=criterion,
         criteria=tuple(
             Criterion(step.criterion.value, step.best, step.left) for step in preemption.steps
         ),
@@ -274,13 +276,6 @@ def _search_victims(
         message=evaluation.fit_error(status.message),
         error=status.message if failed else "",
     )
-
-
-def _deciding_criterion(preemption: Preemption) -> str:
-    """Return the criterion that decided, or "" where nothing is taken."""
-    if preemption.steps:
-        return preemption.steps[-1].criterion.value
-    return "only candidate" if preemption.node else ""
 
 
 def _candidate(node: str, victims: Victims) -> CandidateNode:

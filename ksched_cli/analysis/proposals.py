@@ -200,25 +200,22 @@ def _combined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, 
         if isinstance(own, dict) and isinstance(value, dict):
             combined[key] = _combined(own, value)
         elif isinstance(own, list) and isinstance(value, list) and key == "containers":
-            combined[key] = _combined_items(own, value)
+            # Patches of containers, those of one name in one.
+            by_name = {item["name"]: item for item in own}
+            for item in value:
+                by_name[item["name"]] = _combined(by_name.get(item["name"], {}), item)
+            combined[key] = [*by_name.values()]
         else:
             combined[key] = value
     return combined
-
-
-def _combined_items(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
-    """Patches of containers, those of one name in one."""
-    by_name = {item["name"]: item for item in first}
-    for item in second:
-        by_name[item["name"]] = _combined(by_name.get(item["name"], {}), item)
-    return [*by_name.values()]
 
 
 def kubectl_command(line: str) -> str:
     """Return the kubectl command that does the same to a cluster; "" where there is none."""
     tokens = shlex.split(line)
     verb, target = tokens[0], tokens[1]
-    if verb == "add-nodes" or (verb == "taint" and target == "nodes" and _is_condition(tokens)):
+    is_condition = any(word.startswith("node.kubernetes.io/") for word in tokens)
+    if verb == "add-nodes" or (verb == "taint" and target == "nodes" and is_condition):
         return ""
     if verb == "apply" and "-f" in tokens:
         return f"echo {shlex.quote(tokens[tokens.index('-f') + 1])} | kubectl apply -f -"
@@ -240,10 +237,6 @@ def _is_mutable(kind: str, tokens: Sequence[str]) -> bool:
         return False
     patch = json.loads(tokens[tokens.index("-p") + 1])
     return set(patch.get("spec") or {}) <= _MUTABLE
-
-
-def _is_condition(tokens: Sequence[str]) -> bool:
-    return any(word.startswith("node.kubernetes.io/") for word in tokens)
 
 
 # -- candidates -----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.tolerations import COMPARISON_GATE, tolerated
 from ksched_cli.engine.evaluation import Evaluation, PluginVerdicts
 from ksched_cli.framework.results import Ids, Mask, Scores
-from ksched_cli.framework.status import Code, Status
+from ksched_cli.framework.status import Code
 from ksched_cli.plugins.taint_toleration import CORDON, HARD_EFFECTS
 
 
@@ -163,8 +163,10 @@ def reasons(evaluation: Evaluation) -> tuple[Reason, ...]:
 
     evaluation: in EXHAUSTIVE or REASONS mode
     """
-    if evaluation.pre_filter is not None:
-        return _of_pre_filter(evaluation, evaluation.pre_filter)
+    status = evaluation.pre_filter
+    if status is not None:
+        count = len(evaluation.statuses.snapshot)
+        return tuple(Reason(status.plugin, reason, count) for reason in status.reasons)
     masks = reason_masks(evaluation)
     if not masks:
         return ()
@@ -177,11 +179,6 @@ def reasons(evaluation: Evaluation) -> tuple[Reason, ...]:
             counted.append((away.at(rows[0]), _count(evaluation, plugin, reason, rows, away)))
     counted.sort(key=lambda item: (item[0], -item[1].nodes))
     return tuple(reason for _, reason in counted)
-
-
-def _of_pre_filter(evaluation: Evaluation, status: Status) -> tuple[Reason, ...]:
-    count = len(evaluation.statuses.snapshot)
-    return tuple(Reason(status.plugin, reason, count) for reason in status.reasons)
 
 
 def reason_masks(evaluation: Evaluation) -> dict[tuple[str, str], Mask]:

@@ -161,7 +161,11 @@ def _merged(curves: Sequence[Curve]) -> Curve:
     times = np.unique(np.concatenate([np.asarray(curve.times) for curve in curves]))
     if len(times) > _DRAWN_POINTS:
         times = times[np.linspace(0, len(times) - 1, _DRAWN_POINTS).astype(int)]
-    rows = np.array([_values_at(curve, times) for curve in curves])
+    values: list[NDArray[np.float64]] = []
+    for curve in curves:
+        indexes = np.searchsorted(np.asarray(curve.times), times, side="right") - 1
+        values.append(np.asarray(curve.values, dtype=np.float64)[np.maximum(indexes, 0)])
+    rows = np.array(values)
 
     def listed(values: NDArray[np.float64]) -> list[float]:
         return [round(value, DIGITS) for value in values.tolist()]
@@ -173,11 +177,6 @@ def _merged(curves: Sequence[Curve]) -> Curve:
         listed(rows.min(axis=0)),
         listed(rows.max(axis=0)),
     )
-
-
-def _values_at(curve: Curve, times: NDArray[np.float64]) -> NDArray[np.float64]:
-    indexes = np.searchsorted(np.asarray(curve.times), times, side="right") - 1
-    return np.asarray(curve.values, dtype=np.float64)[np.maximum(indexes, 0)]
 
 
 def _sizes(counts: NodeCounts, now: int) -> Curve:

@@ -353,6 +353,7 @@ def shrink(
     nodes = {node.name: node for node in base.state.nodes if limits.selects(node)}
     held = dict(held_at_once(base, nodes.values(), limits))
     free = [name for name in nodes if name not in held]
+    free_to_go = [name for name, node in nodes.items() if not limits.stays(node)]
     maximum = min(limits.maximum or len(free), len(free))
 
     def worth(names: Iterable[str]) -> float:
@@ -375,7 +376,7 @@ def shrink(
         uncontrolled=base.uncontrolled(plan.drains.keys()),
         per_hour=round(worth(plan.nodes), 6) if limits.prices.listed else UNSET,
         total_per_hour=round(worth(nodes), 6) if limits.prices.listed else UNSET,
-        repack=_repacked(base, limits) if repacks else UNSET,
+        repack=repack(base, _in_order(base, free_to_go, limits)) if repacks else UNSET,
         pending=base.pending,
         stopped_at=limits.maximum if limits.maximum == len(going) else None,
         undecided=bool(base.simulation.caller.defects),
@@ -406,14 +407,6 @@ def held_at_once(
         holds = (Hold(None, because),) if because else base.holds(node.name)
         if holds:
             yield node.name, holds
-
-
-def _repacked(base: DrainedCluster, limits: ShrinkLimits) -> Repack:
-    """Places everything afresh on all nodes but those that must stay."""
-    free = [
-        node.name for node in base.state.nodes if limits.selects(node) and not limits.stays(node)
-    ]
-    return repack(base, _in_order(base, free, limits))
 
 
 def _in_order(base: DrainedCluster, names: Sequence[str], limits: ShrinkLimits) -> list[str]:

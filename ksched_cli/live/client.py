@@ -207,7 +207,9 @@ class ApiServer:
                 if not remaining:
                     raise
             else:
-                if not (remaining and _may_pass(response.status)):
+                status = response.status
+                may_pass = status == _TOO_MANY_REQUESTS or status >= _SERVER_ERRORS
+                if not (remaining and may_pass):
                     break
                 retry_after = float(parse_int64(response.headers.get("Retry-After")) or 0)
             time.sleep(min(max(backoff, retry_after), _MOST_BACKOFF_SECONDS))
@@ -241,10 +243,6 @@ def _lines(response: BaseHTTPResponse) -> Iterator[bytes]:
         yield from filter(None, lines)
     if rest.strip():
         raise ValueError("the last line is not complete")
-
-
-def _may_pass(status: int) -> bool:
-    return status == _TOO_MANY_REQUESTS or status >= _SERVER_ERRORS
 
 
 def _cause(error: BaseException) -> str:

@@ -179,7 +179,10 @@ class ClusterReader:
                 continue
             objects = self._list(resource)
             if objects is not None:
-                self._lists.append(_listed(objects))
+                version, count = objects.resource_version, len(objects.items)
+                self._lists.append(
+                    ListedKind(kind, resource.api_version, objects.namespace, count, version)
+                )
                 yield objects
 
     @property
@@ -256,17 +259,6 @@ class ClusterReader:
 def _is_of_scheduler(event: bytes) -> bool:
     reason = msgspec.json.decode(event).get("reason")
     return isinstance(reason, str) and reason in SCHEDULER_REASONS
-
-
-def _listed(objects: ObjectList) -> ListedKind:
-    resource = objects.resource
-    return ListedKind(
-        resource.kind,
-        resource.api_version,
-        objects.namespace,
-        len(objects.items),
-        objects.resource_version,
-    )
 
 
 def typed_object(resource: Resource, item: Raw) -> dict[str, object]:
@@ -365,13 +357,9 @@ def namespace_warning(kinds: Sequence[str], namespace: str) -> str:
 
 def _joined(kinds: Iterable[str]) -> str:
     """What comes out less exact without them."""
-    consequences = list(dict.fromkeys(map(_consequence, kinds)))
+    consequences = list(dict.fromkeys(_CONSEQUENCES.get(kind, _WORKLOADS) for kind in kinds))
     more = ("…",) if len(consequences) > _MAX_LISTED else ()
     return "; ".join((*consequences[:_MAX_LISTED], *more))
-
-
-def _consequence(kind: str) -> str:
-    return _CONSEQUENCES.get(kind, _WORKLOADS)
 
 
 # -- a live cluster as a state: what a snapshot's file would hold, without the file ---------------

@@ -149,19 +149,17 @@ def _take_over(name: str, before: os.stat_result | None, private: bool) -> None:
     if before is not None:
         with suppress(PermissionError):
             os.chown(name, before.st_uid, before.st_gid)
-    mode = 0o666 & ~_umask() if before is None else before.st_mode & 0o777
+    if before is None:
+        # The mask cannot be read without setting it.
+        mask = os.umask(0)
+        os.umask(mask)
+    mode = 0o666 & ~mask if before is None else before.st_mode & 0o777
     os.chmod(name, _PRIVATE if private else mode)
 
 
 def unwritable(path: str, error: OSError) -> UsageError:
     """What is wrong with a file that cannot be written."""
     return UsageError(f"{path} cannot be written: {error.strerror or error}")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 # -- recordings -----------------------------------------------------------------------------------

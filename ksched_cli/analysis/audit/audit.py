@@ -161,7 +161,9 @@ class Doubts:
         return next(filter(None, self._reasons(decision, verdict)), "")
 
     def _reasons(self, decision: NodeChoice, verdict: DecisionVerdict) -> Iterator[str]:
-        yield self._lacks_notices()
+        cluster = self.cluster
+        if self._is_log and cluster.nominations.have_changed and not cluster.follows_statuses:
+            yield LACKS_NOTICES
         if isinstance(decision, PreemptionDecision):
             yield self._unknown(decision, verdict)
             yield _naming(BUDGETS_CHANGED, self.decision_log.changed_budgets)
@@ -173,7 +175,10 @@ class Doubts:
         yield self._volumes_come(decision)
         yield self._claims_come(decision, verdict)
         yield self._claims_near(decision, verdict)
-        yield self._recent_nodes(decision)
+        # Nodes that a recording tells of that came, changed or went just before.
+        changes = cluster.changed_at.items()
+        recent = [name for name, time in changes if decision.time - time <= MAX_SHIFT_SECONDS]
+        yield _naming(NODES_CAME, recent)
         yield self._changed_nodes(decision, verdict)
         yield self._departures(decision)
         yield self._volumes_wait(decision)
@@ -184,12 +189,6 @@ class Doubts:
 
     # -- pods -------------------------------------------------------------------------------------
 
-    def _lacks_notices(self) -> str:
-        """Return the doubt that the scheduler used other nominations than the log shows, or ""."""
-        cluster = self.cluster
-        has_changed = cluster.nominations.have_changed and not cluster.follows_statuses
-        return LACKS_NOTICES if self._is_log and has_changed else ""
-
     def _unknown(self, decision: NodeChoice, verdict: DecisionVerdict) -> str:
         """Pods that neither state has, on one of the nodes in question."""
         nodes = {decision.node, *verdict.expected}
@@ -199,9 +198,8 @@ class Doubts:
             for pod in self.decision_log.unseen
             if pod.node in nodes and pod.key in self.present and pod.since <= latest
         }
-        if not homes:
-            return ""
-        return UNSEEN.format(_listed(sorted(homes)), _listed(sorted(set(homes.values()))))
+        on = _listed(sorted(set(homes.values())))
+        return UNSEEN.format(_listed(sorted(homes)), on) if homes else ""
 
     def _equal_victims(self, decision: PreemptionDecision, verdict: DecisionVerdict) -> str:
         """Return the doubt that the victims are as important as those that ksched would evict, or
@@ -240,12 +238,6 @@ class Doubts:
         return _naming(DEPARTED, [pod.key for pod, _ in absent if agrees])
 
     # -- nodes ------------------------------------------------------------------------------------
-
-    def _recent_nodes(self, placement: Placement) -> str:
-        """Nodes that a recording tells of that came, changed or went just before."""
-        times = self.cluster.changed_at.items()
-        recent = [name for name, time in times if placement.time - time <= MAX_SHIFT_SECONDS]
-        return _naming(NODES_CAME, recent)
 
     def _changed_nodes(self, placement: Placement, verdict: DecisionVerdict) -> str:
         changed = self.decision_log.changed_nodes

@@ -451,7 +451,11 @@ def _storage_between(
         elif name not in volumes:
             storage_class = classes.get(volume_class(volume))
             if storage_class is None or not provisions(storage_class):
-                volumes[name] = _unclaimed(volume)
+                volumes[name] = structs.replace(
+                    volume,
+                    spec=structs.replace(volume.spec, claim_ref=None),
+                    status=PersistentVolumeStatus("Available"),
+                )
     return claims, volumes, chosen
 
 
@@ -463,14 +467,6 @@ def _unbound(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
         metadata=structs.replace(claim.metadata, annotations=remaining),
         spec=structs.replace(claim.spec, volume_name=""),
         status=PersistentVolumeClaimStatus(),
-    )
-
-
-def _unclaimed(volume: PersistentVolume) -> PersistentVolume:
-    return structs.replace(
-        volume,
-        spec=structs.replace(volume.spec, claim_ref=None),
-        status=PersistentVolumeStatus("Available"),
     )
 
 
@@ -504,10 +500,8 @@ def scheduler_events(state: ClusterState) -> SchedulerEvents:
     for time, event in sorted(_timed_events(state), key=lambda item: item[0]):
         subject = _object(event.get("regarding")) or _object(event.get("involvedObject"))
         uid, pod = str(subject.get("uid")), f"{subject.get('namespace')}/{subject.get('name')}"
-        reason, text = (
-            str(event.get("reason")),
-            str(event.get("note") or event.get("message") or ""),
-        )
+        reason = str(event.get("reason"))
+        text = str(event.get("note") or event.get("message") or "")
         if reason in _MESSAGES and (message := _MESSAGES[reason].match(text)):
             events[reason][uid] = SchedulerEvent(pod, time, **message.groupdict())
     return SchedulerEvents(*events.values())
