@@ -19,7 +19,8 @@ from ksched_cli.cluster.objects import (
     PreferredSchedulingTerm,
     StorageClass,
 )
-from ksched_cli.kube.field_errors import aggregate, child, invalid, unsupported
+from ksched_cli.kube.field_errors import child, invalid, unsupported
+from ksched_cli.kube.formatting import aggregate
 from ksched_cli.kube.selectors import (
     IN,
     NODE_OPERATORS,

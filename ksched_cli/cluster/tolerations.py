@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from ksched_cli.cluster.objects import Taint, Toleration
-from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
+from ksched_cli.kube.int64 import parse_int64
 
 COMPARISON_GATE = "TaintTolerationComparisonOperators"
 # Upstream: apimachinery/pkg/api/validate/content (IsDecimalInteger).
@@ -48,7 +48,4 @@ def _is_within(value: str, operator: str, limit: str) -> bool:
 
 
 def _integer(text: str) -> int | None:
-    if not _INTEGER.fullmatch(text) or len(text) > len(str(MIN_INT64)):
-        return None
-    number = int(text)
-    return number if MIN_INT64 <= number <= MAX_INT64 else None
+    return parse_int64(text) if _INTEGER.fullmatch(text) else None

@@ -20,7 +20,7 @@ from ksched_cli.commands.command_line import (
     whole_number,
 )
 from ksched_cli.errors import UsageError
-from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.time import parse_time
 
 if TYPE_CHECKING:

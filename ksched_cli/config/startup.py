@@ -31,7 +31,8 @@ from ksched_cli.config.types import (
     SchedulerConfiguration,
     SchedulerProfile,
 )
-from ksched_cli.kube.field_errors import FieldError, aggregate
+from ksched_cli.kube.field_errors import FieldError
+from ksched_cli.kube.formatting import aggregate
 from ksched_cli.kube.versions import Release
 
 _FIVE_SECONDS = 5 * 10**9

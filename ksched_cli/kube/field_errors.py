@@ -111,12 +111,6 @@ def distinct(errors: Iterable[FieldError]) -> list[FieldError]:
     return list(dict.fromkeys(errors))
 
 
-def aggregate(messages: Iterable[str]) -> str:
-    """Aggregate.Error: each message once; a single one as it is, more in brackets."""
-    messages = list(dict.fromkeys(messages))
-    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
-
-
 def qualified_name_problems(value: str) -> list[str]:
     """validation.IsQualifiedName: what is wrong with a label's key; [] for a valid one."""
     prefix, slash, name = value.rpartition("/")

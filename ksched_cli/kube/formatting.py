@@ -1,6 +1,7 @@
 """Strings, numbers, JSON and durations as Go prints them in kube-scheduler's messages.
 
-Upstream: strconv.Quote, encoding/json's Marshal, time.Duration's String and time.ParseDuration.
+Upstream: strconv.Quote, encoding/json's Marshal, time.Duration's String and time.ParseDuration;
+apimachinery/pkg/util/errors/errors.go.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 
 from ksched_cli.kube.int64 import MAX_INT64
@@ -91,6 +93,12 @@ def json_text(value: object) -> str:
     if isinstance(value, list | tuple):
         return "[" + ",".join(json_text(item) for item in value) + "]"
     return json.dumps(value)
+
+
+def aggregate(messages: Iterable[str]) -> str:
+    """Aggregate.Error: each message once; a single one as it is, more in brackets."""
+    messages = list(dict.fromkeys(messages))
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 
 # Digits of numbers in durations: beyond them they overflow, and fractions do not count.

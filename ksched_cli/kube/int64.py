@@ -1,8 +1,9 @@
-"""Go's int64: its bounds, wrapping on overflow, and division, which rounds towards zero where
-Python and NumPy round down."""
+"""Go's int64: its bounds, reading a text as one, wrapping on overflow, and division, which rounds
+towards zero where Python and NumPy round down."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 MAX_INT64 = (1 << 63) - 1
 MIN_INT64 = -(1 << 63)
 MAX_UINT64 = (1 << 64) - 1
+
+_INTEGER = re.compile(r"([+-]?)0*([0-9]+)")
+_MAX_DIGITS = len(str(MAX_INT64))
 
 A = TypeVar("A", int, "NDArray[np.int64]")
 
@@ -26,3 +30,12 @@ def divide(amount: A, by: A | int) -> A:
     quotient, rest = divmod(amount, by)
     result: A = quotient + ((rest != 0) & ((amount < 0) != (by < 0)))
     return result
+
+
+def parse_int64(text: str | None) -> int | None:
+    """As Go's strconv.ParseInt; None where that fails."""
+    match = None if text is None else _INTEGER.fullmatch(text)
+    if match is None or len(match[2]) > _MAX_DIGITS:
+        return None
+    number = int(match[1] + match[2])
+    return number if MIN_INT64 <= number <= MAX_INT64 else None

@@ -7,7 +7,6 @@ Upstream: apimachinery/pkg/labels/selector.go, apis/meta/v1/helpers.go (LabelSel
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -15,21 +14,17 @@ from msgspec import Struct
 
 from ksched_cli.kube.field_errors import (
     FieldError,
-    aggregate,
     child,
     invalid,
     label_value_problems,
     qualified_name_problems,
 )
-from ksched_cli.kube.formatting import quote
-from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
+from ksched_cli.kube.formatting import aggregate, quote
+from ksched_cli.kube.int64 import parse_int64
 
 IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT = "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"
 NODE_OPERATORS = (IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT)
 LABEL_OPERATORS = (IN, NOT_IN, EXISTS, DOES_NOT_EXIST)
-
-_INTEGER = re.compile(r"([+-]?)0*([0-9]+)")
-_MAX_DIGITS = len(str(MAX_INT64))
 
 
 class SelectorError(ValueError):
@@ -99,15 +94,6 @@ class Selector(Struct, frozen=True):
 
 EVERYTHING = Selector()
 NOTHING = Selector(selectable=False)
-
-
-def parse_int64(text: str | None) -> int | None:
-    """As Go's strconv.ParseInt; None where that fails."""
-    match = None if text is None else _INTEGER.fullmatch(text)
-    if match is None or len(match[2]) > _MAX_DIGITS:
-        return None
-    number = int(match[1] + match[2])
-    return number if MIN_INT64 <= number <= MAX_INT64 else None
 
 
 def selector_of_map(labels: Mapping[str, str]) -> Selector:

@@ -6,9 +6,8 @@ import io
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, BinaryIO, TextIO
-
-from msgspec import Struct
 
 from ksched_cli.errors import InputError
 from ksched_cli.kube.quantity import BINARY_SI, Quantity
@@ -23,7 +22,8 @@ _BLOCK = 1 << 18
 _STREAMS = (0, 1, 2)
 
 
-class ReadingLimit(Struct):
+@dataclass(slots=True)
+class ReadingLimit:
     """How large a file may be that this process reads: neither a small file that unpacks to a large
     one nor an endless stream fills memory or disk. size: bytes, unpacked"""
 

@@ -15,16 +15,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
-
-from msgspec import Struct
-from msgspec.structs import replace
+from typing import Any, NamedTuple
 
 from ksched_cli.errors import UsageError
-from ksched_cli.kube.field_errors import aggregate
+from ksched_cli.kube.formatting import aggregate
 from ksched_cli.kube.gates import FOLLOWED, FOLLOWED_FROM_BETA, FOLLOWED_IN, INVISIBLE
 
 _VERSION = re.compile(r"v?\d{1,4}(\.\d{1,4})*")
@@ -33,12 +31,17 @@ _NAMED = re.compile(r"v?(\d+\.\d+)(?:\.(\d{1,4}))?")
 _COMPATIBLE = re.compile(r"(?:kube=)?v?(\d+)\.(\d+)(?:\.0)?")
 # --min-compatibility-version goes back so many minors, and not beyond 1.31.
 _COMPATIBLE_MINORS, _FIRST_COMPATIBLE = 3, 31
+# The newest patch release of each minor, oldest minor first; later ones are decided as that. The
+# last minor is the newest that ksched knows, and the default everywhere.
+_LAST_PATCH = {"1.34": 10, "1.35": 8, "1.36": 4, "1.37": 2}
+MINORS = tuple(_LAST_PATCH)
+NEWEST = MINORS[-1]
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
 
-class Rules(Struct, frozen=True):
-    """What changed between releases without a feature gate. The defaults are those of the newest.
+class Rules:
+    """What changed between releases without a feature gate; what is made of it does not change.
 
     absent_fields:  "GO TYPE.KEY" of configuration fields that come later
     absent_plugins: in-tree plugins that come later
@@ -129,173 +132,107 @@ class Rules(Struct, frozen=True):
         containers; else the sum of each container's most
     """
 
-    absent_fields: frozenset[str] = frozenset()
-    absent_plugins: frozenset[str] = frozenset()
-    absent_points: frozenset[str] = frozenset()
-    scheme: str = "pkg/runtime/scheme.go:111"
-    checks_gate_dependencies: bool = True
-    has_compatibility_version: bool = True
-    names_taint: bool = False
-    names_label_keys: bool = True
-    names_owner_kind: bool = True
-    filter_timeout_is_error: bool = True
-    scores_devices: bool = True
-    scores_allocated_claims: bool = True
-    skips_unusable_pools: bool = True
-    picks_allocator: bool = True
-    shows_sharing: bool = True
-    refuses_capacity_requests: bool = True
-    has_distinct_attributes: bool = True
-    compares_distinct_values: bool = True
-    tells_subrequests_apart: bool = True
-    ends_at_terminating_victims: bool = True
-    clears_nomination: bool = True
-    reserves_gangs: bool = False
-    tells_why_pods_wait: bool = True
-    names_score_plugins: bool = True
-    checks_strategy_type: bool = True
-    follows_nominated_pods: bool = True
-    binding_frees_nomination: bool = False
-    adds_taint_events: bool = False
-    flushes_gated_pods: bool = True
-    remembers_flushes: bool = True
-    hears_of_deleted_claims: bool = True
-    hears_of_unscheduled_pods: bool = False
-    avoids_any_term: bool = True
-    balances_change: bool = True
-    counts_image_volumes: bool = True
-    migrates_portworx: bool = True
-    pre_filters_node_name: bool = True
-    tells_candidate: bool = True
-    device_post_filter_is_silent: bool = True
-    ages_victims_once: bool = True
-    stops_at_violated_budget: bool = True
-    rescores_last_node: bool = True
-    threshold_counts_image_volumes: bool = True
-    needs_mount_options: bool = True
-    names_device_in_errors: bool = True
-    reads_lists: bool = True
-    tells_pools_apart: bool = True
-    places_counters: bool = True
-    counts_bare_shares: bool = True
-    counts_shared_devices: bool = True
-    counts_all_devices: bool = True
-    takes_all_back: bool = True
-    keeps_full_devices: bool = True
-    aborts_at_bad_capacity: bool = True
-    counts_devices_per_request: bool = True
-    needs_device_selector: bool = True
-    skips_compatibility_groups: bool = True
-    remembers_distinct_values: bool = True
-    nominates_gated_pods: bool = True
-    queues_groups: bool = True
-    sums_whole_pods: bool = True
+    def __init__(self, minor: int = 0, patch: int = 0) -> None:  # noqa: PLR0915  # a line per rule
+        """minor: of Kubernetes 1; without it the newest release"""
+        if not minor:
+            minor, patch = int(NEWEST.removeprefix("1.")), _LAST_PATCH[NEWEST]
+        release = minor, patch
+        self.absent_fields = _later(_CONFIGURATION_FIELDS, minor)
+        self.absent_plugins = _later(_PLUGINS, minor)
+        self.absent_points = _later(_POINTS, minor)
+        self.scheme = "pkg/runtime/scheme.go:111"
+        if minor < 35:
+            self.scheme = "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme/scheme.go:29"
+        self.checks_gate_dependencies = minor >= 35
+        self.has_compatibility_version = minor >= 35
+        self.names_taint = release < (34, 2)
+        self.names_label_keys = minor >= 35
+        self.names_owner_kind = minor >= 36
+        self.filter_timeout_is_error = minor >= 36
+        self.scores_devices = minor >= 35
+        self.scores_allocated_claims = _since(release, (35, 6), (36, 2), (37, 0))
+        self.skips_unusable_pools = minor >= 35
+        self.picks_allocator = minor >= 36
+        self.shows_sharing = minor != 35
+        self.refuses_capacity_requests = minor != 35
+        self.has_distinct_attributes = minor != 35
+        self.compares_distinct_values = minor >= 36
+        self.tells_subrequests_apart = minor >= 36
+        self.ends_at_terminating_victims = release < (34, 2) or minor > 34
+        self.clears_nomination = minor >= 35
+        self.reserves_gangs = minor < 36
+        self.tells_why_pods_wait = minor >= 36
+        self.names_score_plugins = minor >= 36
+        self.checks_strategy_type = minor >= 36
+        self.follows_nominated_pods = minor >= 36
+        self.binding_frees_nomination = minor < 35
+        self.adds_taint_events = minor < 37
+        self.flushes_gated_pods = _since(release, (35, 8), (36, 4), (37, 0))
+        self.remembers_flushes = release < (35, 8) or minor > 35
+        self.hears_of_deleted_claims = minor >= 37
+        self.hears_of_unscheduled_pods = minor < 37
+        self.avoids_any_term = minor >= 37
+        self.balances_change = minor >= 36
+        self.counts_image_volumes = minor >= 36
+        self.migrates_portworx = minor >= 36
+        self.pre_filters_node_name = minor >= 37
+        self.tells_candidate = minor >= 37
+        self.device_post_filter_is_silent = minor >= 37
+        self.ages_victims_once = minor >= 37
+        self.stops_at_violated_budget = minor >= 37
+        self.rescores_last_node = minor >= 37
+        self.threshold_counts_image_volumes = minor >= 37
+        self.needs_mount_options = minor >= 37
+        self.names_device_in_errors = minor >= 37
+        self.reads_lists = minor >= 37
+        self.tells_pools_apart = _since(release, (36, 4), (37, 0))
+        self.places_counters = minor >= 37
+        self.counts_bare_shares = minor >= 37
+        self.counts_shared_devices = _since(release, (36, 2), (37, 0))
+        self.counts_all_devices = _since(release, (36, 2), (37, 0))
+        self.takes_all_back = _since(release, (36, 3), (37, 0))
+        self.keeps_full_devices = minor >= 37
+        self.aborts_at_bad_capacity = minor >= 37
+        self.counts_devices_per_request = release >= (37, 1)
+        self.needs_device_selector = release >= (37, 1)
+        self.skips_compatibility_groups = minor >= 37
+        self.remembers_distinct_values = minor >= 37
+        self.nominates_gated_pods = minor >= 37
+        self.queues_groups = minor >= 37
+        self.sums_whole_pods = minor >= 37
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rules) and vars(self) == vars(other)
 
 
-_RULES_1_37 = replace(Rules(), counts_devices_per_request=False, needs_device_selector=False)
-_RULES_1_36 = replace(
-    _RULES_1_37,
-    absent_fields=frozenset({"v1.Plugins.podGroupPostFilter"}),
-    absent_plugins=frozenset({"DeferredPodScheduling"}),
-    absent_points=frozenset({"podGroupPostFilter"}),
-    adds_taint_events=True,
-    flushes_gated_pods=False,
-    hears_of_deleted_claims=False,
-    hears_of_unscheduled_pods=True,
-    avoids_any_term=False,
-    pre_filters_node_name=False,
-    tells_candidate=False,
-    device_post_filter_is_silent=False,
-    ages_victims_once=False,
-    stops_at_violated_budget=False,
-    rescores_last_node=False,
-    threshold_counts_image_volumes=False,
-    needs_mount_options=False,
-    names_device_in_errors=False,
-    reads_lists=False,
-    tells_pools_apart=False,
-    places_counters=False,
-    counts_bare_shares=False,
-    counts_shared_devices=False,
-    counts_all_devices=False,
-    takes_all_back=False,
-    scores_allocated_claims=False,
-    keeps_full_devices=False,
-    aborts_at_bad_capacity=False,
-    skips_compatibility_groups=False,
-    remembers_distinct_values=False,
-    nominates_gated_pods=False,
-    queues_groups=False,
-    sums_whole_pods=False,
-)
-_RULES_1_35 = replace(
-    _RULES_1_36,
-    absent_fields=_RULES_1_36.absent_fields
-    | {"v1.Plugins.placementGenerate", "v1.Plugins.placementScore"},
-    absent_plugins=_RULES_1_36.absent_plugins | {"TopologyPlacementGenerator", "PodGroupPodsCount"},
-    absent_points=_RULES_1_36.absent_points | {"placementGenerate", "placementScore"},
-    names_owner_kind=False,
-    filter_timeout_is_error=False,
-    reserves_gangs=True,
-    tells_why_pods_wait=False,
-    names_score_plugins=False,
-    picks_allocator=False,
-    shows_sharing=False,
-    refuses_capacity_requests=False,
-    has_distinct_attributes=False,
-    compares_distinct_values=False,
-    tells_subrequests_apart=False,
-    checks_strategy_type=False,
-    follows_nominated_pods=False,
-    balances_change=False,
-    counts_image_volumes=False,
-    migrates_portworx=False,
-)
-_RULES_1_34 = replace(
-    _RULES_1_35,
-    absent_fields=_RULES_1_35.absent_fields | {"v1.DynamicResourcesArgs.bindingTimeout"},
-    absent_plugins=_RULES_1_35.absent_plugins | {"GangScheduling", "NodeDeclaredFeatures"},
-    scheme="k8s.io/kubernetes/pkg/scheduler/apis/config/scheme/scheme.go:29",
-    checks_gate_dependencies=False,
-    has_compatibility_version=False,
-    binding_frees_nomination=True,
-    names_taint=True,
-    names_label_keys=False,
-    skips_unusable_pools=False,
-    shows_sharing=True,
-    refuses_capacity_requests=True,
-    has_distinct_attributes=True,
-    scores_devices=False,
-    clears_nomination=False,
-)
-# The first release of each minor, oldest first: the last is the newest that ksched knows, and the
-# default everywhere.
-_RULES = {"1.34": _RULES_1_34, "1.35": _RULES_1_35, "1.36": _RULES_1_36, "1.37": _RULES_1_37}
-MINORS = tuple(_RULES)
-NEWEST = MINORS[-1]
-# The newest patch release of each minor; later ones are decided as that.
-_LAST_PATCH = {"1.34": 10, "1.35": 8, "1.36": 4, "1.37": 2}
-# The first patch release that differs from those before → the rules that do.
-_PATCHES: dict[str, dict[int, dict[str, Any]]] = {
-    "1.34": {2: {"names_taint": False, "ends_at_terminating_victims": False}},
-    "1.35": {
-        6: {"scores_allocated_claims": True},
-        8: {"flushes_gated_pods": True, "remembers_flushes": False},
-    },
-    "1.36": {
-        2: {
-            "counts_shared_devices": True,
-            "counts_all_devices": True,
-            "scores_allocated_claims": True,
-        },
-        3: {"takes_all_back": True},
-        4: {"flushes_gated_pods": True, "tells_pools_apart": True},
-    },
-    "1.37": {1: {"counts_devices_per_request": True, "needs_device_selector": True}},
+# What configurations may hold → the first minor that has it.
+_CONFIGURATION_FIELDS = {
+    "v1.DynamicResourcesArgs.bindingTimeout": 35,
+    "v1.Plugins.placementGenerate": 36,
+    "v1.Plugins.placementScore": 36,
+    "v1.Plugins.podGroupPostFilter": 37,
 }
+_PLUGINS = {
+    "GangScheduling": 35,
+    "NodeDeclaredFeatures": 35,
+    "TopologyPlacementGenerator": 36,
+    "PodGroupPodsCount": 36,
+    "DeferredPodScheduling": 37,
+}
+_POINTS = {"placementGenerate": 36, "placementScore": 36, "podGroupPostFilter": 37}
 
 
-class Gate(Struct, frozen=True):
+def _later(first: Mapping[str, int], minor: int) -> frozenset[str]:
+    return frozenset(name for name, since in first.items() if since > minor)
+
+
+def _since(release: tuple[int, int], *first: tuple[int, int]) -> bool:
+    """Whether a release has a rule. first: the patch releases that brought it to their minors, then
+    the first release of the minor that has had it from the start"""
+    return release >= first[-1] or any(each[0] == release[0] and release >= each for each in first)
+
+
+class Gate(NamedTuple):
     """A feature gate of one minor.
 
     stage: ALPHA, BETA, "" (GA) or DEPRECATED; needs: the gates it depends on
@@ -309,7 +246,8 @@ class Gate(Struct, frozen=True):
     schedules: bool = False
 
 
-class Release(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Release:
     """The rules of one Kubernetes release.
 
     minor:    as "1.36"
@@ -356,7 +294,7 @@ def release_of(
     kube-scheduler refuses, and for gates that ksched does not follow.
     """
     match = _NAMED.fullmatch(named)
-    if match is None or match[1] not in _RULES:
+    if match is None or match[1] not in MINORS:
         raise UsageError(
             f"--kubernetes-version takes {', '.join(MINORS)}, or a patch release such as"
             f' {MINORS[0]}.4; not "{named}"'
@@ -366,7 +304,7 @@ def release_of(
         inferred = f"the newest of {minor} that ksched knows"
     settings = _parsed(feature_gates)
     # Without the option it is the minor before, whose schedulers may be beside.
-    is_own = bool(compatibility) and _compatible_minor(compatibility, minor) == minor
+    is_own = bool(compatibility) and _compatible_minor(compatibility, minor, rules) == minor
     enabled = _defaults(minor, patch, is_own)
     if settings:
         enabled = _switched(_gates(minor, patch, is_own), settings, rules)
@@ -378,18 +316,14 @@ def _patch(minor: str, number: str | None) -> tuple[str, int, Rules]:
     """The version, the number and the rules of the nearest patch release."""
     version: str = _data(minor)["version"]
     patch = min(int(number or version.rpartition(".")[2]), _LAST_PATCH[minor])
-    changes: dict[str, Any] = {}
-    for since, rules in _PATCHES.get(minor, {}).items():
-        if since <= patch:
-            changes |= rules
-    return f"v{minor}.{patch}", patch, replace(_RULES[minor], **changes)
+    return f"v{minor}.{patch}", patch, Rules(int(minor.removeprefix("1.")), patch)
 
 
-def _compatible_minor(text: str, minor: str) -> str:
+def _compatible_minor(text: str, minor: str, rules: Rules) -> str:
     """The value of --min-compatibility-version. Upstream: component-base compatibility
     (registry.go, version.go), apiserver util/compatibility. Raises UsageError."""
     option = "--min-compatibility-version"
-    if not _RULES[minor].has_compatibility_version:
+    if not rules.has_compatibility_version:
         raise UsageError(f"kube-scheduler {minor} has no {option}")
     match = _COMPATIBLE.fullmatch(text)
     if match is None:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from ksched_cli.errors import KschedError
-from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.kube.int64 import parse_int64
 
 if TYPE_CHECKING:
     from kubernetes.client.configuration import Configuration

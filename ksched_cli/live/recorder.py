@@ -19,8 +19,8 @@ import msgspec
 from msgspec import Struct
 
 from ksched_cli.answers import HIDDEN, Answer, Count, Part
+from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.plain_json import plain_json
-from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.live.change_tracker import ChangeTracker, Plain
 from ksched_cli.live.client import ApiServer, ClusterError, StatusError
 from ksched_cli.live.lists import ABSENT, FORBIDDEN, ObjectList, Resource, read_revision

@@ -15,7 +15,7 @@ from ksched_cli.cluster.loading.load import load_sources
 from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.trimming import trimmed
-from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.live.client import UNREADABLE, ApiServer, ClusterError, StatusError
 from ksched_cli.live.lists import (
     ABSENT,

@@ -42,7 +42,7 @@ from ksched_cli.kube.field_errors import (
     unsupported,
 )
 from ksched_cli.kube.formatting import duration_text
-from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.versions import Release
 
 MAX_UTILIZATION = 100

@@ -44,7 +44,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
-from ksched_cli.kube.field_errors import aggregate
+from ksched_cli.kube.formatting import aggregate
 from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 from ksched_cli.kube.versions import Rules
 from ksched_cli.plugins.args import InterPodAffinityArgs

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from ksched_cli.errors import UsageError
-from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.kube.int64 import parse_int64
 
 _STEP = re.compile(r"(?:^|(?<=.)\.)([A-Za-z_][\w-]*)|\[([^\[\]]+)\]")
 _NAMING_KEYS = ("name", "schedulerName")

@@ -20,7 +20,8 @@ from ksched_cli.cluster.objects import (
     ReplicaSet,
 )
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.kube.selectors import Selector, SelectorError, label_selector, parse_int64
+from ksched_cli.kube.int64 import parse_int64
+from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 from ksched_cli.scenario.change import Change, Changed, ChangeError
 from ksched_cli.scenario.objects import kind_of, objects_of
 from ksched_cli.scenario.owned_pods import OwnedPods

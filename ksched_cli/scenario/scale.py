@@ -19,8 +19,8 @@ from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.plain_json import typed_json
-from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.kube.time import parse_time
 from ksched_cli.scenario.arguments import (
     Arguments,

@@ -5,7 +5,6 @@ import pytest
 from ksched_cli.kube.field_errors import (
     ErrorType,
     FieldError,
-    aggregate,
     bad_value_text,
     child,
     distinct,
@@ -19,6 +18,7 @@ from ksched_cli.kube.field_errors import (
     required,
     unsupported,
 )
+from ksched_cli.kube.formatting import aggregate
 
 
 @pytest.mark.parametrize(

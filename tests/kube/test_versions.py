@@ -1,7 +1,8 @@
 """Releases: their gates as in upstream, and what --feature-gates takes."""
 
+from dataclasses import replace
+
 import pytest
-from msgspec.structs import replace
 
 from ksched_cli.config.load import default_configuration
 from ksched_cli.errors import UsageError
@@ -95,9 +96,9 @@ def test_a_later_patch_release_than_the_last_is_said_to_be_decided_as_that() -> 
 def test_rules_and_gates_name_the_first_patch_that_has_them() -> None:
     before, after = release_of("1.34.1"), release_of("1.34.2")
     assert (before.rules.names_taint, after.rules.names_taint) == (True, False)
-    assert after.rules == replace(
-        before.rules, names_taint=False, ends_at_terminating_victims=False
-    )
+    changed = vars(after.rules).items() - vars(before.rules).items()
+    assert changed == {("names_taint", False), ("ends_at_terminating_victims", False)}
+    assert vars(after.rules).keys() == vars(before.rules).keys()
     differing = {
         gate
         for gate in {*before.gates, *after.gates}

@@ -46,7 +46,7 @@ from ksched_cli.cluster.objects.storage import PersistentVolumeClaimStatus, Pers
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.framework.resource_claims import CLAIM_ANNOTATION
-from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.plugins.volume_binding.binder import BIND_COMPLETED, SELECTED_NODE, provisions
 from ksched_cli.plugins.volumes import WAIT_FOR_FIRST_CONSUMER, claim_class, volume_class

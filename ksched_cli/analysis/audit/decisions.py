@@ -22,7 +22,7 @@ from ksched_cli.cluster.objects import ObjectMeta, Pod, ResourceClaim
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.evaluation import Evaluation
 from ksched_cli.framework.preemption import Preemption
-from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.stored_bytes import unpacked
 from ksched_cli.scenario.timeline import Removal, Replacement
 

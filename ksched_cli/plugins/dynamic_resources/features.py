@@ -7,6 +7,8 @@ Upstream: dynamic-resource-allocation/structured/internal/types.go (Features), a
 
 from __future__ import annotations
 
+from copy import copy
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -67,8 +69,8 @@ def allocator_rules(release: Release) -> Rules:
     rules, features = release.rules, features_of(release)
     if not rules.picks_allocator:
         return rules
-    return replace(
-        rules,
-        has_distinct_attributes=features.needs_incubating,
-        refuses_capacity_requests=features.needs_incubating and not features.consumable_capacity,
-    )
+    incubating = features.needs_incubating
+    rules = copy(rules)
+    rules.has_distinct_attributes = incubating
+    rules.refuses_capacity_requests = incubating and not features.consumable_capacity
+    return rules

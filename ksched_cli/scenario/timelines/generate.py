@@ -17,8 +17,8 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError, ignore
 from ksched_cli.kube.documents import decode_text, load_documents, read_file
+from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.plain_json import plain_json
-from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.kube.stored_bytes import unpacked
 from ksched_cli.kube.time import SECOND, unix_seconds
 from ksched_cli.scenario.objects import load_objects
