@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -128,7 +129,7 @@ class NodeColumns:
         zones: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         for row, node in self._as_noticed():
             zones[zone_key(node)].append(row)
-        in_zones = np.array([row for rows in zones.values() for row in rows], dtype=np.intp)
+        in_zones = np.fromiter(chain.from_iterable(zones.values()), np.intp, len(self.nodes))
         turns = np.concatenate([[], *(np.arange(len(rows)) for rows in zones.values())])
         return in_zones[turns.argsort(kind="stable")]
 
@@ -178,8 +179,7 @@ class NodeColumns:
 def zone_key(node: Node) -> tuple[str, str]:
     """Region and zone of a node; upstream: component-helpers/node/topology (GetZoneKey)."""
     labels = node.metadata.labels
-    region, zone = labels.get(OLDER_REGION_LABEL), labels.get(OLDER_ZONE_LABEL)
     return (
-        labels.get(REGION_LABEL, "") if region is None else region,
-        labels.get(ZONE_LABEL, "") if zone is None else zone,
+        labels.get(OLDER_REGION_LABEL, labels.get(REGION_LABEL, "")),
+        labels.get(OLDER_ZONE_LABEL, labels.get(ZONE_LABEL, "")),
     )

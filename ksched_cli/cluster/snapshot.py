@@ -154,11 +154,13 @@ class Snapshot:
     def rows_usage(self, rows: Iterable[int]) -> list[RowUsage]:
         """Per row, its column of `usage`: of a few rows, quicker to read than an array."""
         cached = self._rows_usage
-        return [cached[row] or self._read_usage(row) for row in rows]
+        return [cached[row] or self.row_usage(row) for row in rows]
 
-    def _read_usage(self, row: int) -> RowUsage:
-        amounts: RowUsage = self.usage[:, row].tolist()
-        self._rows_usage[row] = amounts
+    def row_usage(self, row: int) -> RowUsage:
+        """The row's column of `usage`."""
+        amounts = self._rows_usage[row]
+        if amounts is None:
+            amounts = self._rows_usage[row] = self.usage[:, row].tolist()
         return amounts
 
     def other_requested(self) -> dict[str, Column]:

@@ -12,6 +12,7 @@ Upstream: pkg/scheduler/schedule_one.go (schedulePod, findNodesThatFitPod, prior
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -165,6 +166,12 @@ OUTSIDE_PLACEMENT = Status.unresolvable(
 _NO_ROWS: Rows = np.empty(0, dtype=np.intp)
 
 
+@cache
+def _left_out(plugins: tuple[str, ...]) -> Status:
+    """The status of the nodes that these plugins left out in PreFilter."""
+    return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]")
+
+
 @dataclass(slots=True)
 class Pipeline:
     """Evaluates pods against one snapshot, which it leaves as it is.
@@ -245,12 +252,16 @@ class Pipeline:
             if len(evaluation.feasible):
                 return
         candidates = self._candidates(evaluation, outcome)
-        is_narrow = outcome.node_names is not None and len(candidates) < SCALAR_PATH_MAX
-        cached = evaluation.cached
-        if is_narrow and cached is not None and cached.pod_count < MANY_PODS_ALIKE:
-            # What is cached is of all nodes: to ask about a handful costs less than to keep that.
-            evaluation.cached = None
         statuses = evaluation.statuses
+        if outcome.node_names is not None and len(candidates) < SCALAR_PATH_MAX:
+            cached = evaluation.cached
+            if cached is not None and cached.pod_count < MANY_PODS_ALIKE:
+                # What is cached is of all nodes: to ask about a handful costs less than that.
+                evaluation.cached = None
+            if len(candidates) == 1 and self._passes_alone(evaluation, candidates.item()):
+                # A pod for one node, as a DaemonSet's, mostly fits there.
+                evaluation.feasible, evaluation.visited = Nodes(self.snapshot, candidates), 1
+                return
         result = self.search.run(
             evaluation.framework.cached_filtering,
             evaluation.state,
@@ -272,6 +283,12 @@ class Pipeline:
                 evaluation.narrowed_by = (*evaluation.narrowed_by, EXTENDER)
             feasible = passing
         evaluation.feasible = feasible
+
+    def _passes_alone(self, evaluation: Evaluation, row: int) -> bool:
+        """Whether the one node that PreFilter left passes; False means undetermined."""
+        return not self.extenders.extenders and evaluation.framework.cached_filtering.passes(
+            evaluation.state, evaluation.pod, row, evaluation.cached
+        )
 
     def _filter_all_nodes(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
         """Raises PluginError where a plugin or an extender fails."""
@@ -310,9 +327,7 @@ class Pipeline:
         if outcome.node_names is None:
             return self.snapshot.order if placement is None else placement
         evaluation.narrowed_by = outcome.narrowed_by
-        plugins = " ".join(outcome.narrowed_by)
-        message = f"node(s) didn't satisfy plugin(s) [{plugins}]"
-        evaluation.statuses.absent = Status.unresolvable(message)
+        evaluation.statuses.absent = _left_out(outcome.narrowed_by)
         row_of = self.snapshot.row
         rows = [row_of[name] for name in outcome.node_names if name in row_of]
         if placement is not None:

@@ -263,13 +263,17 @@ class PluginCaller:
         return _named(verdicts, plugin)
 
     def passes_all(
-        self, plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, nodes: Nodes
+        self,
+        plugins: Sequence[FilterPlugin],
+        state: CycleState,
+        pod: PodInfo,
+        snapshot: Snapshot,
+        rows: Iterable[int],
     ) -> bool:
-        """Whether the nodes, node by node, pass all the plugins (see `has_scalar_filter`). False
+        """Whether the rows, one by one, pass all the plugins (see `has_scalar_filter`). False
         means undetermined: a failure shows when `filter_nodes` is called."""
-        snapshot = nodes.snapshot
         try:
-            for row in nodes.indices().tolist():
+            for row in rows:
                 node = NodeInfo(snapshot, row)
                 for plugin in plugins:
                     if plugin.filter(state, pod, node) is not SUCCESS:
@@ -410,6 +414,18 @@ class PluginCaller:
             for check in checks:
                 if not check(row, usage, capacity[row]):
                     return False
+        return True
+
+    def passes_row_checks(
+        self, checks: Sequence[RowCheck], snapshot: Snapshot, row: int, capacity: Sequence[int]
+    ) -> bool:
+        """Whether the row passes; False means undetermined. capacity: the row's"""
+        if snapshot.huge:
+            return False
+        usage = snapshot.row_usage(row)
+        for check in checks:  # noqa: SIM110 - a generator would be a frame more for each pod
+            if not check(row, usage, capacity):
+                return False
         return True
 
     def row_scorers(

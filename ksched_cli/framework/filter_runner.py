@@ -199,7 +199,9 @@ class FilterRunner(ExtensionsRunner):
         own_states: in a dry run, the states to use in place of `state`, by row
         """
         plugins = self.plugins
-        if len(nodes) < SCALAR_PATH_MAX and self._pass_scalar_plugins(state, pod, nodes):
+        if len(nodes) < SCALAR_PATH_MAX and self._pass_scalar_plugins(
+            state, pod, nodes.snapshot, nodes.indices().tolist()
+        ):
             plugins = self._array_plugins
         verdicts = Verdicts.passing(len(nodes))
         return self.run_in_order(plugins, state, pod, nodes, verdicts, own_states)
@@ -244,12 +246,22 @@ class FilterRunner(ExtensionsRunner):
             is_current = False
         return Verdicts(ids, statuses)
 
-    def _pass_scalar_plugins(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> bool:
-        """Whether all the nodes pass the plugins that may be called node by node; False leaves it
-        open."""
+    def passes(self, state: CycleState, pod: PodInfo, row: int) -> bool:
+        """Whether a row passes the plugins, all called in their plain form; False means
+        undetermined."""
+        for plugin in self._array_plugins:
+            if plugin.name not in state.skip_filter:
+                return False
+        return self._pass_scalar_plugins(state, pod, self._snapshot, (row,))
+
+    def _pass_scalar_plugins(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Sequence[int]
+    ) -> bool:
+        """Whether all the rows pass the plugins that may be called node by node; False means
+        undetermined."""
         skipped = state.skip_filter
         plugins = [plugin for plugin in self._scalar_plugins if plugin.name not in skipped]
-        return self._caller.passes_all(plugins, state, pod, nodes)
+        return self._caller.passes_all(plugins, state, pod, snapshot, rows)
 
     def _run_with_own_states(
         self,

@@ -93,7 +93,7 @@ def test_many_pods_alike_for_one_node_are_answered_from_the_cache() -> None:
     assert run.pipeline.evaluate(framework, first, Mode.SAMPLED).feasible.names() == ["n3"]
     entry = framework.answer_cache.entry_for(first)
     assert entry is not None
-    assert entry.filter is not None
+    assert entry.row_filter is not None
 
 
 @pytest.mark.parametrize(("scope", "calls"), [(Scope.NODE, 1), (Scope.ROW, 3), (Scope.CLUSTER, 2)])

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.cache.filter_cache import FilterCache
+from ksched_cli.framework.cache.filter_cache import FilterCache, RowFilter
 from ksched_cli.framework.cache.score_cache import NodeScores, RowSums, ScoreCache
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import Plugin, PreFilterPlugin, PreScorePlugin, Scope
@@ -49,6 +49,7 @@ class CacheEntry(Struct):
     pre_filter_outcome: PreFilterOutcome | None = None
     pre_scores: tuple[PreScorePlugin, ...] | None = None
     filter: FilterCache | None = None
+    row_filter: RowFilter | None = None
     score: ScoreCache | None = None
     rate: float = 1.0
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry, shareable
-from ksched_cli.framework.cache.filter_cache import FilterCache
+from ksched_cli.framework.cache.filter_cache import FilterCache, RowFilter
 from ksched_cli.framework.cache.score_cache import Extremes, NodeScores, ScoreCache, shift_of
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
@@ -176,6 +176,41 @@ class CachedFilters:
         self._shared = shared
         self._snapshot = cache.snapshot
         self._all_nodes = Nodes(cache.snapshot)
+
+    def passes(self, state: CycleState, pod: PodInfo, row: int, entry: CacheEntry | None) -> bool:
+        """Whether one node passes, in the shortest way; False means undetermined."""
+        if self._nominator.node_by_uid:
+            return False
+        if entry is None:
+            return self._runner.passes(state, pod, row)
+        rows = entry.row_filter
+        if rows is None:
+            rows = entry.row_filter = self._row_filter(entry.static_state, pod)
+        if not rows.uncached <= state.skip_filter:
+            return False
+        capacity = rows.capacities.get(row)
+        if capacity is None:
+            if not self._caller.passes_all(
+                rows.node_plugins, entry.static_state, pod, self._snapshot, (row,)
+            ):
+                return False
+            capacity = rows.capacities[row] = self._snapshot.capacity[:, row].tolist()
+        return self._caller.passes_row_checks(rows.row_checks, self._snapshot, row, capacity)
+
+    def _row_filter(self, static_state: CycleState, pod: PodInfo) -> RowFilter:
+        by_scope: dict[Scope, list[FilterPlugin]] = {scope: [] for scope in Scope}
+        for plugin in self._runner.plugins:
+            if plugin.name not in static_state.skip_filter:
+                by_scope[self._caller.scope_for(plugin, pod)].append(plugin)
+        others = by_scope[Scope.CLUSTER]
+        checks = self._caller.row_checks(by_scope[Scope.ROW], static_state, pod, self._snapshot)
+        if checks is None:
+            others += by_scope[Scope.ROW]
+        node_plugins = by_scope[Scope.NODE]
+        if not self._caller.has_scalar_filter(node_plugins):
+            others += node_plugins
+        names = frozenset(plugin.name for plugin in others)
+        return RowFilter(tuple(node_plugins), checks or (), names)
 
     def all_pass(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None

@@ -29,6 +29,22 @@ STATUS_BITS = 20
 STATUS_MASK = (1 << STATUS_BITS) - 1
 
 
+class RowFilter(Struct):
+    """The plugins of a profile for pods that PreFilter leaves one node, where they may be called
+    for one row: no columns of all nodes are made for such pods.
+
+    node_plugins: those with NODE answers
+    row_checks:   of the ROW plugins
+    uncached:     the names of the others
+    capacities:   by row that passes the NODE plugins, its column of Snapshot.capacity
+    """
+
+    node_plugins: tuple[FilterPlugin, ...]
+    row_checks: tuple[RowCheck, ...]
+    uncached: frozenset[str]
+    capacities: dict[int, Sequence[int]] = field(default_factory=dict)
+
+
 class FilterCache(Struct):
     """The verdicts of a profile's plugins whose answers are cached.
 
