@@ -24,7 +24,8 @@ from ksched_cli.analysis.expectations import files_of_expectations, read_expecta
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.allowed_plugins import read_allowed
 from ksched_cli.config.migration.migrate import migrate
-from ksched_cli.config.sources import find_configurations, read_configuration_text, review_text
+from ksched_cli.config.reviewer import review_text
+from ksched_cli.config.sources import find_configurations, read_configuration_text
 from ksched_cli.errors import ignore
 from ksched_cli.extenders.recording import Replay
 from ksched_cli.run.run import Run

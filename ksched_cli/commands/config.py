@@ -17,8 +17,8 @@ from ksched_cli.report.forms import Form, safe_in_job
 if TYPE_CHECKING:
     from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.config.effective import Configuration
-    from ksched_cli.config.embedded import ConfigurationText
     from ksched_cli.config.migration.migrate import Migration
+    from ksched_cli.config.sources import ConfigurationText
     from ksched_cli.run.open import Opener
     from ksched_cli.run.run import Run
 
@@ -99,8 +99,7 @@ def diff(
     from msgspec.structs import replace
 
     from ksched_cli.commands import output, runs
-    from ksched_cli.config.answers import ConfigurationDiff
-    from ksched_cli.config.diff import differences
+    from ksched_cli.config.answers import ConfigurationDiff, differences
     from ksched_cli.kube.file_paths import check_standard_input
     from ksched_cli.report import configuration_diff as renderer
     from ksched_cli.report.forms import Report
@@ -194,7 +193,7 @@ def migrate(
 def _write(source: ConfigurationText, path: str, migration: Migration) -> ExitCode:
     """Writes the file that holds the source. Raises UsageError where that cannot be done."""
     from ksched_cli.commands import output
-    from ksched_cli.config.embedded import with_text
+    from ksched_cli.config.sources import with_text
     from ksched_cli.live.snapshot_file import written_aside
 
     if path == STDIN:

@@ -19,8 +19,8 @@ from ksched_cli.kube.file_paths import STDIN, split_reference
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
-    from ksched_cli.config.reviewer import Reviewer
-    from ksched_cli.config.sources import ReviewedText, Sources
+    from ksched_cli.config.reviewer import ReviewedText, Reviewer
+    from ksched_cli.config.sources import Sources
     from ksched_cli.report.forms import Report
 
 ALL_RULES = "all"
@@ -108,7 +108,7 @@ def _reviewer(options: ValidateOptions) -> Reviewer:
     from ksched_cli.commands.output import warn
     from ksched_cli.config.allowed_plugins import read_allowed
     from ksched_cli.config.checks.findings import Severity
-    from ksched_cli.config.checks.selection import Selection, check_ignored, rules_of
+    from ksched_cli.config.checks.rules import Selection, check_ignored, rules_of
     from ksched_cli.config.reviewer import Reviewer, ReviewOptions
     from ksched_cli.run.plugins import discovered, in_release, usable
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.effective import KnownPlugin, KnownPlugins, PluginTable
-from ksched_cli.config.merge import MULTI_POINT, plugin_set
-from ksched_cli.config.types import Plugins, SchedulerConfiguration
+from ksched_cli.config.types import MULTI_POINT, SchedulerConfiguration, enabled_plugins
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.documents import decode_text, read_file
 from ksched_cli.kube.extension_points import POINT_KEYS
@@ -125,23 +124,13 @@ def with_allowed(
             points.setdefault(plugin.name, set()).update(plugin.points or ())
     if not points:
         return registry
-    named_at, usual = _points_by_name(configuration), name_tables().foreign_plugins
-    entries = [
-        PluginWithoutCode(
-            name, frozenset(keys or usual.get(name, frozenset()) | named_at.get(name, frozenset()))
-        )
-        for name, keys in points.items()
-    ]
-    plugins = {**{entry.name: entry for entry in entries}, **registry}
-    return NamedPlugins(registry.release, plugins)
-
-
-def _points_by_name(configuration: SchedulerConfiguration) -> dict[str, set[str]]:
-    """The points at which each plugin is enabled by its name, but for multiPoint."""
-    points: dict[str, set[str]] = {}
-    for profile in configuration.profiles or ():
-        for point in POINT_KEYS:
-            for plugin in plugin_set(profile.plugins or Plugins(), point).enabled or ():
-                if point != MULTI_POINT:
-                    points.setdefault(plugin.name, set()).add(point)
-    return points
+    usual = name_tables().foreign_plugins
+    named_at: dict[str, set[str]] = {}
+    for _, point, entry in enabled_plugins(configuration):
+        if point != MULTI_POINT:
+            named_at.setdefault(entry.name, set()).add(point)
+    plugins: dict[str, KnownPlugin] = {}
+    for name, keys in points.items():
+        every = keys or usual.get(name, frozenset()) | named_at.get(name, set())
+        plugins[name] = PluginWithoutCode(name, frozenset(every))
+    return NamedPlugins(registry.release, {**plugins, **registry})

@@ -1,22 +1,21 @@
-"""The defaults of what a configuration leaves out.
+"""The defaults of what a configuration leaves out, and the default plugins merged with a profile's.
 
-Upstream: pkg/scheduler/apis/config/v1/defaults.go and default_plugins.go, component-base
-config/v1alpha1/defaults.go. The default plugins and the args' defaults come from the registry.
+Upstream: pkg/scheduler/apis/config/v1/defaults.go and default_plugins.go (mergePlugins,
+mergePluginSet). The default plugins and the args' defaults come from the registry, those of other
+fields from types.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from ksched_cli.config.effective import KnownPlugin, KnownPlugins, in_tree_args
-from ksched_cli.config.go_types import or_default
-from ksched_cli.config.merge import merge_plugins
+from ksched_cli.config.go_types import with_field_defaults
 from ksched_cli.config.types import (
+    ALL,
     DEFAULT_SCHEDULER_NAME,
-    ClientConnection,
-    LeaderElection,
     PluginConfig,
     Plugins,
     PluginSet,
@@ -25,7 +24,41 @@ from ksched_cli.config.types import (
     SchedulerProfile,
 )
 
-_SECOND = 10**9
+
+def with_defaults(
+    configuration: SchedulerConfiguration, registry: KnownPlugins
+) -> SchedulerConfiguration:
+    """SetDefaults_KubeSchedulerConfiguration."""
+    configuration = with_field_defaults(configuration)
+    profiles = configuration.profiles or (SchedulerProfile(),)
+    if len(profiles) == 1 and profiles[0].scheduler_name is None:
+        profiles = (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME),)
+    contention = configuration.enable_contention_profiling
+    if contention is None and configuration.enable_profiling:
+        contention = True
+    return replace(
+        configuration,
+        enable_contention_profiling=contention,
+        profiles=tuple(_profile(profile, registry) for profile in profiles),
+    )
+
+
+def _profile(profile: SchedulerProfile, registry: KnownPlugins) -> SchedulerProfile:
+    """setDefaults_KubeSchedulerProfile: plugins merged, args defaulted, missing args appended."""
+    plugins = merge_plugins(default_plugins(registry), profile.plugins)
+    args_by_plugin = in_tree_args(registry)
+    given = {config.name for config in profile.plugin_config or ()}
+    missing = [name for name in sorted(plugins.names() - given) if name in args_by_plugin]
+    configs = tuple(
+        replace(config, args=args_by_plugin[config.name].with_defaults(config.args))
+        if config.name in args_by_plugin
+        else config
+        for config in (
+            *(profile.plugin_config or ()),
+            *(PluginConfig(name, args_by_plugin[name].type()) for name in missing),
+        )
+    )
+    return replace(profile, plugins=plugins, plugin_config=configs)
 
 
 def default_plugins(registry: KnownPlugins) -> Plugins:
@@ -38,72 +71,32 @@ def default_plugins(registry: KnownPlugins) -> Plugins:
     return Plugins(multi_point=PluginSet(enabled=enabled))
 
 
-def with_defaults(
-    configuration: SchedulerConfiguration, registry: KnownPlugins
-) -> SchedulerConfiguration:
-    """SetDefaults_KubeSchedulerConfiguration."""
-    profiles = configuration.profiles or (SchedulerProfile(),)
-    if len(profiles) == 1 and profiles[0].scheduler_name is None:
-        profiles = (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME),)
-    profiling = or_default(configuration.enable_profiling, True)
-    contention = configuration.enable_contention_profiling
-    return replace(
-        configuration,
-        parallelism=or_default(configuration.parallelism, 16),
-        leader_election=_leader_election(configuration.leader_election),
-        client_connection=_client_connection(configuration.client_connection),
-        enable_profiling=profiling,
-        enable_contention_profiling=True if contention is None and profiling else contention,
-        percentage_of_nodes_to_score=or_default(configuration.percentage_of_nodes_to_score, 0),
-        pod_initial_backoff_seconds=or_default(configuration.pod_initial_backoff_seconds, 1),
-        pod_max_backoff_seconds=or_default(configuration.pod_max_backoff_seconds, 10),
-        profiles=tuple(_profile(profile, registry) for profile in profiles),
-    )
+def merge_plugins(defaults: Plugins, custom: Plugins | None) -> Plugins:
+    """mergePlugins: point by point."""
+    if custom is None:
+        return defaults
+    return Plugins.each(lambda key: merge_plugin_set(defaults.at(key), custom.at(key)))
 
 
-def _leader_election(given: LeaderElection) -> LeaderElection:
-    return LeaderElection(
-        leader_elect=or_default(given.leader_elect, True),
-        lease_duration=given.lease_duration or 15 * _SECOND,
-        renew_deadline=given.renew_deadline or 10 * _SECOND,
-        retry_period=given.retry_period or 2 * _SECOND,
-        resource_lock=given.resource_lock or "leases",
-        resource_name=given.resource_name or "kube-scheduler",
-        resource_namespace=given.resource_namespace or "kube-system",
-    )
-
-
-def _client_connection(given: ClientConnection) -> ClientConnection:
-    return replace(
-        given,
-        content_type=given.content_type or "application/vnd.kubernetes.protobuf",
-        qps=given.qps or 50.0,
-        burst=given.burst or 100,
-    )
-
-
-def _profile(profile: SchedulerProfile, registry: KnownPlugins) -> SchedulerProfile:
-    """setDefaults_KubeSchedulerProfile: plugins merged, args defaulted, missing args appended."""
-    plugins = merge_plugins(default_plugins(registry), profile.plugins)
-    args_by_plugin = in_tree_args(registry)
-    configs = [
-        replace(config, args=args_by_plugin[config.name].with_defaults(config.args))
-        if config.name in args_by_plugin
-        else config
-        for config in profile.plugin_config or ()
-    ]
-    given = {config.name for config in configs}
-    for name in plugin_names(plugins):
-        if name in args_by_plugin and name not in given:
-            args = args_by_plugin[name]
-            configs.append(PluginConfig(name, args.with_defaults(args.type())))
-    return replace(profile, plugins=plugins, plugin_config=tuple(configs))
-
-
-def plugin_names(plugins: Plugins) -> list[str]:
-    """Every plugin that some point enables, sorted."""
-    sets = (getattr(plugins, item.name) for item in fields(plugins))
-    return sorted({plugin.name for chosen in sets for plugin in chosen.enabled or ()})
+def merge_plugin_set(defaults: PluginSet, custom: PluginSet) -> PluginSet:
+    """mergePluginSet: defaults less the disabled, re-configured in place, then the added ones."""
+    disabled_here = [*(custom.disabled or ()), *(defaults.disabled or ())]
+    names = {plugin.name for plugin in disabled_here}
+    given = {plugin.name: (index, plugin) for index, plugin in enumerate(custom.enabled or ())}
+    replaced: set[int] = set()
+    enabled: list[PluginSetEntry] = []
+    for plugin in () if ALL in names else defaults.enabled or ():
+        if plugin.name in names:
+            continue
+        if plugin.name in given:
+            index, reconfigured = given[plugin.name]
+            replaced.add(index)
+            enabled.append(reconfigured)
+        else:
+            enabled.append(plugin)
+    enabled += [item for index, item in enumerate(custom.enabled or ()) if index not in replaced]
+    disabled = tuple(PluginSetEntry(plugin.name) for plugin in disabled_here)
+    return PluginSet(tuple(enabled) or None, disabled or None)
 
 
 def profile_with_plugins(plugins: Iterable[KnownPlugin]) -> dict[str, Any]:

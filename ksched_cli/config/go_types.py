@@ -96,22 +96,33 @@ def go_name(wire: Wire) -> str:
 @dataclass(frozen=True, slots=True)
 class WireField:
     """key: in JSON; attribute: in the dataclass; pointer: null and absence are None;
-    limits: what the JSON Schema adds to the type, for editors."""
+    default: in the place of nil, or of zero without a pointer; limits: what the JSON Schema adds to
+    the type, for editors."""
 
     key: str
     attribute: str
     wire: Wire
     pointer: bool
     omit_empty: bool
+    default: Any
     limits: Mapping[str, Any]
 
 
-def field(key: str, wire: Wire, *, pointer: bool = False, omit: bool = True, **limits: Any) -> Any:
-    """A dataclass field with Go's zero value as its default.
+def field(
+    key: str,
+    wire: Wire,
+    *,
+    pointer: bool = False,
+    omit: bool = True,
+    default: Any = None,
+    **limits: Any,
+) -> Any:
+    """A dataclass field that begins with Go's zero value.
 
-    limits: keywords of JSON Schema, such as minimum or enum.
+    default: what `with_field_defaults` fills in; limits: keywords of JSON Schema, such as minimum
+    or enum
     """
-    metadata = {"wire": (key, wire, pointer, omit, limits)}
+    metadata = {"wire": (key, wire, pointer, omit, default, limits)}
     if isinstance(wire, StructOf) and not pointer:
         return dataclasses.field(default_factory=wire.cls, metadata=metadata)
     zero = wire.zero if isinstance(wire, Scalar) and not pointer else None
@@ -124,14 +135,27 @@ def fields_of(cls: type[Wired]) -> dict[str, WireField]:
     by_key = {}
     for item in dataclasses.fields(cls):
         if "wire" in item.metadata:
-            key, wire, pointer, omit, limits = item.metadata["wire"]
-            by_key[key] = WireField(key, item.name, wire, pointer, omit, limits)
+            key, *rest = item.metadata["wire"]
+            by_key[key] = WireField(key, item.name, *rest)
     return by_key
 
 
 def or_default(value: T | None, default: T) -> T:
     """Return the value that a nil pointer stands for."""
     return default if value is None else value
+
+
+def with_field_defaults(value: T) -> T:
+    """A configuration value with the defaults of its fields, and of those of structs in it."""
+    changes: dict[str, Any] = {}
+    structure: Any = value
+    for spec in fields_of(structure.__class__).values():
+        item = getattr(value, spec.attribute)
+        if isinstance(spec.wire, StructOf) and not spec.pointer:
+            changes[spec.attribute] = with_field_defaults(item)
+        elif spec.default is not None and (item is None if spec.pointer else not item):
+            changes[spec.attribute] = spec.default
+    return dataclasses.replace(structure, **changes)
 
 
 def to_wire(value: Any) -> Any:

@@ -14,7 +14,7 @@ from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.errors import InputError, Position
 
 if TYPE_CHECKING:
-    from ksched_cli.config.embedded import ConfigurationText
+    from ksched_cli.config.sources import ConfigurationText
 
 
 def load_configuration_source(

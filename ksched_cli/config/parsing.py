@@ -1,6 +1,6 @@
 """A file's text to a ParsedText: YAML or JSON, apiVersion and kind, strictness, plugin args.
 
-decoder.py decodes the objects inside; this module has what comes before, between and after.
+Decoder decodes one object; the rest is what comes before, between and after.
 
 Upstream: apimachinery runtime/serializer (recognizer, json.Serializer.Decode, strict mode,
 SimpleMetaFactory.Interpret), versioning.codec.Decode, and DecodeNestedObjects of
@@ -9,13 +9,26 @@ k8s.io/kube-scheduler/config/v1/types.go for plugin args.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import binascii
+import re
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
-from ksched_cli.config.decoder import Decoder
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
+from ksched_cli.config.go_types import (
+    Kind,
+    ListOf,
+    Scalar,
+    StringMap,
+    StructOf,
+    Wire,
+    Wired,
+    WireField,
+    fields_of,
+    go_name,
+)
 from ksched_cli.config.types import (
     API_VERSION,
     GROUP,
@@ -28,13 +41,230 @@ from ksched_cli.config.types import (
 from ksched_cli.errors import Position
 from ksched_cli.kube import json_tree
 from ksched_cli.kube.documents import Document, position_at, read_documents
-from ksched_cli.kube.formatting import float_text, json_text, quote
+from ksched_cli.kube.formatting import DurationError, float_text, json_text, parse_duration, quote
+from ksched_cli.kube.json_tree import JsonFloat, JsonObject
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
+
+# -- one object -----------------------------------------------------------------------------------
+# Decodes one object: plain data to a type with Go fields, with Go's message for what does not fit.
+#
+# Upstream: sigs.k8s.io/json (decode.go: UnmarshalTypeError, strict errors, null) over the struct
+# tags of k8s.io/kube-scheduler/config/v1. Decoding continues after an error, so later checks still
+# see the rest; what does not fit is left at its zero value.
+
+
+T = TypeVar("T", bound=Wired)
+_MISSING = object()
+_NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
+
+_MAX_DIGITS = len(str(-(2**63)))  # of an integer of 64 bits, with its sign
+
+
+class Decoder:
+    """One object's decoding. `fatal` is the error that ends it, `strict` what strictness adds."""
+
+    def __init__(self, absent_fields: Container[str] = ()) -> None:
+        """absent_fields: "GO TYPE.KEY" of fields that the types lack."""
+        self._absent_fields = absent_fields
+        self.strict: list[str] = []
+        self._saved: str | None = None
+        self._immediate: str | None = None
+        self._struct = ""
+        self._keys: list[str] = []
+
+    @property
+    def fatal(self) -> str | None:
+        """An Unmarshaler's error ends the decoding at once; any other only after the last byte."""
+        return self._immediate or self._saved
+
+    def decode(self, data: Any, cls: type[T]) -> T:
+        """An object of `cls`. data: plain data of kube.documents or kube.json_tree."""
+        value = self._value(StructOf(cls), False, data, "")
+        return cls() if value is _MISSING else value
+
+    def _value(self, wire: Wire, pointer: bool, data: Any, path: str) -> Any:
+        if data is None:
+            return self._null(wire, pointer)
+        match wire:
+            case Scalar():
+                return self._scalar(wire, data)
+            case ListOf(element):
+                if not isinstance(data, list):
+                    return self._mismatch(data, wire)
+                items = (self._value(element, False, x, f"{path}[{i}]") for i, x in enumerate(data))
+                return tuple(_zero(element) if item is _MISSING else item for item in items)
+            case StringMap():
+                return self._map(wire, data, path)
+            case StructOf(cls):
+                return self._struct_value(cls, data, path)
+
+    def _null(self, wire: Wire, pointer: bool) -> Any:
+        if pointer or isinstance(wire, ListOf | StringMap):
+            return None
+        if isinstance(wire, Scalar) and wire.kind is Kind.DURATION:
+            # null reaches UnmarshalJSON as an empty text
+            return self._stop('time: invalid duration ""')
+        return _MISSING
+
+    def _map(self, wire: Wire, data: Any, path: str) -> Any:
+        if not isinstance(data, dict):
+            return self._mismatch(data, wire)
+        out = {}
+        for key, item in self._pairs(data, path):
+            if item is None or isinstance(item, str):
+                out[key] = item or ""
+            else:
+                self._mismatch(item, Scalar(Kind.STRING, "string", ""))
+        return out
+
+    def _struct_value(self, cls: type[Wired], data: Any, path: str) -> Any:
+        if not isinstance(data, dict):
+            return self._mismatch(data, StructOf(cls))
+        fields = fields_of(cls)
+        values: dict[str, Any] = {}
+        for key, item in self._pairs(data, path, fields):
+            spec = fields.get(key)
+            if spec is None or f"{cls.GO}.{key}" in self._absent_fields:
+                self._add_strict("unknown field", _child(path, key))
+                continue
+            outer, self._struct = self._struct, cls.GO.rpartition(".")[2]
+            self._keys.append(key)
+            value = self._value(spec.wire, spec.pointer, item, _child(path, key))
+            self._keys.pop()
+            self._struct = outer
+            if value is not _MISSING:
+                values[spec.attribute] = value
+        return cls(**values)
+
+    def _pairs(
+        self, data: dict[str, Any], path: str, fields: Mapping[str, WireField] | None = None
+    ) -> Iterator[tuple[str, Any]]:
+        """Members in the order Go meets them: JSON's own; sorted where YAML became JSON."""
+        if not isinstance(data, JsonObject):
+            yield from sorted(data.items(), key=lambda pair: pair[0].encode())
+            return
+        seen = set()
+        for key, item in data.pairs:
+            if key in seen and (fields is None or key in fields):
+                self._add_strict("duplicate field", _child(path, key))
+            seen.add(key)
+            yield key, item
+
+    def _add_strict(self, what: str, path: str) -> None:
+        text = f"{what} {quote(path)}"
+        if text not in self.strict and len(self.strict) < 100:
+            self.strict.append(text)
+
+    def _scalar(self, wire: Scalar, data: Any) -> Any:
+        match wire.kind:
+            case Kind.RAW:
+                return data
+            case Kind.STRING if isinstance(data, str):
+                return data
+            case Kind.BOOL if isinstance(data, bool):
+                return data
+            case Kind.INTEGER if _is_number(data):
+                return self._integer(wire, data)
+            case Kind.FLOAT if _is_number(data):
+                return self._float(wire, data)
+            case Kind.DURATION:
+                return self._duration(data)
+            case Kind.BYTES if isinstance(data, str | list):
+                return self._bytes(data)
+        return self._mismatch(data, wire)
+
+    def _integer(self, wire: Scalar, data: Any) -> Any:
+        literal = _literal(data)
+        limit = 2 ** (wire.bits - 1)
+        is_integer = literal.lstrip("-").isdigit() and len(literal) <= _MAX_DIGITS
+        if not is_integer or not -limit <= int(literal) < limit:
+            return self._mismatch(data, wire, f"number {literal}")
+        return int(literal)
+
+    def _float(self, wire: Scalar, data: Any) -> Any:
+        if abs(data) > 3.4028235677973366e38:
+            return self._mismatch(data, wire, f"number {_literal(data)}")
+        return float(data)
+
+    def _duration(self, data: Any) -> Any:
+        if not isinstance(data, str):
+            return self._stop(self._cannot(_json_kind(data), "string"))
+        try:
+            return parse_duration(data)
+        except DurationError as error:
+            return self._stop(str(error))
+
+    def _bytes(self, data: str | list[Any]) -> Any:
+        """Go takes a list of numbers for []byte too."""
+        if isinstance(data, str):
+            decoded = decode_base64(data)
+            if decoded is None:
+                wrong = _NOT_BASE64.search(data.rstrip("="))
+                at = wrong.start() if wrong else len(data) // 4 * 4
+                self._saved = self._saved or f"illegal base64 data at input byte {at}"
+            return _MISSING if decoded is None else decoded
+        for item in data:
+            if not isinstance(item, int) or isinstance(item, bool) or not 0 <= item <= 255:
+                shown = f"number {_literal(item)}" if _is_number(item) else ""
+                return self._mismatch(item, Scalar(Kind.INTEGER, "uint8", 0), shown)
+        return bytes(data)
+
+    def _mismatch(self, data: Any, wire: Wire, value: str = "") -> Any:
+        self._saved = self._saved or self._cannot(value or _json_kind(data), go_name(wire))
+        return _MISSING
+
+    def _cannot(self, value: str, go_type: str) -> str:
+        if not self._keys:
+            return f"json: cannot unmarshal {value} into Go value of type {go_type}"
+        field = f"{self._struct}.{'.'.join(self._keys)}"
+        return f"json: cannot unmarshal {value} into Go struct field {field} of type {go_type}"
+
+    def _stop(self, text: str) -> Any:
+        self._immediate = self._immediate or text
+        return _MISSING
+
+
+def decode_base64(text: str) -> bytes | None:
+    """The bytes of a base64 text, None where it is none. Go skips line ends."""
+    try:
+        return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _child(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _zero(wire: Wire) -> Any:
+    if isinstance(wire, Scalar):
+        return wire.zero
+    return wire.cls() if isinstance(wire, StructOf) else None
+
+
+def _is_number(data: Any) -> bool:
+    return isinstance(data, int | float) and not isinstance(data, bool)
+
+
+def _literal(data: int | float) -> str:
+    if isinstance(data, JsonFloat):
+        return data.literal
+    return float_text(data) if isinstance(data, float) else str(data)
+
+
+def _json_kind(data: Any) -> str:
+    """The JSON type, as Go's messages name it."""
+    kinds = {bool: "bool", str: "string", list: "array", dict: "object"}
+    return next((name for kind, name in kinds.items() if isinstance(data, kind)), "number")
+
 
 _META_TYPE = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\"";'
     r' Kind string "json:\"kind,omitempty\"" }'
 )
+
+
+# -- a text ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +339,11 @@ def parse(text: str, registry: KnownPlugins) -> ParsedText:
         try:
             return _decode_document(text, Document(json_tree.parse(text), ()), 1, scheme)
         except json_tree.JsonError as error:
-            return _broken_json(text, error)
-    documents: list[Document] = []
+            message = f"couldn't get version/kind; json parse error: {error.message}"
+            syntax_error = TextSyntaxError(error.message, position_at(text, error.offset))
+            return ParsedText(message, None, SchedulerConfiguration(), syntax_error)
     try:
-        documents = list(islice(read_documents(text), 1))
-        first = documents[0] if documents else Document(None, ())
+        first = next(iter(read_documents(text)), Document(None, ()))
     except YamlError as error:
         position = Position(error.line, error.column or 1) if error.line else None
         syntax_error = TextSyntaxError(error.message.removeprefix("yaml: "), position)
@@ -127,12 +357,6 @@ def _count_documents(text: str) -> int:
         return sum(1 for _ in read_documents(text))
     except YamlError:
         return 2
-
-
-def _broken_json(text: str, error: json_tree.JsonError) -> ParsedText:
-    message = f"couldn't get version/kind; json parse error: {error.message}"
-    syntax_error = TextSyntaxError(error.message, position_at(text, error.offset))
-    return ParsedText(message, None, SchedulerConfiguration(), syntax_error)
 
 
 def _decode_document(text: str, document: Document, documents: int, scheme: Scheme) -> ParsedText:
@@ -180,24 +404,21 @@ def _interpret(data: Any) -> tuple[str | None, _Kind | None]:
     if data is None:
         return None, _Kind("", "", "")
     if not isinstance(data, dict):
-        kind = {str: "string", bool: "bool", list: "array"}.get(type(data), "number")
-        return f"{prefix} {kind} into Go value of type {_META_TYPE}", None
-    meta = {"apiversion": "", "kind": ""}
+        return f"{prefix} {_json_kind(data)} into Go value of type {_META_TYPE}", None
+    keys = {"apiversion": "apiVersion", "kind": "kind"}
+    meta = {"apiVersion": "", "kind": ""}
     error = None
     for key, value in getattr(data, "pairs", sorted(data.items())):
-        name = key.casefold()
-        if name not in meta or value is None:
+        field = keys.get(key.casefold())
+        if field is None or value is None:
             continue
         if isinstance(value, str):
-            meta[name] = value
+            meta[field] = value
         elif error is None:
-            shown = {dict: "object", bool: "bool", list: "array"}.get(type(value), "number")
-            field = {"apiversion": "apiVersion"}.get(name, name)
-            shown = "object" if isinstance(value, dict) else shown
-            error = f"{prefix} {shown} into Go struct field .{field} of type string"
+            error = f"{prefix} {_json_kind(value)} into Go struct field .{field} of type string"
     if error is not None:
         return error, None
-    version = meta["apiversion"]
+    version = meta["apiVersion"]
     if version.count("/") > 1:
         return f"unexpected GroupVersion string: {version}", None
     group, slash, name = version.rpartition("/")
@@ -209,10 +430,6 @@ def _registered(kind: _Kind, text: str, scheme: Scheme) -> str | None:
         return f"Object 'Kind' is missing in '{text}'"
     if not kind.version:
         return f"Object 'apiVersion' is missing in '{text}'"
-    return _unregistered(kind, scheme)
-
-
-def _unregistered(kind: _Kind, scheme: Scheme) -> str | None:
     kinds = {KIND, *(f"{name}Args" for name in scheme.args)}
     if kind.group_version == API_VERSION and kind.kind in kinds:
         return None
@@ -256,7 +473,10 @@ def _plugin_args(config: PluginConfig, scheme: Scheme) -> tuple[Any, str | None,
     error, kind = _interpret(config.args)
     if error is not None or kind is None:
         return cls(), prefix + (error or ""), []
-    kind = _defaulted(kind, f"{config.name}Args")
+    group, version = kind.group, kind.version
+    if not version and group in ("", GROUP):  # json.Serializer's gvkWithDefaults
+        group, version = GROUP, API_VERSION.rpartition("/")[2]
+    kind = _Kind(group, version, kind.kind or f"{config.name}Args")
     raw = "" if config.args is None else json_text(_ordered(config.args))
     error = _registered(kind, raw, scheme)
     if error is not None:
@@ -294,11 +514,3 @@ def _plain(data: Any) -> Any:
     if isinstance(number, float):
         return json_tree.number_as_in_yaml(float_text(number))
     return number
-
-
-def _defaulted(kind: _Kind, expected: str) -> _Kind:
-    """json.Serializer's gvkWithDefaults."""
-    group, version = kind.group, kind.version
-    if not version and (not group or group == GROUP):
-        group, version = GROUP, API_VERSION.rpartition("/")[2]
-    return _Kind(group, version, kind.kind or expected)

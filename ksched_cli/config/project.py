@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin, parse_allowed
-from ksched_cli.config.checks.selection import check_ignored, rules_of
+from ksched_cli.config.checks.rules import check_ignored, rules_of
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
 from ksched_cli.kube.file_paths import STDIN, split_reference

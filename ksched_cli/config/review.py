@@ -14,7 +14,6 @@ from typing import Any
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin, allowed_in, with_allowed
 from ksched_cli.config.checks.findings import Finding, Findings, Severity, at_position, in_order
-from ksched_cli.config.checks.ignores import without_ignored
 from ksched_cli.config.checks.lint import PROFILE_RULES, RULES, Subject
 from ksched_cli.config.checks.refusals import (
     add_field_error,
@@ -24,6 +23,7 @@ from ksched_cli.config.checks.refusals import (
     check_names,
     check_points_of_allowed,
 )
+from ksched_cli.config.checks.rules import without_ignored
 from ksched_cli.config.defaults import with_defaults
 from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.parsing import ParsedText, TextSyntaxError, is_json_buffer, parse

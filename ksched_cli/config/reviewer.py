@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from ksched_cli.config.allowed_plugins import AllowedPlugin
-from ksched_cli.config.checks.findings import Severity
-from ksched_cli.config.checks.selection import (
+from ksched_cli.config.checks.findings import Finding, Severity, in_order
+from ksched_cli.config.checks.rules import (
+    LATER_RULE,
     FileIgnore,
     Selection,
     file_ignores,
+    ignores,
     matching,
     selected_rules,
 )
 from ksched_cli.config.effective import KnownPlugins
-from ksched_cli.config.embedded import ConfigurationText
 from ksched_cli.config.project import Project, Projects
-from ksched_cli.config.review import Review
-from ksched_cli.config.sources import ReviewedText, refusals_of_gates, review_text
-from ksched_cli.kube.versions import Release, inferred_release, later_releases, release_of
+from ksched_cli.config.review import Review, review_bytes
+from ksched_cli.config.sources import ConfigurationText
+from ksched_cli.kube.versions import (
+    Release,
+    inferred_release,
+    later_releases,
+    refused_gates,
+    release_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedText:
+    """source: what was reviewed; review: of it, with positions in the file; fail_on: the least
+    severe finding for which it fails."""
+
+    source: ConfigurationText
+    review: Review
+    fail_on: Severity = Severity.ERROR
+
+    @property
+    def fails(self) -> bool:
+        return self.review.fails(self.fail_on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,4 +142,70 @@ def selected(review: Review, chosen: frozenset[str], ignores: Sequence[FileIgnor
         findings=tuple(finding for finding in findings if finding not in silenced),
         ignored=tuple(finding for finding in review.ignored if finding.rule in chosen),
         ignored_by_project=silenced,
+    )
+
+
+def review_text(
+    source: ConfigurationText,
+    registry: KnownPlugins,
+    allowed: Sequence[AllowedPlugin] = (),
+    later: Sequence[KnownPlugins] = (),
+) -> ReviewedText:
+    """The review, with positions in the file.
+
+    later: the plugins of the later minors, whose refusals are warned of
+    Raises UsageError for a comment that allows no plugin.
+    """
+    review = review_bytes(source.raw, source.path, registry, allowed)
+    review = with_later_refusals(review, source.raw, source.path, later, allowed)
+    return ReviewedText(
+        source,
+        replace(
+            review,
+            findings=tuple(map(source.place.of, review.findings)),
+            ignored=tuple(map(source.place.of, review.ignored)),
+        ),
+    )
+
+
+def refusals_of_gates(feature_gates: str, releases: Iterable[Release]) -> tuple[Finding, ...]:
+    """A warning where a later release refuses a value of --feature-gates: the first that does."""
+    for release in releases:
+        reason = refused_gates(release, feature_gates)
+        if reason:
+            message = f"Kubernetes {release.minor} refuses this: {reason}"
+            return (Finding(Severity.WARNING, "", None, None, message, "", LATER_RULE),)
+    return ()
+
+
+def with_later_refusals(
+    review: Review,
+    raw: bytes,
+    source_name: str,
+    later: Iterable[KnownPlugins],
+    allowed: Sequence[AllowedPlugin] = (),
+) -> Review:
+    """The review with a warning for each error that only a later minor finds in the same file.
+
+    later: the plugins of the later minors, oldest first; the first that refuses is named
+    """
+    errors = {(f.rule, f.path) for f in review.findings if f.refused}
+    warnings: list[Finding] = []
+    for registry in later:
+        for finding in review_bytes(raw, source_name, registry, allowed).findings:
+            if finding.refused and (finding.rule, finding.path) not in errors:
+                errors.add((finding.rule, finding.path))
+                message = f"Kubernetes {registry.release.minor} refuses this: {finding.message}"
+                changes = {"severity": Severity.WARNING, "rule": LATER_RULE, "message": message}
+                warnings.append(structs.replace(finding, refused=False, **changes))
+    if not warnings:
+        return review
+    text = raw.decode("utf-8", "replace")
+    lines = {item.line for item in ignores(text) if item.rule == LATER_RULE}
+    ignored = [finding for finding in warnings if finding.line in lines]
+    remaining = [finding for finding in warnings if finding.line not in lines]
+    return replace(
+        review,
+        findings=in_order((*review.findings, *remaining)),
+        ignored=(*review.ignored, *ignored),
     )

@@ -1,5 +1,7 @@
 """The sources of configurations: files, folders, globs, and what FILE#NAME names in a file.
 
+A file is a configuration, or holds some: as a text in another object, such as a ConfigMap, or as a
+mapping, in a chart's values or a list of objects. Each has its own text, with its place there.
 Every command reads its configurations here: `validate` all that are in its files, the others the
 one that a reference names.
 """
@@ -12,43 +14,306 @@ import shlex
 import shutil
 import subprocess  # nosec B404  # runs git
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from msgspec import structs
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from ksched_cli.config.allowed_plugins import AllowedPlugin
-from ksched_cli.config.checks.findings import Finding, Severity, in_order
-from ksched_cli.config.checks.ignores import LATER_RULE, ignores
-from ksched_cli.config.effective import KnownPlugins
-from ksched_cli.config.embedded import ConfigurationText, configurations_in
-from ksched_cli.config.review import Review, review_bytes
-from ksched_cli.config.types import KIND
-from ksched_cli.errors import InputError
-from ksched_cli.kube.documents import read_file, yaml_failure
+from ksched_cli import program_name
+from ksched_cli.config.checks.findings import Finding
+from ksched_cli.config.types import GROUP, KIND
+from ksched_cli.errors import InputError, Position, UsageError
+from ksched_cli.kube import json_tree, yaml_tree
+from ksched_cli.kube.documents import (
+    Path,
+    decode_text,
+    load_documents,
+    path_text,
+    read_file,
+    yaml_failure,
+)
 from ksched_cli.kube.file_paths import expand_paths, split_reference
 from ksched_cli.kube.near_names import did_you_mean
-from ksched_cli.kube.versions import Release, refused_gates
+from ksched_cli.kube.shown_json import shown_json
 from ksched_cli.kube.yaml_errors import YamlError
+
+_MENTION = re.compile(rf"""^[ \t{{,-]*["']?kind["']?\s*:\s*["']?{KIND}\b""", re.M)
+_STRING = "tag:yaml.org,2002:str"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a text in the file that holds it.
+
+    line, column: of its first character, from 1
+    indent:       what each of its lines is indented by
+    line_by_line: each line is a line of the file; else all of it is at its beginning
+    """
+
+    line: int = 1
+    column: int = 1
+    indent: int = 0
+    line_by_line: bool = True
+
+    def position(self, line: int | None, column: int | None) -> Position:
+        """The position in the file of a line and a column in the text; without a line, that of the
+        text."""
+        if line is None or not self.line_by_line:
+            return Position(self.line, self.column)
+        return Position(self.line + line - 1, (column or 1) + self.indent)
+
+    def of(self, finding: Finding) -> Finding:
+        """The finding with its position in the file."""
+        position = self.position(finding.line, finding.column)
+        return structs.replace(finding, line=position.line, column=position.column)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationText:
+    """A configuration, as written.
+
+    path:   of the file, as the user gave it, or "standard input"
+    object: the object in it that holds the configuration, as "ConfigMap kube-system/scheduler:
+            data.config.yaml"; "" where the file is the configuration
+    names:  that FILE#NAME may give it, the shortest first; its scheduler's and its number besides
+    """
+
+    path: str
+    raw: bytes
+    object: str = ""
+    place: Place = Place()
+    names: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.path} ({self.object})" if self.object else self.path
+
+    @property
+    def text(self) -> str:
+        """Raises InputError where it is not UTF-8."""
+        return decode_text(self.raw, self.path)
+
+    def data(self) -> Any:
+        """Plain data of what kube-scheduler reads, which is the first document. Raises InputError
+        with its position in the file."""
+        try:
+            return next(load_documents(self.text, self.path), None)
+        except InputError as error:
+            raise self.located(error) from None
+
+    def located(self, error: InputError) -> InputError:
+        """An error about the text as one about the file, which names the object."""
+        if not self.object:
+            return error
+        inside = error.position
+        position = self.place.position(*((inside.line, inside.column) if inside else (None, None)))
+        subject = ": ".join(filter(None, (self.object, error.subject)))
+        return InputError(
+            self.path, error.problem, subject=subject, position=position, hint=error.hint
+        )
+
+
+def configurations_in(raw: bytes, name: str) -> list[ConfigurationText]:
+    """Every configuration in a file; one in the first document stands for the whole file. Raises
+    InputError, YamlError and RecursionError where it is unreadable."""
+    text = decode_text(raw, name)
+    lines = text.splitlines(keepends=True)
+    texts: list[ConfigurationText] = []
+    for index, document in enumerate(yaml_tree.compose(text)):
+        if index == 0 and _is_configuration(document):
+            texts.append(ConfigurationText(name, raw))
+            continue
+        for owner, path, node in _inside(document, document, (), set()):
+            content, place = _content(node, text, lines)
+            holder, names = _described(owner, path, index)
+            texts.append(ConfigurationText(name, content, holder, place, names))
+    return texts
+
+
+def _inside(
+    node: Node, owner: Node, path: Path, seen: set[int]
+) -> Iterator[tuple[Node, Path, Node]]:
+    """The nodes at any depth that are a configuration, or the text of one; each with the object
+    that holds it and its path there. owner, path: of the node, in the innermost named object"""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if _is_configuration(node) or _is_text(node):
+        yield owner, path, node
+        return
+    if _value(node, "kind") and _value(node, "metadata", "name"):
+        owner, path = node, ()
+    if isinstance(node, SequenceNode):
+        for index, item in enumerate(node.value):
+            yield from _inside(item, owner, (*path, index), seen)
+    elif isinstance(node, MappingNode):
+        for key, value in node.value:
+            if isinstance(key, ScalarNode):
+                yield from _inside(value, owner, (*path, key.value), seen)
+
+
+def _is_configuration(node: Node) -> bool:
+    version = _value(node, "apiVersion")
+    return _value(node, "kind") == KIND and (not version or version.startswith(GROUP + "/"))
+
+
+def _is_text(node: Node) -> bool:
+    if not isinstance(node, ScalarNode) or node.tag != _STRING or KIND not in node.value:
+        return False
+    text = node.value.strip()
+    is_json = text.startswith("{")
+    if is_json:
+        try:
+            # An annotation may have a copy of the whole ConfigMap, whose kind is another.
+            return bool(json_tree.parse(text).get("kind") == KIND)
+        except json_tree.JsonError:
+            pass
+    return (
+        (is_json or "\n" in text)
+        and not node.value.startswith("#!")
+        and _MENTION.search(text) is not None
+    )
+
+
+def _value(node: Node | None, *keys: str) -> str:
+    """The scalar at a path of keys, or ""."""
+    for key in keys:
+        if not isinstance(node, MappingNode):
+            return ""
+        node = next((value for item, value in node.value if item.value == key), None)
+    return node.value if isinstance(node, ScalarNode) else ""
+
+
+def _described(owner: Node, path: Path, document: int) -> tuple[str, tuple[str, ...]]:
+    """`KIND NAMESPACE/NAME: PATH` of what holds a configuration, and its names: the end of the path
+    from any key on, the object's name with and without the namespace, both together.
+
+    document: its index, for one that is a configuration
+    """
+    name, namespace = _value(owner, "metadata", "name"), _value(owner, "metadata", "namespace")
+    objects = [name, f"{namespace}/{name}"] if name and namespace else [name] if name else []
+    ends = [path_text(path[start:]) for start in reversed(range(len(path)))]
+    pairs = [f"{subject}:{end}" for subject in objects for end in ends]
+    if not path:
+        return f"document {document + 1}", ()
+    subject = " ".join(filter(None, (_value(owner, "kind"), *objects[-1:])))
+    return ": ".join(filter(None, (subject, ends[-1]))), (*ends, *objects, *pairs)
+
+
+def _content(node: Node, text: str, lines: Sequence[str]) -> tuple[bytes, Place]:
+    """The text of a configuration, and where it stands."""
+    if isinstance(node, ScalarNode):
+        content, place = node.value, _place_of_text(node, lines)
+    else:
+        content, place = _mapping_text(node, text, lines)
+    return content.encode("utf-8", "surrogatepass"), place
+
+
+def _place_of_text(node: ScalarNode, lines: Sequence[str]) -> Place:
+    """Line by line for a block scalar that keeps its line breaks; for others, where the scalar
+    begins."""
+    mark = node.start_mark
+    first = next((line for line in node.value.split("\n") if line.strip()), "")
+    blank = node.value[: node.value.find(first)].count("\n")
+    row = mark.line + 1 + blank
+    if node.style == "|" and row < len(lines):
+        indent = lines[row].rstrip("\r\n").find(first.rstrip("\r"))
+        return Place(mark.line + 2, indent + 1, max(indent, 0))
+    return Place(mark.line + 1, mark.column + 1, 0, line_by_line=False)
+
+
+def _mapping_text(node: Node, text: str, lines: Sequence[str]) -> tuple[str, Place]:
+    """A mapping in block style with the comments above it and without its indentation; another as
+    it stands. One with aliases of anchors elsewhere is written out, at the mapping's beginning."""
+    is_flow = getattr(node, "flow_style", False)
+    # An anchor or a tag may stand before the first key, on a line of its own.
+    start = node.start_mark if is_flow else node.value[0][0].start_mark
+    end = node.end_mark
+    indent = start.column
+    place = Place(start.line + 1, indent + 1, indent)
+    if is_flow:
+        # A text that begins with a brace would be read as JSON.
+        content = f"---\n{' ' * indent}{text[start.index : end.index]}"
+        place = replace(place, line=start.line, indent=0)
+    else:
+        first = _first_line(start.line, indent, lines)
+        last = end.line + (1 if end.column else 0)
+        parts = [_dedented(line, indent) for line in lines[first:last]]
+        parts[start.line - first] = lines[start.line][indent:]  # "- " may stand before it
+        content = "".join(parts)
+        place = replace(place, line=first + 1)
+    if "*" in content and not _composes(content):
+        content = shown_json(yaml_tree.Builder(aliased=True).build(node))
+        place = Place(start.line + 1, indent + 1, 0, line_by_line=False)
+    return content, place
+
+
+def _first_line(line: int, indent: int, lines: Sequence[str]) -> int:
+    """The line of the first comment above a mapping that begins at this line, else the line."""
+    if lines[line][:indent].strip():
+        return line
+    above = line
+    while above and (not lines[above - 1].strip() or lines[above - 1].lstrip().startswith("#")):
+        above -= 1
+        if lines[above].strip():
+            line = above
+    return line
+
+
+def _composes(text: str) -> bool:
+    try:
+        return bool(list(yaml_tree.compose(text)))
+    except YamlError:
+        return False
+
+
+def _dedented(line: str, indent: int) -> str:
+    begin = line[:indent]
+    return line[indent:] if not begin.strip() and len(line) > indent else line.lstrip(" ")
+
+
+def with_text(source: ConfigurationText, text: str, path: str) -> bytes:
+    """The bytes of the file with the text in the place of the source's.
+
+    Raises UsageError where the configuration has no lines of its own in the file, as in a quoted
+    string: what is written must be what is read again.
+    """
+    if not source.object:
+        return text.encode()
+    place = source.place
+    lines = read_file(path)[0].decode("utf-8").splitlines(keepends=True)
+    begin = place.line - 1
+    end = begin + len(source.text.splitlines())
+    prefix, indent = lines[begin][: place.indent], " " * place.indent
+    new = [f"{indent}{line}" if line.strip() else line for line in text.splitlines(keepends=True)]
+    if prefix.strip():  # as "- " of a list
+        new[0] = prefix + new[0][place.indent :]
+    content = "".join([*lines[:begin], *new, *lines[end:]]).encode()
+    if not place.line_by_line or not _holds(content, source, text):
+        command = f"{program_name()} config migrate {path}"
+        hint = f"print the new configuration with `{command}`, and put it there"
+        raise UsageError(f"{source.name} cannot be written in its place; {hint}")
+    return content
+
+
+def _holds(content: bytes, source: ConfigurationText, text: str) -> bool:
+    try:
+        held = configurations_in(content, source.path)
+    except (InputError, YamlError):
+        return False
+    own = [item.text for item in held if item.object == source.object]
+    return [item.rstrip() for item in own] == [text.rstrip()]
+
+
+# -- files ----------------------------------------------------------------------------------------
+
 
 # Also in JSON, and in JSON within a quoted string.
 _ANYWHERE = re.compile(rf"""kind[\\"']*\s*:\s*[\\"']*{KIND}\b""".encode())
 # How many configurations an error lists.
 _MAX_LISTED = 20
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewedText:
-    """source: what was reviewed; review: of it, with positions in the file; fail_on: the least
-    severe finding for which it fails."""
-
-    source: ConfigurationText
-    review: Review
-    fail_on: Severity = Severity.ERROR
-
-    @property
-    def fails(self) -> bool:
-        return self.review.fails(self.fail_on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,29 +324,6 @@ class Sources:
     texts: tuple[ConfigurationText, ...]
     passed_over: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
-
-
-def review_text(
-    source: ConfigurationText,
-    registry: KnownPlugins,
-    allowed: Sequence[AllowedPlugin] = (),
-    later: Sequence[KnownPlugins] = (),
-) -> ReviewedText:
-    """The review, with positions in the file.
-
-    later: the plugins of the later minors, whose refusals are warned of
-    Raises UsageError for a comment that allows no plugin.
-    """
-    review = review_bytes(source.raw, source.path, registry, allowed)
-    review = with_later_refusals(review, source.raw, source.path, later, allowed)
-    return ReviewedText(
-        source,
-        replace(
-            review,
-            findings=tuple(map(source.place.of, review.findings)),
-            ignored=tuple(map(source.place.of, review.ignored)),
-        ),
-    )
 
 
 def find_configurations(references: Iterable[str], *, skip_others: bool = False) -> Sources:
@@ -260,46 +502,3 @@ def read_git_object(reference: str) -> bytes:
         hint = "REV:PATH has the path from the repository's root, or ./PATH from here."
         raise InputError(reference, f"there is no such file, and git says: {reason}", hint=hint)
     return answer.stdout
-
-
-def refusals_of_gates(feature_gates: str, releases: Iterable[Release]) -> tuple[Finding, ...]:
-    """A warning where a later release refuses a value of --feature-gates: the first that does."""
-    for release in releases:
-        reason = refused_gates(release, feature_gates)
-        if reason:
-            message = f"Kubernetes {release.minor} refuses this: {reason}"
-            return (Finding(Severity.WARNING, "", None, None, message, "", LATER_RULE),)
-    return ()
-
-
-def with_later_refusals(
-    review: Review,
-    raw: bytes,
-    source_name: str,
-    later: Iterable[KnownPlugins],
-    allowed: Sequence[AllowedPlugin] = (),
-) -> Review:
-    """The review with a warning for each error that only a later minor finds in the same file.
-
-    later: the plugins of the later minors, oldest first; the first that refuses is named
-    """
-    errors = {(f.rule, f.path) for f in review.findings if f.refused}
-    warnings: list[Finding] = []
-    for registry in later:
-        for finding in review_bytes(raw, source_name, registry, allowed).findings:
-            if finding.refused and (finding.rule, finding.path) not in errors:
-                errors.add((finding.rule, finding.path))
-                message = f"Kubernetes {registry.release.minor} refuses this: {finding.message}"
-                warning = structs.replace(finding, severity=Severity.WARNING, refused=False)
-                warnings.append(structs.replace(warning, rule=LATER_RULE, message=message))
-    if not warnings:
-        return review
-    text = raw.decode("utf-8", "replace")
-    lines = {item.line for item in ignores(text) if item.rule == LATER_RULE}
-    ignored = [finding for finding in warnings if finding.line in lines]
-    remaining = [finding for finding in warnings if finding.line not in lines]
-    return replace(
-        review,
-        findings=in_order((*review.findings, *remaining)),
-        ignored=(*review.ignored, *ignored),
-    )

@@ -1,43 +1,50 @@
 """The start of kube-scheduler with a configuration: extenders, plugins, profiles.
 
 Upstream: pkg/scheduler/scheduler.go (New, buildExtenders), profile/profile.go (NewMap, validate),
-framework/runtime/framework.go (NewFramework), and the New function of every plugin with args.
+framework/runtime/framework.go (NewFramework, updatePluginList, expandMultiPointPlugins,
+getScoreWeights), and the New function of every plugin with args.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ksched_cli.config.effective import Configuration, KnownPlugins, PluginRef, Profile
+from ksched_cli.config.effective import Configuration, KnownPlugin, KnownPlugins, PluginRef, Profile
 from ksched_cli.config.in_tree_args import StartupCrash
-from ksched_cli.config.merge import (
-    MULTI_POINT,
-    NIL_POINTER,
-    FrameworkError,
-    FrameworkPanicError,
-    expand,
-    needed,
-    plugin_set,
-    score_weights,
-)
 from ksched_cli.config.types import (
+    ALL,
+    MULTI_POINT,
     Extender,
     ExtenderTLSConfig,
-    PluginConfig,
     Plugins,
     SchedulerConfiguration,
     SchedulerProfile,
 )
+from ksched_cli.kube.extension_points import POINTS, ExtensionPoint
 from ksched_cli.kube.field_errors import FieldError
 from ksched_cli.kube.formatting import aggregate
-from ksched_cli.kube.versions import Release
+from ksched_cli.kube.int64 import MAX_INT64, wrap
 
 _FIVE_SECONDS = 5 * 10**9
+_MAX_NODE_SCORE = 100
+NIL_POINTER = "runtime error: invalid memory address or nil pointer dereference"
 # The plugin whose args buildExtenders changes.
 _RESOURCES_FIT = "NodeResourcesFit"
+
+
+class FrameworkError(Exception):
+    """NewFramework refuses a profile. point: the key of the point it is about, if any."""
+
+    def __init__(self, message: str, *, plugin: str = "", point: str = "") -> None:
+        self.message, self.plugin, self.point = message, plugin, point
+        super().__init__(message)
+
+
+class FrameworkPanicError(FrameworkError):
+    """Upstream crashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +91,13 @@ def start(
     reads_files: bool = True,
 ) -> Startup:
     """given: as decoded; defaulted: with defaults; reads_files: see transport_error"""
-    errors = list(_extender_errors(defaulted, reads_files))
+    errors = [
+        StartupError(f"couldn't build extenders: {error}", extender=index)
+        for index, extender in enumerate(defaulted.extenders or ())
+        if (error := transport_error(extender, reads_files=reads_files)) is not None
+    ]
     configuration = _with_ignored_resources(defaulted)
+    own_profiles = given.profiles or (SchedulerProfile(),)
     profiles: list[Profile | None] = []
     queue_sorts: list[tuple[str, Any]] = []
     for index, profile in enumerate(configuration.profiles or ()):
@@ -95,56 +107,40 @@ def start(
         )
         # NewFramework's order: plugins are made, then placed, then counted.
         errors += _plugin_errors(index, prefix, profile, registry)
+        custom = {
+            plugin.name
+            for plugin in (own_profiles[index].plugins or Plugins()).enabled(MULTI_POINT)
+        }
         try:
-            effective = _profile(configuration, profile, _custom_names(given, index), registry)
+            effective = _profile(configuration, profile, custom, registry)
         except FrameworkError as error:
-            errors.append(_startup_error(index, prefix, error))
+            panics = isinstance(error, FrameworkPanicError)
+            message = error.message if panics else prefix + error.message
+            errors.append(
+                StartupError(message, index, plugin=error.plugin, point=error.point, panics=panics)
+            )
             profiles.append(None)
             continue
         profiles.append(effective)
         if len(errors) == error_count:
             name = effective.plugins["queueSort"][0].name
             errors += _queue_sort_errors(index, profile, name, queue_sorts)
-    effective_configuration = _configuration(configuration, profiles, registry.release)
-    return Startup(tuple(errors), tuple(profiles), effective_configuration)
-
-
-def _configuration(
-    configuration: SchedulerConfiguration, profiles: list[Profile | None], release: Release
-) -> Configuration | None:
-    effective = tuple(profile for profile in profiles if profile is not None)
-    if len(effective) < len(profiles):
-        return None
-    extenders = tuple(
-        replace(extender, http_timeout=extender.http_timeout or _FIVE_SECONDS)
-        for extender in configuration.extenders or ()
-    )
-    return Configuration(
-        profiles=effective,
-        extenders=extenders,
+    placed = tuple(profile for profile in profiles if profile is not None)
+    if len(placed) < len(profiles):
+        return Startup(tuple(errors), tuple(profiles), None)
+    effective_configuration = Configuration(
+        profiles=placed,
+        extenders=tuple(
+            replace(extender, http_timeout=extender.http_timeout or _FIVE_SECONDS)
+            for extender in configuration.extenders or ()
+        ),
         parallelism=configuration.parallelism or 0,
         pod_initial_backoff_seconds=configuration.pod_initial_backoff_seconds or 0,
         pod_max_backoff_seconds=configuration.pod_max_backoff_seconds or 0,
         source=configuration,
-        release=release,
+        release=registry.release,
     )
-
-
-def _custom_names(given: SchedulerConfiguration, index: int) -> frozenset[str]:
-    """Return what the file itself enables under multiPoint."""
-    profiles = given.profiles or ()
-    plugins = profiles[index].plugins if index < len(profiles) else None
-    chosen = plugin_set(plugins, MULTI_POINT).enabled if plugins else None
-    return frozenset(plugin.name for plugin in chosen or ())
-
-
-def _extender_errors(
-    configuration: SchedulerConfiguration, reads_files: bool
-) -> Iterator[StartupError]:
-    for index, extender in enumerate(configuration.extenders or ()):
-        error = transport_error(extender, reads_files=reads_files)
-        if error is not None:
-            yield StartupError(f"couldn't build extenders: {error}", extender=index)
+    return Startup(tuple(errors), placed, effective_configuration)
 
 
 def _with_ignored_resources(configuration: SchedulerConfiguration) -> SchedulerConfiguration:
@@ -159,21 +155,14 @@ def _with_ignored_resources(configuration: SchedulerConfiguration) -> SchedulerC
         return configuration
     profiles = []
     for profile in configuration.profiles or ():
-        configs = tuple(_ignoring(config, ignored) for config in profile.plugin_config or ())
+        configs = tuple(
+            replace(config, args=replace(config.args, ignored_resources=ignored))
+            if config.name == _RESOURCES_FIT
+            else config
+            for config in profile.plugin_config or ()
+        )
         profiles.append(replace(profile, plugin_config=configs))
     return replace(configuration, profiles=tuple(profiles))
-
-
-def _ignoring(config: PluginConfig, ignored: tuple[str, ...]) -> PluginConfig:
-    if config.name != _RESOURCES_FIT:
-        return config
-    return replace(config, args=replace(config.args, ignored_resources=ignored))
-
-
-def _startup_error(index: int, prefix: str, error: FrameworkError) -> StartupError:
-    panics = isinstance(error, FrameworkPanicError)
-    message = error.message if panics else prefix + error.message
-    return StartupError(message, index, plugin=error.plugin, point=error.point, panics=panics)
 
 
 def _plugin_errors(
@@ -181,7 +170,7 @@ def _plugin_errors(
 ) -> Iterator[StartupError]:
     """Return what each needed plugin's New refuses. Upstream's order is a map's; ours is by
     name."""
-    enabled = needed(profile.plugins or Plugins()) & set(registry)
+    enabled = (profile.plugins or Plugins()).names() & set(registry)
     args = {config.name: config.args for config in profile.plugin_config or ()}
     for name in sorted(enabled):
         in_tree_args = registry[name].in_tree_args
@@ -196,14 +185,15 @@ def _plugin_errors(
                 yield StartupError(NIL_POINTER, index, plugin=name, panics=True, crash=crash)
 
 
-def _placed(
-    profile: SchedulerProfile, custom: frozenset[str], registry: KnownPlugins
-) -> tuple[dict[str, tuple[PluginRef, ...]], dict[str, int], dict[str, int]]:
-    """The plugins per point, and the weights of score and placement score plugins. Raises
-    FrameworkError."""
-    plugins = profile.plugins or Plugins()
+def _profile(
+    configuration: SchedulerConfiguration,
+    profile: SchedulerProfile,
+    custom: Collection[str],
+    registry: KnownPlugins,
+) -> Profile:
+    """The effective profile. custom: see `expand`. Raises FrameworkError."""
+    plugins, name = profile.plugins or Plugins(), profile.scheduler_name
     placed = expand(plugins, registry, custom)
-    name = profile.scheduler_name
     if len(placed["queueSort"]) != 1:
         raise FrameworkError(
             f'only one queue sort plugin required for profile with scheduler name "{name}",'
@@ -219,7 +209,24 @@ def _placed(
             f' "{name}"'
         )
         raise FrameworkError(message, point="placementGenerate")
-    return placed, *score_weights(plugins, registry)
+    weights, placement_weights = score_weights(plugins, registry)
+    placed["score"] = tuple(replace(ref, weight=weights[ref.name]) for ref in placed["score"])
+    percentage = profile.percentage_of_nodes_to_score
+    if percentage is None:
+        percentage = configuration.percentage_of_nodes_to_score or 0
+    enabled = plugins.names() & set(registry)
+    return Profile(
+        scheduler_name=name or "",
+        percentage_of_nodes_to_score=percentage,
+        plugins=placed,
+        weights={ref.name: ref.weight for ref in placed["score"]},
+        placement_weights=placement_weights,
+        args={
+            config.name: config.args
+            for config in sorted(profile.plugin_config or (), key=lambda item: item.name)
+            if config.name in enabled and config.args is not None
+        },
+    )
 
 
 def _queue_sort_errors(
@@ -245,33 +252,123 @@ def _queue_sort_errors(
         yield StartupError(message, index, plugin=name, point="queueSort")
 
 
-def _profile(
-    configuration: SchedulerConfiguration,
-    profile: SchedulerProfile,
-    custom: frozenset[str],
-    registry: KnownPlugins,
-) -> Profile:
-    """The effective profile. Raises FrameworkError."""
-    percentage = profile.percentage_of_nodes_to_score
-    if percentage is None:
-        percentage = configuration.percentage_of_nodes_to_score or 0
-    placed, weights, placement_weights = _placed(profile, custom, registry)
-    scoring = {ref.name: weights[ref.name] for ref in placed["score"]}
-    placed["score"] = tuple(replace(ref, weight=scoring[ref.name]) for ref in placed["score"])
-    enabled = needed(profile.plugins or Plugins()) & set(registry)
-    return Profile(
-        scheduler_name=profile.scheduler_name or "",
-        percentage_of_nodes_to_score=percentage,
-        plugins=placed,
-        weights=scoring,
-        placement_weights=placement_weights,
-        args={
-            config.name: config.args
-            for config in sorted(profile.plugin_config or (), key=lambda item: item.name)
-            if config.name in enabled and config.args is not None
-        },
-    )
+# -- plugins per point ----------------------------------------------------------------------------
 
+
+def expand(
+    plugins: Plugins, registry: KnownPlugins, custom: Collection[str] = ()
+) -> dict[str, tuple[PluginRef, ...]]:
+    """The plugins of every point in the order they run; weights are not set yet.
+
+    custom: names that the file itself enables under multiPoint. Raises FrameworkError.
+    """
+    present = {name: registry[name] for name in plugins.names() if name in registry}
+    points = [point for point in POINTS if point.key not in registry.release.rules.absent_points]
+    for point in points:
+        _check_point(point, plugins, present)
+    return {
+        point.key: tuple(
+            PluginRef(
+                name, 0, "default" if origin == MULTI_POINT and name not in custom else origin
+            )
+            for name, origin in _expand_point(point, plugins, present)
+        )
+        for point in points
+    }
+
+
+def _check_point(
+    point: ExtensionPoint, plugins: Plugins, present: Mapping[str, KnownPlugin]
+) -> None:
+    """updatePluginList."""
+    seen: set[str] = set()
+    for plugin in plugins.enabled(point.key):
+        if plugin.name not in present:
+            raise _absent(point, plugin.name)
+        if point.key not in present[plugin.name].points:
+            message = f'plugin "{plugin.name}" does not extend {point.interface} plugin'
+            raise FrameworkError(message, plugin=plugin.name, point=point.key)
+        if plugin.name in seen:
+            raise _twice(point, plugin.name, point.key)
+        seen.add(plugin.name)
+
+
+def _absent(point: ExtensionPoint, name: str) -> FrameworkError:
+    message = f'{point.interface} "{name}" does not exist'
+    return FrameworkError(message, plugin=name, point=point.key)
+
+
+def _twice(point: ExtensionPoint, name: str, where: str) -> FrameworkError:
+    message = f'plugin "{name}" already registered as "{point.interface}"'
+    return FrameworkError(message, plugin=name, point=where)
+
+
+def _expand_point(
+    point: ExtensionPoint, plugins: Plugins, present: Mapping[str, KnownPlugin]
+) -> list[tuple[str, str]]:
+    """expandMultiPointPlugins for one point: (name, where from).
+
+    First the plugins that are named both here and under multiPoint, as ordered here; then those of
+    multiPoint; then those named here only.
+    """
+    own = [plugin.name for plugin in plugins.enabled(point.key)]
+    disabled_here = {plugin.name for plugin in plugins.at(point.key).disabled or ()}
+    if ALL in disabled_here:
+        return [(name, point.key) for name in own]
+    from_multi_point: list[str] = []
+    overridden: set[str] = set()
+    for name in (plugin.name for plugin in plugins.enabled(MULTI_POINT)):
+        if name not in present:
+            raise _absent(point, name)
+        if point.key not in present[name].points or name in disabled_here:
+            continue
+        if name in own:
+            overridden.add(name)
+        elif name in from_multi_point:
+            raise _twice(point, name, MULTI_POINT)
+        else:
+            from_multi_point.append(name)
+    first = [(name, point.key) for name in own if name in overridden]
+    last = [(name, point.key) for name in own if name not in overridden]
+    return [*first, *((name, MULTI_POINT) for name in from_multi_point), *last]
+
+
+def score_weights(
+    plugins: Plugins, registry: KnownPlugins
+) -> tuple[dict[str, int], dict[str, int]]:
+    """getScoreWeights: the weights of the Score plugins, and those of the placement score plugins.
+    Raises FrameworkError."""
+    rules = registry.release.rules
+    prefix = "score plugins: " if rules.names_score_plugins else ""
+    weights = _weights("score", plugins, registry, prefix)
+    if "placementScore" in rules.absent_points:
+        return weights, {}
+    return weights, _weights("placementScore", plugins, registry, "placement score plugins: ")
+
+
+def _weights(point: str, plugins: Plugins, registry: KnownPlugins, prefix: str) -> dict[str, int]:
+    """getValidScoreWeights: the point's own weight over multiPoint's, 0 counting as 1.
+
+    Sums wrap as Go's int64 does, so that one negative weight makes any that follows an overflow.
+    Raises FrameworkError.
+    """
+    weights: dict[str, int] = {}
+    total = 0
+    for plugin in (*plugins.enabled(point), *plugins.enabled(MULTI_POINT)):
+        if plugin.name not in registry:
+            raise FrameworkPanicError(NIL_POINTER, plugin=plugin.name, point=MULTI_POINT)
+        if point not in registry[plugin.name].points or plugin.name in weights:
+            continue
+        weights[plugin.name] = plugin.weight or 1
+        share = weights[plugin.name] * _MAX_NODE_SCORE
+        if share > wrap(MAX_INT64 - total):
+            message = f"{prefix}total score of Score plugins could overflow"
+            raise FrameworkError(message, plugin=plugin.name, point=point)
+        total = wrap(total + share)
+    return weights
+
+
+# -- TLS of extenders -----------------------------------------------------------------------------
 
 _BOTH = "specifying a root certificates file with the insecure flag is not allowed"
 _REASONS = {2: "no such file or directory", 13: "permission denied", 20: "not a directory"}
@@ -308,7 +405,13 @@ def transport_error(extender: Extender, *, reads_files: bool = True) -> str | No
         error = unreadable(file)
         if error is not None:
             return error
-    return _certificate_error(tls, has_ca)
+    if tls.ca_data and b"-----BEGIN" not in tls.ca_data:
+        return "unable to load root certificates: unable to parse bytes as PEM block"
+    if tls.cert_data and b"-----BEGIN" not in tls.cert_data:
+        return "tls: failed to find any PEM data in certificate input"
+    if tls.cert_data and tls.key_data and b"-----BEGIN" not in tls.key_data:
+        return "tls: failed to find any PEM data in key input"
+    return None
 
 
 def unreadable(file: str) -> str | None:
@@ -321,14 +424,4 @@ def unreadable(file: str) -> str | None:
     except OSError as error:
         number = error.errno or 0
         return f"open {file}: {_REASONS.get(number, os.strerror(number).lower())}"
-    return None
-
-
-def _certificate_error(tls: ExtenderTLSConfig, has_ca: bool) -> str | None:
-    if has_ca and tls.ca_data and b"-----BEGIN" not in tls.ca_data:
-        return "unable to load root certificates: unable to parse bytes as PEM block"
-    if tls.cert_data and b"-----BEGIN" not in tls.cert_data:
-        return "tls: failed to find any PEM data in certificate input"
-    if tls.cert_data and tls.key_data and b"-----BEGIN" not in tls.key_data:
-        return "tls: failed to find any PEM data in key input"
     return None

@@ -9,6 +9,7 @@ kube.versions (Rules.absent_fields) says which ones another lacks.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,12 +25,17 @@ from ksched_cli.config.go_types import (
     ListOf,
     StructOf,
     field,
+    fields_of,
 )
+from ksched_cli.kube.extension_points import POINT_KEYS
 
 GROUP = "kubescheduler.config.k8s.io"
 API_VERSION = f"{GROUP}/v1"
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
+# In lists of plugins: all of them, and the key of the plugins at every point that they extend.
+ALL, MULTI_POINT = "*", "multiPoint"
+_SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,23 @@ class Plugins:
     placement_generate: PluginSet = field("placementGenerate", StructOf(PluginSet))
     placement_score: PluginSet = field("placementScore", StructOf(PluginSet))
     pod_group_post_filter: PluginSet = field("podGroupPostFilter", StructOf(PluginSet))
+
+    @classmethod
+    def each(cls, make: Callable[[str], PluginSet]) -> Plugins:
+        """Plugins whose set of every point `make` returns, by the point's key."""
+        return cls(*map(make, fields_of(Plugins)))
+
+    def at(self, point: str) -> PluginSet:
+        """The set of a point by its key, also of "multiPoint"."""
+        chosen: PluginSet = getattr(self, fields_of(Plugins)[point].attribute)
+        return chosen
+
+    def enabled(self, point: str) -> tuple[PluginSetEntry, ...]:
+        return self.at(point).enabled or ()
+
+    def names(self) -> set[str]:
+        """What some point enables. Upstream: pluginsNeeded."""
+        return {plugin.name for point in fields_of(Plugins) for plugin in self.enabled(point)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +169,13 @@ class Extender:
 @dataclass(frozen=True, slots=True)
 class LeaderElection:
     GO: ClassVar[str] = "v1alpha1.LeaderElectionConfiguration"
-    leader_elect: bool | None = field("leaderElect", BOOL, pointer=True)
-    lease_duration: int = field("leaseDuration", DURATION, omit=False)
-    renew_deadline: int = field("renewDeadline", DURATION, omit=False)
-    retry_period: int = field("retryPeriod", DURATION, omit=False)
-    resource_lock: str = field("resourceLock", STRING, omit=False)
-    resource_name: str = field("resourceName", STRING, omit=False)
-    resource_namespace: str = field("resourceNamespace", STRING, omit=False)
+    leader_elect: bool | None = field("leaderElect", BOOL, pointer=True, default=True)
+    lease_duration: int = field("leaseDuration", DURATION, omit=False, default=15 * _SECOND)
+    renew_deadline: int = field("renewDeadline", DURATION, omit=False, default=10 * _SECOND)
+    retry_period: int = field("retryPeriod", DURATION, omit=False, default=2 * _SECOND)
+    resource_lock: str = field("resourceLock", STRING, omit=False, default="leases")
+    resource_name: str = field("resourceName", STRING, omit=False, default="kube-scheduler")
+    resource_namespace: str = field("resourceNamespace", STRING, omit=False, default="kube-system")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,32 +183,51 @@ class ClientConnection:
     GO: ClassVar[str] = "v1alpha1.ClientConnectionConfiguration"
     kubeconfig: str = field("kubeconfig", STRING, omit=False)
     accept_content_types: str = field("acceptContentTypes", STRING, omit=False)
-    content_type: str = field("contentType", STRING, omit=False)
-    qps: float = field("qps", FLOAT32, omit=False)
-    burst: int = field("burst", INT32, omit=False)
+    content_type: str = field(
+        "contentType", STRING, omit=False, default="application/vnd.kubernetes.protobuf"
+    )
+    qps: float = field("qps", FLOAT32, omit=False, default=50.0)
+    burst: int = field("burst", INT32, omit=False, default=100)
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfiguration(TypeMeta):
-    """The contents of a file; after defaults.py with every default filled in."""
+    """The contents of a file; after defaults.py with every default filled in.
+
+    Upstream's defaults: pkg/scheduler/apis/config/v1/defaults.go, component-base
+    config/v1alpha1/defaults.go.
+    """
 
     GO: ClassVar[str] = "v1.KubeSchedulerConfiguration"
-    parallelism: int | None = field("parallelism", INT32, pointer=True, minimum=1)
+    parallelism: int | None = field("parallelism", INT32, pointer=True, default=16, minimum=1)
     leader_election: LeaderElection = field("leaderElection", StructOf(LeaderElection))
     client_connection: ClientConnection = field("clientConnection", StructOf(ClientConnection))
-    enable_profiling: bool | None = field("enableProfiling", BOOL, pointer=True)
+    enable_profiling: bool | None = field("enableProfiling", BOOL, pointer=True, default=True)
     enable_contention_profiling: bool | None = field(
         "enableContentionProfiling", BOOL, pointer=True
     )
     percentage_of_nodes_to_score: int | None = field(
-        "percentageOfNodesToScore", INT32, pointer=True, minimum=0, maximum=100
+        "percentageOfNodesToScore", INT32, pointer=True, default=0, minimum=0, maximum=100
     )
     pod_initial_backoff_seconds: int | None = field(
-        "podInitialBackoffSeconds", INT64, pointer=True, minimum=1
+        "podInitialBackoffSeconds", INT64, pointer=True, default=1, minimum=1
     )
-    pod_max_backoff_seconds: int | None = field("podMaxBackoffSeconds", INT64, pointer=True)
+    pod_max_backoff_seconds: int | None = field(
+        "podMaxBackoffSeconds", INT64, pointer=True, default=10
+    )
     profiles: tuple[SchedulerProfile, ...] | None = field(
         "profiles", ListOf(StructOf(SchedulerProfile))
     )
     extenders: tuple[Extender, ...] | None = field("extenders", ListOf(StructOf(Extender)))
     delay_cache_until_active: bool = field("delayCacheUntilActive", BOOL)
+
+
+def enabled_plugins(
+    configuration: SchedulerConfiguration,
+) -> Iterator[tuple[tuple[str | int, ...], str, PluginSetEntry]]:
+    """Path, point and entry of every plugin that a file enables; multiPoint is a profile's last."""
+    for index, profile in enumerate(configuration.profiles or ()):
+        for point in (*POINT_KEYS, MULTI_POINT):
+            path = ("profiles", index, "plugins", point, "enabled")
+            for place, plugin in enumerate((profile.plugins or Plugins()).enabled(point)):
+                yield (*path, place), point, plugin

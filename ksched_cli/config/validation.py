@@ -13,13 +13,12 @@ from typing import Any
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.go_types import to_wire
 from ksched_cli.config.in_tree_args import InTreeArgs
-from ksched_cli.config.merge import plugin_set
 from ksched_cli.config.types import (
     API_VERSION,
-    ClientConnection,
     Extender,
     LeaderElection,
     PluginConfig,
+    Plugins,
     PluginSet,
     SchedulerConfiguration,
     SchedulerProfile,
@@ -61,23 +60,25 @@ def text(errors: Iterable[FieldError]) -> str:
 
 
 def _errors(configuration: SchedulerConfiguration, args_by_plugin: ArgsByPlugin) -> Errors:
-    yield from _client_connection(configuration.client_connection)
+    burst = configuration.client_connection.burst
+    if burst < 0:
+        yield invalid("clientConnection.burst", burst, "must be non-negative")
     yield from _leader_election(configuration.leader_election)
     parallelism = configuration.parallelism or 0
     if parallelism <= 0:
-        detail = "should be an integer value greater than zero"
-        yield invalid("parallelism", parallelism, detail)
+        yield invalid("parallelism", parallelism, "should be an integer value greater than zero")
     profiles = configuration.profiles or ()
     yield from _profiles(profiles, args_by_plugin)
     yield from _queue_sort(profiles)
     yield from _percentage("percentageOfNodesToScore", configuration.percentage_of_nodes_to_score)
-    yield from _backoff(configuration)
+    initial = configuration.pod_initial_backoff_seconds or 0
+    longest = configuration.pod_max_backoff_seconds or 0
+    if initial <= 0:
+        yield invalid("podInitialBackoffSeconds", initial, "must be greater than 0")
+    if longest < initial:
+        detail = "must be greater than or equal to PodInitialBackoffSeconds"
+        yield invalid("podMaxBackoffSeconds", longest, detail)
     yield from _extenders(configuration.extenders or ())
-
-
-def _client_connection(connection: ClientConnection) -> Errors:
-    if connection.burst < 0:
-        yield invalid("clientConnection.burst", connection.burst, "must be non-negative")
 
 
 def _leader_election(election: LeaderElection) -> Errors:
@@ -105,16 +106,6 @@ def _percentage(path: str, value: int | None) -> Errors:
         yield invalid(path, value, _PERCENT)
 
 
-def _backoff(configuration: SchedulerConfiguration) -> Errors:
-    initial = configuration.pod_initial_backoff_seconds or 0
-    longest = configuration.pod_max_backoff_seconds or 0
-    if initial <= 0:
-        yield invalid("podInitialBackoffSeconds", initial, "must be greater than 0")
-    if longest < initial:
-        detail = "must be greater than or equal to PodInitialBackoffSeconds"
-        yield invalid("podMaxBackoffSeconds", longest, detail)
-
-
 def _profiles(profiles: tuple[SchedulerProfile, ...], args_by_plugin: ArgsByPlugin) -> Errors:
     seen = set()
     for index, profile in enumerate(profiles):
@@ -134,13 +125,9 @@ def _profiles(profiles: tuple[SchedulerProfile, ...], args_by_plugin: ArgsByPlug
 
 
 def _removed_plugins(path: str, profile: SchedulerProfile) -> Errors:
-    if profile.plugins is None:
-        return
     for point in POINT_KEYS:
-        if point in _UNCHECKED_POINTS:
-            continue
-        for index, plugin in enumerate(plugin_set(profile.plugins, point).enabled or ()):
-            if plugin.name in REMOVED_IN_V1:
+        for index, plugin in enumerate((profile.plugins or Plugins()).enabled(point)):
+            if plugin.name in REMOVED_IN_V1 and point not in _UNCHECKED_POINTS:
                 yield _removed(f"{path}.plugins.{point}.enabled[{index}]", plugin.name)
 
 
@@ -169,10 +156,7 @@ def _plugin_config(
 
 def _queue_sort(profiles: tuple[SchedulerProfile, ...]) -> Errors:
     """validateCommonQueueSort."""
-    sets = [
-        plugin_set(profile.plugins, "queueSort") if profile.plugins else PluginSet()
-        for profile in profiles
-    ]
+    sets = [(profile.plugins or Plugins()).queue_sort for profile in profiles]
     canon = sets[0]
     enabled = canon.enabled or ()
     if len(enabled) > 1:
@@ -220,19 +204,15 @@ def _extenders(extenders: tuple[Extender, ...]) -> Errors:
             yield invalid(f"{path}.weight", extender.weight, detail)
         for resource_index, resource in enumerate(extender.managed_resources or ()):
             where = f"{path}.managedResources[{resource_index}].name"
-            yield from _extended_resource(where, resource.name)
+            # validateExtendedResourceName
+            problems = qualified_name_problems(resource.name)
+            if not problems and not is_extended_resource_name(resource.name):
+                problems = ["is an invalid extended resource name"]
+            for problem in problems:
+                yield invalid(where, resource.name, problem)
             if resource.name in managed:
                 yield invalid(where, resource.name, "duplicate extender managed resource name")
             managed.add(resource.name)
     if binders > 1:
         value = f"found {binders} extenders implementing bind"
         yield invalid("extenders", value, "only one extender can implement bind")
-
-
-def _extended_resource(path: str, name: str) -> Errors:
-    """validateExtendedResourceName."""
-    problems = qualified_name_problems(name)
-    for problem in problems:
-        yield invalid(path, name, problem)
-    if not problems and not is_extended_resource_name(name):
-        yield invalid(path, name, "is an invalid extended resource name")

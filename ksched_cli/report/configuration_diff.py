@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from ksched_cli.config.diff import ConfigurationChange
-from ksched_cli.config.migration.remarks import Remark, RemarkKind
+from ksched_cli.config.answers import ConfigurationChange
+from ksched_cli.config.migration.settle import Remark, RemarkKind
 from ksched_cli.report.markdown import code, markdown_table
 from ksched_cli.report.table import Limit, counted
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ksched_cli.config.checks.findings import Finding, Severity
-from ksched_cli.config.sources import ReviewedText
+from ksched_cli.config.reviewer import ReviewedText
 from ksched_cli.errors import Position
 from ksched_cli.report.table import printable
 

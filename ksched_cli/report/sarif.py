@@ -14,7 +14,7 @@ from urllib.parse import quote
 from ksched_cli import __version__
 from ksched_cli.config.checks.findings import Finding, Severity
 from ksched_cli.config.checks.rules import Rule, rules
-from ksched_cli.config.sources import ReviewedText
+from ksched_cli.config.reviewer import ReviewedText
 
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -11,8 +11,8 @@ import yaml
 from ksched_cli.config.checks.findings import Finding
 from ksched_cli.config.checks.rules import REFUSALS, rules
 from ksched_cli.config.review import Review
-from ksched_cli.config.reviewer import FileSettings
-from ksched_cli.config.sources import ReviewedText, Sources
+from ksched_cli.config.reviewer import FileSettings, ReviewedText
+from ksched_cli.config.sources import Sources
 from ksched_cli.report.junit import Case, Suite
 from ksched_cli.report.table import EVERYTHING, Limit, counted, printable
 

@@ -29,7 +29,7 @@ from ksched_cli.run.run import ChangeSource, Run, as_json
 if TYPE_CHECKING:
     from ksched_cli.cluster.loading.sources import Source
     from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.config.embedded import ConfigurationText
+    from ksched_cli.config.sources import ConfigurationText
     from ksched_cli.framework.interface import Plugin
     from ksched_cli.scenario.change import Change
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 import ksched_cli
-from ksched_cli.config.tables import read_table
+from ksched_cli.config.checks.known_names import read_table
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.scenario.change import ChangeError

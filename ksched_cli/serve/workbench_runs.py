@@ -22,8 +22,8 @@ from ksched_cli.analysis.usage import node_usages
 from ksched_cli.answers import Answer, AppliedChange, StateAnswer, document_of
 from ksched_cli.config.checks.findings import Finding
 from ksched_cli.config.effective import Configuration
-from ksched_cli.config.embedded import ConfigurationText
 from ksched_cli.config.reviewer import Reviewer, ReviewOptions
+from ksched_cli.config.sources import ConfigurationText
 from ksched_cli.config.types import DEFAULT_SCHEDULER_NAME
 from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.simulation import Simulation

@@ -4,8 +4,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from ksched_cli.config.decoder import Decoder, decode_base64
 from ksched_cli.config.go_types import Wired
+from ksched_cli.config.parsing import Decoder, decode_base64
 from ksched_cli.config.types import Extender, LeaderElection, SchedulerConfiguration
 
 FIELD = "json: cannot unmarshal {} into Go struct field KubeSchedulerConfiguration.{} of type {}"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ksched_cli.config.embedded import ConfigurationText, Place, configurations_in
+from ksched_cli.config.sources import ConfigurationText, Place, configurations_in
 from ksched_cli.errors import InputError, Position
 from tests.config.registries import HEAD
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ksched_cli.config import types
-from ksched_cli.config.decoder import Decoder
 from ksched_cli.config.go_types import fields_of, to_wire
+from ksched_cli.config.parsing import Decoder
 from ksched_cli.config.types import (
     API_VERSION,
     KIND,

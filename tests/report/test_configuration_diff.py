@@ -2,8 +2,7 @@
 
 import pytest
 
-from ksched_cli.config.answers import ConfigurationDiff
-from ksched_cli.config.diff import ConfigurationChange
+from ksched_cli.config.answers import ConfigurationChange, ConfigurationDiff
 from ksched_cli.report.configuration_diff import table
 from ksched_cli.report.table import Limit
 from tests.report.schemas import conforms, squeezed

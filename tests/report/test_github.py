@@ -1,9 +1,9 @@
 """Findings as annotations of GitHub."""
 
 from ksched_cli.config.checks.findings import Finding, Severity
-from ksched_cli.config.embedded import ConfigurationText
 from ksched_cli.config.review import Review, Verdict
-from ksched_cli.config.sources import ReviewedText
+from ksched_cli.config.reviewer import ReviewedText
+from ksched_cli.config.sources import ConfigurationText
 from ksched_cli.report.github import github_annotations
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ksched_cli.analysis.expectations import CaseResult
-from ksched_cli.config.diff import ConfigurationChange
+from ksched_cli.config.answers import ConfigurationChange
 from ksched_cli.report import configuration_diff, expectations
 from ksched_cli.report.markdown import as_markdown, code, markdown_table
 from ksched_cli.report.table import BREAK, CELL, HEADER, ROW, STRONG, YELLOW, Limit

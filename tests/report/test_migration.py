@@ -4,7 +4,7 @@ import pytest
 
 from ksched_cli.config.answers import ConfigurationMigration
 from ksched_cli.config.migration.migrate import Migration
-from ksched_cli.config.migration.remarks import Remark, RemarkKind
+from ksched_cli.config.migration.settle import Remark, RemarkKind
 from ksched_cli.report.configuration_diff import is_warning, remark_line
 from tests.report.schemas import conforms
 

@@ -6,8 +6,8 @@ from typing import Any
 import jsonschema
 
 from ksched_cli.config.checks.rules import rules
-from ksched_cli.config.embedded import ConfigurationText
-from ksched_cli.config.sources import review_text
+from ksched_cli.config.reviewer import review_text
+from ksched_cli.config.sources import ConfigurationText
 from ksched_cli.report.sarif import sarif
 from tests.config.registries import HEAD, REGISTRY
 from tests.report.published import published_schema

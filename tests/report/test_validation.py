@@ -3,9 +3,9 @@
 import pytest
 
 from ksched_cli.config.answers import ValidationResult, ValidationResults
-from ksched_cli.config.embedded import ConfigurationText
 from ksched_cli.config.review import review
-from ksched_cli.config.sources import ReviewedText, Sources, review_text
+from ksched_cli.config.reviewer import ReviewedText, review_text
+from ksched_cli.config.sources import ConfigurationText, Sources
 from ksched_cli.report import validation
 from ksched_cli.report.table import EVERYTHING, Limit
 from tests.config.registries import REGISTRY

@@ -15,7 +15,6 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from ksched_cli.config.checks.findings import Findings
 from ksched_cli.config.checks.known_names import name_tables
-from ksched_cli.config.decoder import decode_base64
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.go_types import (
     Kind,
@@ -28,6 +27,7 @@ from ksched_cli.config.go_types import (
     fields_of,
 )
 from ksched_cli.config.in_tree_args import InTreeArgs
+from ksched_cli.config.parsing import decode_base64
 from ksched_cli.config.types import PluginConfig, SchedulerConfiguration
 from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS

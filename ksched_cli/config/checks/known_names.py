@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from ksched_cli.config.tables import read_table
+T = TypeVar("T")
+
+
+def read_table(module: str, cls: type[T]) -> T:
+    """The file that has the module's name. module: its `__file__`"""
+    import yaml  # which reading JSON need not wait for
+
+    text = Path(module).with_suffix(".yaml").read_text("utf-8")
+    return msgspec.convert(yaml.load(text, yaml.CSafeLoader), cls)
 
 
 class NameTables(msgspec.Struct, frozen=True):

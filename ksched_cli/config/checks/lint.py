@@ -13,10 +13,11 @@ from ksched_cli.config.checks.findings import Findings, Severity
 from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.checks.refusals import unknown_plugin
 from ksched_cli.config.effective import KnownPlugin, KnownPlugins, Profile
-from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
 from ksched_cli.config.startup import tls_files, unreadable
 from ksched_cli.config.types import (
+    ALL,
     DEFAULT_SCHEDULER_NAME,
+    MULTI_POINT,
     Extender,
     Plugins,
     PluginSetEntry,
@@ -41,13 +42,13 @@ class Subject:
 
     def enabled(self, point: str) -> Iterator[tuple[Path, PluginSetEntry]]:
         """Return what the file enables at a point, with its path."""
-        chosen = plugin_set(self.given.plugins or Plugins(), point).enabled
-        for index, plugin in enumerate(chosen or ()):
+        chosen = (self.given.plugins or Plugins()).enabled(point)
+        for index, plugin in enumerate(chosen):
             yield (*self.path, "plugins", point, "enabled", index), plugin
 
     def disabled(self, point: str) -> Iterator[tuple[Path, PluginSetEntry]]:
         """Return what the file disables at a point, with its path."""
-        chosen = plugin_set(self.given.plugins or Plugins(), point).disabled
+        chosen = (self.given.plugins or Plugins()).at(point).disabled
         for index, plugin in enumerate(chosen or ()):
             yield (*self.path, "plugins", point, "disabled", index), plugin
 

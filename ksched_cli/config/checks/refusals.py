@@ -2,28 +2,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeAlias
+
+import msgspec
 
 from ksched_cli import program_name
-from ksched_cli.config.checks.explanations import explanation
 from ksched_cli.config.checks.findings import Findings, parse_path
-from ksched_cli.config.checks.known_names import name_tables
+from ksched_cli.config.checks.known_names import name_tables, read_table
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
-from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
 from ksched_cli.config.startup import StartupError
 from ksched_cli.config.types import (
+    ALL,
     API_VERSION,
     GROUP,
     KIND,
-    Plugins,
-    PluginSetEntry,
+    MULTI_POINT,
     SchedulerConfiguration,
+    enabled_plugins,
 )
 from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.field_errors import ErrorType, FieldError
-from ksched_cli.kube.near_names import did_you_mean
+from ksched_cli.kube.near_names import did_you_mean, nearest
+
+# -- checks ---------------------------------------------------------------------------------------
+
+
+# From the error, its key and what the pattern matched to message and hint.
+_Explain: TypeAlias = Callable[[FieldError, str, re.Match[str]], tuple[str, str]]
+
+_RANGE = re.compile(r"not in valid range (?P<open>[\[(])(?P<least>\d+)(?:, |-)(?P<most>\w+)[\])]")
+
+
+class _Text(msgspec.Struct, frozen=True):
+    pattern: str
+    message: str
+    hint: str = ""
+
+
+class _ExplanationTables(msgspec.Struct, frozen=True):
+    """refusals.yaml, whose comments say what each table is."""
+
+    texts: tuple[_Text, ...]
+    left_out: Mapping[str, str]
+    missing: Mapping[str, str]
+
+
+@cache
+def _tables() -> _ExplanationTables:
+    return read_table(__file__, _ExplanationTables)
+
+
+def explanation(error: FieldError, key: str) -> tuple[str, str]:
+    """Message and hint. key: the last step of the error's path"""
+    if not error.path:  # args as a whole: the plugin says which field it means
+        return _BY_TYPE[error.type](error, key)
+    for pattern, explain in _WORDED_ANEW:
+        if match := re.search(pattern, error.detail):
+            return explain(error, key, match)
+    for text in _tables().texts:
+        if re.search(text.pattern, error.detail):
+            values = {"key": key, "value": error.value}
+            return text.message.format(**values), text.hint.format(**values) or _left_out(key)
+    return _BY_TYPE[error.type](error, key)
+
+
+def _left_out(key: str) -> str:
+    left_out = _tables().left_out.get(key)
+    return f"leave it out for {left_out}" if left_out else ""
+
+
+def _range(error: FieldError, key: str, match: re.Match[str]) -> tuple[str, str]:
+    least, most = match["least"], match["most"]
+    if match["open"] == "(":
+        bounds = f"more than {least}" + ("" if most == "inf" else f" and at most {most}")
+    else:
+        bounds = f"at least {least}" if most == "inf" else f"from {least} to {most}"
+    return f"{key} is {error.value}, and must be {bounds}", _left_out(key)
+
+
+def _removed(error: FieldError, key: str, match: re.Match[str]) -> tuple[str, str]:
+    name = error.value.strip('"')
+    return f"v1 has no plugin {name}", name_tables().removed_plugins.get(name, "remove it")
+
+
+_WORDED_ANEW: tuple[tuple[str, _Explain], ...] = (
+    (_RANGE.pattern, _range),
+    ('was invalid in version "v1"', _removed),
+)
+
+
+def _invalid(error: FieldError, key: str) -> tuple[str, str]:
+    detail = error.detail if error.detail.startswith("not ") else f"not valid: {error.detail}"
+    return f"{key}: {error.value} is {detail}", ""
+
+
+def _missing(error: FieldError, key: str) -> tuple[str, str]:
+    if key == "schedulerName":
+        return (
+            "the profile has no schedulerName",
+            "add one; with several profiles, each requires its own name",
+        )
+    return f"{key} is missing", _tables().missing.get(key, error.detail)
+
+
+def _twice(error: FieldError, key: str) -> tuple[str, str]:
+    if key == "schedulerName":
+        return "another profile already has this schedulerName", "give each its own"
+    return f"{error.value} appears twice", "keep one of them"
+
+
+def _forbidden(error: FieldError, key: str) -> tuple[str, str]:
+    return f"{key} is not allowed here: {error.detail}", "remove it"
+
+
+def _unsupported(error: FieldError, key: str) -> tuple[str, str]:
+    options = [item.strip('"') for item in error.detail.partition(": ")[2].split(", ")]
+    near = nearest(error.value.strip('"'), options)
+    hint = f'did you mean "{near}"?' if near else f"write one of {', '.join(options)}"
+    return f"{key} cannot be {error.value}", hint
+
+
+_BY_TYPE: Mapping[ErrorType, Callable[[FieldError, str], tuple[str, str]]] = {
+    ErrorType.INVALID: _invalid,
+    ErrorType.REQUIRED: _missing,
+    ErrorType.DUPLICATE: _twice,
+    ErrorType.FORBIDDEN: _forbidden,
+    ErrorType.UNSUPPORTED: _unsupported,
+}
 
 _ALLOW = (
     f"`{program_name()} plugins` lists the known ones; --allow-plugins accepts plugins of "
@@ -143,10 +252,12 @@ def check_names(
     configuration: SchedulerConfiguration, registry: KnownPlugins, findings: Findings
 ) -> None:
     """Every plugin that the file enables: is it there, does it extend the point, is it twice?"""
-    for path, point, plugin, earlier in _enabled(configuration):
-        if plugin.name in earlier and point != MULTI_POINT:
+    seen: set[tuple[Path, str]] = set()
+    for path, point, plugin in enabled_plugins(configuration):
+        if (path[:-1], plugin.name) in seen and point != MULTI_POINT:
             message = f"{plugin.name} is enabled twice at {point}"
             findings.error("plugin-twice", path, message, "keep one of them")
+        seen.add((path[:-1], plugin.name))
         if plugin.name not in registry:
             message, hint = unknown_plugin(plugin.name, registry)
             findings.error("unknown-plugin", path, message, hint)
@@ -160,25 +271,12 @@ def check_points_of_allowed(
     configuration: SchedulerConfiguration, registry: KnownPlugins, findings: Findings
 ) -> None:
     """Plugins of other builds that are enabled under multiPoint, and extend nobody knows what."""
-    for path, point, plugin, _ in _enabled(configuration):
+    for path, point, plugin in enabled_plugins(configuration):
         entry = registry.get(plugin.name)
         if point == MULTI_POINT and entry is not None and not entry.points:
             message = f"the extension points of {plugin.name} are unknown; ksched assumes none"
             hint = f"name them, such as --allow-plugins {plugin.name}=filter+score"
             findings.inform("points-unknown", path, message, hint)
-
-
-def _enabled(
-    configuration: SchedulerConfiguration,
-) -> Iterator[tuple[Path, str, PluginSetEntry, set[str]]]:
-    """Path, point, plugin, and the names before it in its list: a set that grows meanwhile."""
-    for index, profile in enumerate(configuration.profiles or ()):
-        for point in (*POINT_KEYS, MULTI_POINT):
-            earlier: set[str] = set()
-            chosen = plugin_set(profile.plugins or Plugins(), point)
-            for at, plugin in enumerate(chosen.enabled or ()):
-                yield ("profiles", index, "plugins", point, "enabled", at), point, plugin, earlier
-                earlier.add(plugin.name)
 
 
 def unknown_plugin(name: str, registry: KnownPlugins) -> tuple[str, str]:
@@ -216,7 +314,9 @@ def add_startup_error(
         findings.error("extender-tls", path, f"no TLS for this extender: {message}", hint)
         return
     profile: Path = ("profiles", error.profile or 0)
-    args = (*profile, *_args_path(error, given))
+    configs = given.profiles[error.profile or 0].plugin_config if given.profiles else ()
+    indexes = [index for index, config in enumerate(configs or ()) if config.name == error.plugin]
+    args = (*profile, "pluginConfig", *((indexes[-1], "args") if indexes else ()))
     if error.fields:
         for field_error in error.fields:
             add_field_error(field_error, args, findings)
@@ -227,39 +327,26 @@ def add_startup_error(
         _placement(error, profile, given, findings)
 
 
-def _args_path(error: StartupError, given: SchedulerConfiguration) -> Path:
-    profiles = given.profiles or ()
-    configs = profiles[error.profile or 0].plugin_config if profiles else ()
-    indexes = [index for index, config in enumerate(configs or ()) if config.name == error.plugin]
-    return ("pluginConfig", indexes[-1], "args") if indexes else ("pluginConfig",)
-
-
-def _negative_weight(
-    profile: Path, given: SchedulerConfiguration
-) -> tuple[Path, PluginSetEntry] | None:
-    """The first weight of a profile that makes kube-scheduler's sum wrap around."""
-    for path, point, plugin, _ in _enabled(given):
-        if path[:2] == profile and point in ("score", MULTI_POINT) and (plugin.weight or 0) < 0:
-            return (*path, "weight"), plugin
-    return None
-
-
 def _placement(
     error: StartupError, profile: Path, given: SchedulerConfiguration, findings: Findings
 ) -> None:
+    enabled = [entry for entry in enabled_plugins(given) if entry[0][:2] == profile]
     paths = [
         path
-        for path, point, plugin, _ in _enabled(given)
-        if plugin.name == error.plugin
-        and path[:2] == profile
-        and point in (error.point, MULTI_POINT)
+        for path, point, plugin in enabled
+        if plugin.name == error.plugin and point in (error.point, MULTI_POINT)
     ]
     if any(findings.has_error_at(path) for path in paths):
         return
     path = paths[-1] if paths else (*profile, "plugins", error.point)
-    negative = _negative_weight(profile, given)
-    if negative is not None and "overflow" in error.message:
-        path, plugin = negative
+    # What makes kube-scheduler's sum of weights wrap around.
+    negative = [
+        ((*path, "weight"), plugin)
+        for path, point, plugin in enabled
+        if point in ("score", MULTI_POINT) and (plugin.weight or 0) < 0
+    ]
+    if negative and "overflow" in error.message:
+        path, plugin = negative[0]
         findings.error("plugin-set", path, _OVERFLOW.format(plugin.name, plugin.weight), _POSITIVE)
     elif error.plugin and "already registered" in error.message:
         message = f"{error.plugin} is enabled twice under {error.point}"

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cache
+from pathlib import Path
 from textwrap import indent
 from typing import Any
 
-from ksched_cli.config.checks.findings import Severity
-from ksched_cli.config.tables import read_table
+from ksched_cli import program_name
+from ksched_cli.config.checks.findings import Finding, Severity
+from ksched_cli.config.checks.known_names import read_table
 from ksched_cli.config.types import API_VERSION, KIND
+from ksched_cli.errors import UsageError
+from ksched_cli.kube.near_names import did_you_mean
 
 # The family of what kube-scheduler refuses, which is always said.
 REFUSALS = "kube-scheduler"
@@ -70,3 +76,184 @@ def _example(entry: Mapping[str, Any]) -> str:
     if "args" in entry:
         return f"{_HEAD}{_PROFILE}  pluginConfig:\n{indent(entry['args'], '  ')}"
     return _HEAD + entry["example"] if "example" in entry else ""
+
+
+# -- selection ------------------------------------------------------------------------------------
+# Which rules of `ksched validate` are on, chosen as ruff chooses its own.
+#
+# A selector is a rule, a family of rules, or `all`. Where two selectors contradict each other, the
+# one of fewer rules decides; between two alike, the one that ignores. `select` on the command line
+# starts anew; `extend-select` and `ignore` there change what the project file chooses.
+
+
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What one place says: the project file, or the command line. select: None where it leaves the
+    choice open"""
+
+    select: Sequence[str] | None = None
+    extend_select: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileIgnore:
+    """Rules that are ignored in files. pattern: a glob of paths from the project file's folder, or
+    of names; selector: of rules; path: of a finding, "" for any"""
+
+    pattern: str
+    selector: str
+    path: str = ""
+
+    def silences(self, finding: Finding) -> bool:
+        inside = finding.path == self.path or finding.path.startswith(
+            (f"{self.path}.", f"{self.path}[")
+        )
+        return finding.rule in rules_of(self.selector) and (inside or not self.path)
+
+
+def rules_of(selector: str) -> frozenset[str]:
+    """The rules that a selector names. Raises UsageError where it names none."""
+    if selector == ALL:
+        return frozenset(rules())
+    if selector in families():
+        return frozenset(families()[selector])
+    if selector in rules():
+        return frozenset((selector,))
+    names = (*families(), *rules())
+    hint = did_you_mean(selector, names) or f"`{program_name()} validate --explain all` lists them"
+    raise UsageError(f'"{selector}" is neither a rule nor a family of rules; {hint}')
+
+
+def check_ignored(selector: str) -> None:
+    """Raises UsageError for a selector of nothing, and of what kube-scheduler refuses."""
+    if rules_of(selector) <= frozenset(families()[REFUSALS]):
+        raise UsageError(f'"{selector}" cannot be ignored: kube-scheduler refuses such files')
+
+
+def selected_rules(selections: Iterable[Selection]) -> frozenset[str]:
+    """The rules that are on after each selection in turn. What kube-scheduler refuses is always
+    said. Raises UsageError for a selector that names nothing."""
+    chosen = {rule.id for rule in rules().values() if rule.is_default}
+    for selection in selections:
+        on = (*(selection.select or ()), *selection.extend_select)
+        selectors = [(selector, True) for selector in on]
+        selectors += [(selector, False) for selector in selection.ignore]
+        if selection.select is not None:
+            chosen = set()
+        # Stable: of selectors alike, those that ignore come last.
+        for selector, is_on in sorted(selectors, key=lambda item: _specificity(item[0])):
+            chosen = chosen | rules_of(selector) if is_on else chosen - rules_of(selector)
+    return frozenset(chosen) | frozenset(families()[REFUSALS])
+
+
+def _specificity(selector: str) -> int:
+    return 0 if selector == ALL else 1 if selector in families() else 2
+
+
+def file_ignores(patterns: Mapping[str, Sequence[str]]) -> tuple[FileIgnore, ...]:
+    """Return selectors from globs, each with `@PATH` where it is for a part of the file."""
+    return tuple(
+        FileIgnore(pattern, selector, path)
+        for pattern, selectors in patterns.items()
+        for selector, _, path in (text.partition("@") for text in selectors)
+    )
+
+
+def matching(ignores: Iterable[FileIgnore], path: str, folder: Path) -> tuple[FileIgnore, ...]:
+    """Return those for a file. folder: of the project file"""
+    file = Path(path).absolute()
+    return tuple(
+        ignore
+        for ignore in ignores
+        if fnmatch(file.name, ignore.pattern) or fnmatch(str(file), str(folder / ignore.pattern))
+    )
+
+
+# -- comments -------------------------------------------------------------------------------------
+# Comments that silence findings: `# ksched: ignore[RULE, RULE]`.
+#
+# At the end of a line a comment is about that line; alone on a line, about the next one.
+
+
+_COMMENT = re.compile(
+    r"(?:^|(?<=\s))#[ \t]*ksched:[ \t]*ignore\b(?:\[(?P<rules>[^\]\n]*)\])?", re.M
+)
+# The rule of findings about later minors, which are made after the others.
+LATER_RULE = "refused-later"
+_HINT = (
+    f"as # ksched: ignore[weight-zero]; `{program_name()} validate --explain all` lists the rules"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """A rule that a comment names. line: that the comment is about; comment_line, column: where it
+    stands; rule: "" where the comment names none."""
+
+    rule: str
+    line: int
+    comment_line: int
+    column: int
+
+
+def ignores(text: str) -> Iterator[Ignore]:
+    """Every rule of every comment."""
+    if "ksched:" not in text:
+        return
+    line, begin, end = 1, 0, 0  # the line and where it begins; where the comment before ends
+    for match in _COMMENT.finditer(text):
+        start = match.start()
+        line += text.count("\n", end, start)
+        begin = text.rfind("\n", end, start) + 1 or begin
+        is_alone = end <= begin and not text[begin:start].strip()
+        end = match.end()
+        for rule in (match["rules"] or "").split(","):
+            yield Ignore(rule.strip(), line + is_alone, line, start - begin + 1)
+
+
+def without_ignored(
+    findings: Sequence[Finding], text: str
+) -> tuple[list[Finding], tuple[Finding, ...]]:
+    """The findings that remain, with those about the comments themselves; and the silenced ones.
+    What kube-scheduler refuses is not silenced."""
+    every = list(findings)
+    by_place: dict[tuple[str, int | None], list[Finding]] = {}
+    for finding in every:
+        by_place.setdefault((finding.rule, finding.line), []).append(finding)
+    silenced: dict[tuple[str, int | None], list[Finding]] = {}
+    for ignore in ignores(text):
+        if ignore.rule == LATER_RULE:
+            continue
+        place = ignore.rule, ignore.line
+        matching = by_place.get(place, [])
+        if matching and not matching[0].refused:
+            silenced.setdefault(place, []).extend(by_place.pop(place))
+        elif place not in silenced:
+            idle = _idle(ignore, is_refused=bool(matching))
+            every.append(idle)
+            by_place.setdefault((idle.rule, idle.line), []).append(idle)
+    removed = {id(finding) for findings in silenced.values() for finding in findings}
+    remaining = [finding for finding in every if id(finding) not in removed]
+    return remaining, tuple(finding for findings in silenced.values() for finding in findings)
+
+
+def _idle(ignore: Ignore, is_refused: bool) -> Finding:
+    """About a comment that silences nothing."""
+    rule, hint = "ignore-unused", "remove the comment"
+    if ignore.rule not in rules():
+        problem = f'unknown rule "{ignore.rule}"' if ignore.rule else "the comment names no rule"
+        rule, hint = "ignore-unknown", did_you_mean(ignore.rule, rules()) or _HINT
+    elif is_refused:
+        problem = (
+            f"kube-scheduler refuses the file because of {ignore.rule}; a comment cannot "
+            "silence that"
+        )
+        hint = "correct the line, and remove the comment"
+    else:
+        problem = f"line {ignore.line} has no finding of {ignore.rule} to ignore"
+    position = ignore.comment_line, ignore.column
+    return Finding(Severity.WARNING, "", *position, problem, hint, rule)

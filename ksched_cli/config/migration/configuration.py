@@ -8,11 +8,8 @@ from typing import Any
 
 from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.effective import KnownPlugins
-from ksched_cli.config.migration.expected import FIT, Strategy
-from ksched_cli.config.migration.old_effect import Effect
-from ksched_cli.config.migration.old_versions import OldVersion
-from ksched_cli.config.migration.remarks import Remarks
-from ksched_cli.config.migration.settle import list_at
+from ksched_cli.config.migration.old_versions import FIT, Effect, OldVersion, Strategy
+from ksched_cli.config.migration.settle import Remarks, list_at
 from ksched_cli.config.types import API_VERSION, GROUP
 from ksched_cli.kube.document_edits import EditableDocument
 from ksched_cli.kube.documents import Path

@@ -1,17 +1,23 @@
-"""The defaults of the versions before v1, and how they merged a file with them.
+"""The defaults of the versions before v1, how they merged a file with them, and what of it
+runs in v1.
 
 Each is that of the last release that reads it; old_versions.yaml has them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from ksched_cli.config.allowed_plugins import NamedPlugins, PluginWithoutCode
+from ksched_cli.config.checks.known_names import read_table
+from ksched_cli.config.defaults import merge_plugins
 from ksched_cli.config.effective import KnownPlugin, KnownPlugins
-from ksched_cli.config.tables import read_table
+from ksched_cli.config.startup import FrameworkError, expand, score_weights
+from ksched_cli.config.types import ALL, MULTI_POINT, Plugins, PluginSet, PluginSetEntry
+from ksched_cli.kube.extension_points import POINT_KEYS
 
 
 class OldVersion(msgspec.Struct, frozen=True):
@@ -58,3 +64,195 @@ OLD_VERSIONS: Mapping[str, OldVersion] = {
 }
 # A Policy file, as the same release read it: its plugins are v1beta1's.
 POLICY = OLD_VERSIONS["v1beta1"]
+
+
+# -- what a profile did ---------------------------------------------------------------------------
+# The plugins that a profile of an old version ran, and their weights.
+#
+# Upstream: mergePlugins and mergePluginSet of each version's default_plugins.go.
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """plugins: per point, in the order they run; weights: of those that score.
+
+    refusal: why the old kube-scheduler refused the profile, "" where it did not; then the rest is
+    what it means with each plugin once
+    """
+
+    plugins: Mapping[str, tuple[str, ...]]
+    weights: Mapping[str, int]
+    refusal: str = ""
+
+    def runs(self, name: str, point: str) -> bool:
+        return name in self.plugins.get(point, ())
+
+
+def old_effect(version: OldVersion, plugins: Plugins | None, registry: KnownPlugins) -> Effect:
+    """The effect of what a profile of an old version says. registry: that version's plugins"""
+    written = plugins or Plugins()
+    given = Plugins.each(
+        lambda key: PluginSet() if key in version.unread_points else written.at(key)
+    )
+    defaults = Plugins.each(lambda key: _default_set(version, key))
+    replaced = merge_plugins(defaults, given)
+    appended = Plugins.each(lambda key: _appended(defaults.at(key), given.at(key)))
+    try:
+        return _effect(replaced if version.replaces_defaults else appended, registry)
+    except FrameworkError as error:
+        refusal = error.message
+    once = Plugins.each(lambda key: _each_once(replaced.at(key), key, registry))
+    return replace(_effect(once, registry), refusal=refusal)
+
+
+def _default_set(version: OldVersion, key: str) -> PluginSet:
+    """What a version enables at a point: at each by itself, or all under multiPoint."""
+    if version.has_multi_point != (key == MULTI_POINT):
+        return PluginSet()
+    weights = version.default_weights if key in ("score", MULTI_POINT) else {}
+    return PluginSet(
+        tuple(
+            PluginSetEntry(name, weights.get(name))
+            for name, points in version.default_points.items()
+            if key == MULTI_POINT or key in points
+        )
+    )
+
+
+def _appended(default: PluginSet, own: PluginSet) -> PluginSet:
+    """v1beta1: the defaults less the disabled ones, then all that the file enables."""
+    disabled = {plugin.name for plugin in own.disabled or ()}
+    left = () if ALL in disabled else default.enabled or ()
+    enabled = [plugin for plugin in left if plugin.name not in disabled]
+    return PluginSet((*enabled, *(own.enabled or ())), own.disabled)
+
+
+def _each_once(chosen: PluginSet, key: str, registry: KnownPlugins) -> PluginSet:
+    """Drop the plugins that do not exist, do not extend their point, or are there already."""
+    enabled: dict[str, PluginSetEntry] = {}
+    for plugin in chosen.enabled or ():
+        entry = registry.get(plugin.name)
+        if entry is not None and (key == MULTI_POINT or key in entry.points):
+            enabled.setdefault(plugin.name, plugin)
+    return PluginSet(tuple(enabled.values()), chosen.disabled)
+
+
+def _effect(plugins: Plugins, registry: KnownPlugins) -> Effect:
+    """Raises FrameworkError."""
+    placed = expand(plugins, registry)
+    weights, _ = score_weights(plugins, registry)
+    names = {point: tuple(ref.name for ref in refs) for point, refs in placed.items()}
+    return Effect(names, {name: weights[name] for name in names["score"]})
+
+
+def enabled_names(plugins: Plugins | None, points: Iterable[str]) -> tuple[str, ...]:
+    """Return what a file enables at these points, in its order, each name once."""
+    entries = (entry for point in points for entry in (plugins or Plugins()).enabled(point))
+    return tuple(dict.fromkeys(entry.name for entry in entries))
+
+
+# -- what it means in v1 --------------------------------------------------------------------------
+# What a profile of an old version means in v1: which of v1's plugins run where, with which weights,
+# so that it decides as it did.
+#
+# Upstream's documented steps: kubernetes.io, Scheduler Configuration, "Scheduler configuration
+# migrations".
+
+
+FIT = "NodeResourcesFit"
+# Plugins of v1beta1 that became scoring strategies of NodeResourcesFit.
+STRATEGIES: Mapping[str, str] = {
+    "NodeResourcesLeastAllocated": "LeastAllocated",
+    "NodeResourcesMostAllocated": "MostAllocated",
+    "RequestedToCapacityRatio": "RequestedToCapacityRatio",
+}
+# A point that a plugin did not extend in the old version goes with another one of its points.
+_GOES_WITH: Mapping[str, str] = {"preFilter": "filter", "preScore": "score"}
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Per point of v1 the plugins that are to run and that are not, of those the old version had;
+    weights: of those to run at score."""
+
+    running: Mapping[str, tuple[str, ...]]
+    absent: Mapping[str, frozenset[str]]
+    weights: Mapping[str, int]
+
+    def is_off(self, name: str) -> bool:
+        """Whether a plugin of the old version is to run nowhere."""
+        return not any(name in names for names in self.running.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """The plugin that scored nodes by their resources ("": none), and others that did so beside
+    it, for which v1 has no place."""
+
+    plugin: str
+    others: tuple[str, ...] = ()
+
+    @property
+    def type(self) -> str:
+        return STRATEGIES.get(self.plugin, "")
+
+
+def strategy_of(effect: Effect, named: Sequence[str]) -> Strategy:
+    """named: what the file enables at score itself, which goes before the defaults"""
+    names = (*STRATEGIES, FIT)
+    scoring = [name for name in effect.plugins.get("score", ()) if name in names]
+    candidates = [name for name in named if name in scoring] or scoring
+    chosen = candidates[0] if candidates else ""
+    return Strategy(chosen, tuple(name for name in scoring if name != chosen))
+
+
+def with_strategy(effect: Effect, strategy: Strategy) -> Effect:
+    """The effect with NodeResourcesFit in the place of what scored by resources."""
+    weights = {
+        name: weight
+        for name, weight in effect.weights.items()
+        if name not in STRATEGIES and name != FIT
+    }
+    if strategy.plugin:
+        weights[FIT] = effect.weights[strategy.plugin]
+    return replace(effect, plugins={**effect.plugins, "score": tuple(weights)}, weights=weights)
+
+
+def expected_of(effect: Effect, version: OldVersion, registry: KnownPlugins) -> Expected:
+    """effect: with_strategy's; registry: v1's plugins, with those of other builds"""
+    running: dict[str, tuple[str, ...]] = {}
+    absent: dict[str, frozenset[str]] = {}
+    for point in POINT_KEYS:
+        states = {
+            name: _runs(name, point, effect, version, registry)
+            for name, plugin in registry.items()
+            if point in plugin.points and _is_judged(name, version, registry)
+        }
+        on = [name for name, runs in states.items() if runs]
+        running[point] = _in_order(effect.plugins.get(point, ()), on)
+        absent[point] = frozenset(name for name, runs in states.items() if runs is False)
+    weights = {name: effect.weights.get(name, 1) for name in running["score"]}
+    return Expected(running, absent, weights)
+
+
+def _is_judged(name: str, version: OldVersion, registry: KnownPlugins) -> bool:
+    """Whether the old version says what becomes of a plugin; newer versions are like v1."""
+    return name in version.points or registry[name].origin != "in-tree"
+
+
+def _runs(
+    name: str, point: str, effect: Effect, version: OldVersion, registry: KnownPlugins
+) -> bool | None:
+    """None where v1 is the same: a point that the plugin did not extend, beside others."""
+    if registry[name].origin != "in-tree" or point in version.points[name]:
+        return effect.runs(name, point)
+    if not any(name in names for names in effect.plugins.values()):
+        return False
+    other = _GOES_WITH.get(point, "")
+    return True if other in version.points[name] and effect.runs(name, other) else None
+
+
+def _in_order(first: Iterable[str], names: Sequence[str]) -> tuple[str, ...]:
+    """The names, those that `first` has in its order."""
+    ordered = [name for name in first if name in names]
+    return (*ordered, *(name for name in names if name not in ordered))

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksched_cli.config.answers import ConfigurationDiff, ConfigurationMigration
-from ksched_cli.config.diff import ConfigurationChange
-from ksched_cli.config.migration.remarks import RemarkKind
+from ksched_cli.config.answers import ConfigurationChange, ConfigurationDiff, ConfigurationMigration
+from ksched_cli.config.migration.settle import RemarkKind
 from ksched_cli.report.configuration_diff import short_names, shown
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.sections import Bars, Group, Groups, Page, Prose, Section, Table, Tile

@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.config.checks.rules import REFUSALS, families, rules
-from ksched_cli.config.checks.selection import (
+from ksched_cli.config.checks.rules import (
+    REFUSALS,
     Selection,
     check_ignored,
+    families,
     file_ignores,
     matching,
+    rules,
     rules_of,
     selected_rules,
 )

@@ -6,7 +6,7 @@ from ksched_cli.config.migration.configuration import (
     strategy_args,
 )
 from ksched_cli.config.migration.old_versions import OLD_VERSIONS
-from ksched_cli.config.migration.remarks import Remarks
+from ksched_cli.config.migration.settle import Remarks
 from ksched_cli.kube.document_edits import EditableDocument
 
 V1BETA2 = OLD_VERSIONS["v1beta2"]

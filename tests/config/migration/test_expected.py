@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from ksched_cli.config.migration.expected import (
+from ksched_cli.config.migration.old_versions import (
+    OLD_VERSIONS,
+    Effect,
     Strategy,
     expected_of,
+    old_effect,
     strategy_of,
     with_strategy,
 )
-from ksched_cli.config.migration.old_effect import Effect, old_effect
-from ksched_cli.config.migration.old_versions import OLD_VERSIONS
 from tests.config.registries import REGISTRY
 
 V1BETA1 = OLD_VERSIONS["v1beta1"]

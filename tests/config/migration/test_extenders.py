@@ -1,7 +1,7 @@
 """A Policy's extenders in v1's words."""
 
 from ksched_cli.config.migration.migrate import edit_extenders
-from ksched_cli.config.migration.remarks import Remarks
+from ksched_cli.config.migration.settle import Remarks
 from ksched_cli.kube.document_edits import EditableDocument
 
 

@@ -1,7 +1,6 @@
 """How old versions merged a file with their defaults."""
 
-from ksched_cli.config.migration.old_effect import Effect, enabled_names, old_effect
-from ksched_cli.config.migration.old_versions import OLD_VERSIONS
+from ksched_cli.config.migration.old_versions import OLD_VERSIONS, Effect, enabled_names, old_effect
 from ksched_cli.config.types import Plugins, PluginSet, PluginSetEntry
 from tests.config.registries import FOREIGN
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from ksched_cli.config.migration.old_effect import old_effect
-from ksched_cli.config.migration.old_versions import OLD_VERSIONS
+from ksched_cli.config.migration.old_versions import OLD_VERSIONS, old_effect
 from tests.config.registries import FOREIGN, REGISTRY
 
 LIMITS = {"EBSLimits", "GCEPDLimits", "AzureDiskLimits"}

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.config.migration.policy import PolicyPlugins, read_policy, strategy_names
-from ksched_cli.config.migration.remarks import RemarkKind, Remarks
+from ksched_cli.config.migration.migrate import PolicyPlugins, read_policy, strategy_names
+from ksched_cli.config.migration.settle import RemarkKind, Remarks
 
 
 def read(policy: dict[str, Any]) -> tuple[PolicyPlugins, list[str]]:

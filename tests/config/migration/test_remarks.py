@@ -1,6 +1,6 @@
 """Remarks have their lines, in order, each once."""
 
-from ksched_cli.config.migration.remarks import Remark, RemarkKind, Remarks
+from ksched_cli.config.migration.settle import Remark, RemarkKind, Remarks
 
 
 def test_remarks_are_by_line_and_those_about_the_result_last() -> None:

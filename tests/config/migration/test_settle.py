@@ -1,8 +1,6 @@
 """A document is edited until it takes effect as expected."""
 
-from ksched_cli.config.migration.expected import Expected, expected_of
-from ksched_cli.config.migration.old_effect import old_effect
-from ksched_cli.config.migration.old_versions import OLD_VERSIONS
+from ksched_cli.config.migration.old_versions import OLD_VERSIONS, Expected, expected_of, old_effect
 from ksched_cli.config.migration.settle import list_at, settle
 from ksched_cli.kube.document_edits import EditableDocument
 from tests.config.registries import REGISTRY, configured

@@ -1,8 +1,7 @@
 """The pages of `config diff` and `config migrate`."""
 
-from ksched_cli.config.answers import ConfigurationDiff, ConfigurationMigration
-from ksched_cli.config.diff import ConfigurationChange
-from ksched_cli.config.migration.remarks import Remark, RemarkKind
+from ksched_cli.config.answers import ConfigurationChange, ConfigurationDiff, ConfigurationMigration
+from ksched_cli.config.migration.settle import Remark, RemarkKind
 from ksched_cli.report.html.configuration_diff import migration_page, page
 from ksched_cli.report.html.sections import Bars, Groups, Prose, Table
 
