@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from msgspec import structs
@@ -196,10 +195,9 @@ def _in_turn(
     return nodes
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranking:
-    """How a pod's node compares with the others. best_rows: those with the best score; the other
-    fields as in PodDrift"""
+class _Ranking(NamedTuple):
+    """How a pod's node compares with the others; see PodDrift. best_rows: those with the best
+    score"""
 
     verdict: Verdict
     best_rows: Rows
@@ -228,13 +226,15 @@ class _Rankings:
             and not has_volume_claims(first.spec)
         )
         self._by_node: dict[str, _Ranking] = {}
+        # Of a pod that has stayed on its node, or fits nowhere: the rows with the best score.
+        self._best_by_node: dict[str, Rows] = {}
 
     def drift_of(self, pod: PodInfo) -> PodDrift:
         node = pod.pod.node_name
         ranking = self._by_node.get(node)
         if ranking is None:
             with self._simulation.without_pod(pod) as unplaced:
-                ranking = self._ranking(unplaced, node, names_plugin=True)
+                ranking = self._ranking(unplaced, node)
         return PodDrift(
             pod.key,
             owner_path(pod.pod),
@@ -243,7 +243,7 @@ class _Rankings:
             ranking.rank,
             ranking.rank is not None,
             ranking.score,
-            self._best_node(ranking),
+            self._node_of(ranking.best_rows),
             ranking.best_score,
             ranking.rejected_by,
         )
@@ -251,42 +251,58 @@ class _Rankings:
     def move(self, pod: PodInfo) -> str | None:
         """Move the pod if it would go elsewhere. Return its node, or None where it fits on none."""
         node, snapshot = pod.pod.node_name, self._simulation.snapshot
-        ranking = self._by_node.get(node)
-        if ranking is not None:
-            # The pod that it is of has stayed, or fits nowhere.
-            best_node = self._best_node(ranking)
-            return best_node if ranking.verdict in ELSEWHERE else node
         origin = snapshot.row[node]
+        best_rows = self._best_by_node.get(node)
+        if best_rows is not None:
+            best_node = self._node_of(best_rows)
+            return node if origin in best_rows else best_node
         before = list(snapshot.pods[origin])
         snapshot.remove(pod, origin)
         unplaced = pod.unplaced()
-        ranking = self._ranking(unplaced, node)
-        best_node = self._best_node(ranking)
-        if best_node is None or ranking.verdict not in ELSEWHERE:
+        evaluation = self._evaluate(unplaced)
+        best_rows, _ = _best_of(evaluation)
+        best_node = self._node_of(best_rows)
+        stays = origin in best_rows
+        if stays or best_node is None:
             snapshot.add(pod, origin)
             snapshot.pods[origin][:] = before
+            if self._are_shared and not evaluation.error:
+                self._best_by_node[node] = best_rows
         else:
             snapshot.add(unplaced, snapshot.row[best_node])
-            self._by_node.clear()
-        return best_node if ranking.verdict in ELSEWHERE else node
+            self._best_by_node.clear()
+        return node if stays else best_node
 
-    def _best_node(self, ranking: _Ranking) -> str | None:
-        rows, simulation = ranking.best_rows, self._simulation
-        if not len(rows):
+    def _node_of(self, best_rows: Rows) -> str | None:
+        """The node of these that the pod would go to; None where there are none."""
+        if not len(best_rows):
             return None
-        row = simulation.options.tie_break(rows) if len(rows) > 1 else rows.item(0)
-        return simulation.snapshot.names[row]
+        options, names = self._simulation.options, self._simulation.snapshot.names
+        return names[options.tie_break(best_rows) if len(best_rows) > 1 else best_rows.item(0)]
 
-    def _ranking(self, pod: PodInfo, node: str, *, names_plugin: bool = False) -> _Ranking:
-        """Evaluate the pod, which has been taken off the node. names_plugin: name the plugin that
-        rejects the node"""
-        pipeline, row = self._simulation.pipeline, self._simulation.snapshot.row[node]
+    def _evaluate(self, pod: PodInfo) -> Evaluation:
+        pipeline = self._simulation.pipeline
         evaluation = pipeline.evaluate(self._framework, pod, Mode.RANKED)
         if evaluation.error:
             evaluation = pipeline.evaluate(self._framework, pod, Mode.EXHAUSTIVE)
-        ranking = _ranking_of(evaluation, row)
-        if names_plugin and ranking.verdict is Verdict.NOT_ALLOWED:
-            ranking = replace(ranking, rejected_by=self._rejecting_plugin(evaluation, row))
+        return evaluation
+
+    def _ranking(self, pod: PodInfo, node: str) -> _Ranking:
+        """Evaluate the pod, which has been taken off the node."""
+        evaluation, row = self._evaluate(pod), self._simulation.snapshot.row[node]
+        best_rows, best_score = _best_of(evaluation)
+        totals = evaluation.totals
+        own = (evaluation.feasible.indices() == row).nonzero()[0]
+        if totals is None or not len(own):
+            plugin = self._rejecting_plugin(evaluation, row)
+            ranking = _Ranking(Verdict.NOT_ALLOWED, best_rows, best_score, rejected_by=plugin)
+        else:
+            score = totals.item(own.item(0))
+            rank = 1 + int(np.count_nonzero(totals > score))
+            verdict = Verdict.WORSE
+            if rank == 1:
+                verdict = Verdict.BEST if len(best_rows) == 1 else Verdict.TIED
+            ranking = _Ranking(verdict, best_rows, best_score, rank, score)
         if self._are_shared and not evaluation.error:
             self._by_node[node] = ranking
         return ranking
@@ -304,18 +320,10 @@ class _Rankings:
         return status.plugin or None
 
 
-def _ranking_of(evaluation: Evaluation, row: int) -> _Ranking:
+def _best_of(evaluation: Evaluation) -> tuple[Rows, int | None]:
+    """Return the rows with the best score, and the score; none where no node fits."""
     rows, totals = evaluation.feasible.indices(), evaluation.totals
     if totals is None or not len(rows):
-        return _Ranking(Verdict.NOT_ALLOWED, rows[:0])
+        return rows[:0], None
     best_score = totals.item(totals.argmax())
-    best_rows = rows[(totals == best_score).nonzero()[0]]
-    own = (rows == row).nonzero()[0]
-    if not len(own):
-        return _Ranking(Verdict.NOT_ALLOWED, best_rows, best_score)
-    score = totals.item(own.item(0))
-    rank = 1 + int(np.count_nonzero(totals > score))
-    verdict = Verdict.WORSE
-    if rank == 1:
-        verdict = Verdict.BEST if len(best_rows) == 1 else Verdict.TIED
-    return _Ranking(verdict, best_rows, best_score, rank, score)
+    return rows[(totals == best_score).nonzero()[0]], best_score
