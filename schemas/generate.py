@@ -20,9 +20,8 @@ from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.expectations import ExpectationsResult
 from ksched_cli.analysis.explain import Explanation, GroupExplanation
 from ksched_cli.analysis.fix import Remedies
-from ksched_cli.analysis.forward_look import ForwardLook
 from ksched_cli.analysis.preempt import PreemptionResult
-from ksched_cli.analysis.replay_result import ReplayResult
+from ksched_cli.analysis.replay_result import ForwardLook, ReplayResult
 from ksched_cli.analysis.schedule import ScheduleResult
 from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
 from ksched_cli.answers import Answer

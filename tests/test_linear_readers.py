@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from ksched_cli.analysis.audit.decision_log import EVENT_KINDS, read_decision_log
 from ksched_cli.analysis.audit.decisions import logged_attempts, read_log
-from ksched_cli.analysis.audit.orders import Refinement, refined
+from ksched_cli.analysis.audit.replayed_cluster import Refinement, refined
 from ksched_cli.analysis.expectations import files_of_expectations, read_expectations
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.allowed_plugins import read_allowed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.commands import progress
-from ksched_cli.live.kubeconfig import ClusterOptions, connect
+from ksched_cli.live.client import ClusterOptions, connect
 from ksched_cli.live.snapshot import ClusterReader, live_state, whole_object
 from ksched_cli.run.run import LiveCluster
 

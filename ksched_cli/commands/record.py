@@ -62,7 +62,7 @@ def record(
     from ksched_cli.commands.output import limit, show, warn
     from ksched_cli.kube.file_lock import locked
     from ksched_cli.kube.gates import group_kinds
-    from ksched_cli.live.kubeconfig import ClusterOptions, connect
+    from ksched_cli.live.client import ClusterOptions, connect
     from ksched_cli.live.recorder import Recorder
     from ksched_cli.live.snapshot_file import parts
     from ksched_cli.report import recording as renderer

@@ -126,7 +126,7 @@ def _draw(options: ReplayCommandOptions, timeline: str, name: str) -> ExitCode:
 
 def _look_forward(options: ReplayCommandOptions, timeline: str) -> ExitCode:
     """When the pending pods start."""
-    from ksched_cli.analysis.forward_look import forward_look
+    from ksched_cli.analysis.replay_result import forward_look
     from ksched_cli.commands import progress, runs
     from ksched_cli.commands.output import limit, show_of_state, warn
     from ksched_cli.report import forward_look as renderer

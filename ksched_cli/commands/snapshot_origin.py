@@ -15,11 +15,11 @@ from ksched_cli.cluster.trimming import trimmed
 from ksched_cli.commands import progress
 from ksched_cli.commands.output import limit, print_text, show, warn
 from ksched_cli.errors import UsageError
-from ksched_cli.live.kubeconfig import ClusterOptions, connect
+from ksched_cli.live.client import ClusterOptions, connect
 from ksched_cli.live.snapshot import (
     ClusterReader,
     ClusterSnapshot,
-    ListedKind,
+    ReadList,
     SnapshotResult,
     whole_object,
 )
@@ -92,7 +92,7 @@ class Origin:
                 yield msgspec.json.encode(obj if self.full else trimmed(obj))
 
         def about() -> ClusterSnapshot:
-            lists = (ListedKind(*kind, "", count, "") for kind, count in counts.items())
+            lists = (ReadList(*kind, "", count, "") for kind, count in counts.items())
             return ClusterSnapshot("", versions[-1], "", tuple(lists))
 
         return Objects(items(), about, ", ".join(self.state))

@@ -84,13 +84,7 @@ class SnapshotResult(Answer, frozen=True, kw_only=True):
             taken=snapshot.taken,
             revisions_apart=snapshot.revisions_apart,
             lists=tuple(
-                ReadList(
-                    entry.kind,
-                    entry.api_version,
-                    entry.namespace or None,
-                    entry.objects,
-                    entry.resource_version,
-                )
+                msgspec.structs.replace(entry, namespace=entry.namespace or None)
                 for entry in snapshot.lists
             ),
             source=source,
@@ -100,22 +94,13 @@ class SnapshotResult(Answer, frozen=True, kw_only=True):
 OnProgress = Callable[[str, int], None]
 
 
-class ListedKind(Struct, frozen=True, rename="camel"):
-    """A list that was read. namespace: "" for all."""
-
-    kind: str
-    api_version: str
-    namespace: str
-    objects: int
-    resource_version: str
-
-
 class ClusterSnapshot(Struct, frozen=True, rename="camel"):
     """What was read of a cluster, beside the objects themselves; a file of them has it too.
 
     server:        the API server's URL; "" where it is not told
     serverVersion: as v1.34.1
     taken:         when reading began, as 2026-01-31T12:00:00Z
+    lists:         those that were read; namespace: "" for those of all
     absences:      lines about kinds that could not be listed, for whoever takes the snapshot
     warnings:      lines for whoever reads its file
     """
@@ -123,7 +108,7 @@ class ClusterSnapshot(Struct, frozen=True, rename="camel"):
     server: str
     server_version: str
     taken: str
-    lists: tuple[ListedKind, ...]
+    lists: tuple[ReadList, ...]
     absences: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -161,7 +146,7 @@ class ClusterReader:
         self._namespace = namespace or server.identity.namespace
         self._convert = convert or trimmed_object
         self._on_progress = on_progress
-        self._lists: list[ListedKind] = []
+        self._lists: list[ReadList] = []
         self._forbidden: list[str] = []
         self._of_namespace: list[str] = []
         self._unserved: list[str] = []
@@ -181,7 +166,7 @@ class ClusterReader:
             if objects is not None:
                 version, count = objects.resource_version, len(objects.items)
                 self._lists.append(
-                    ListedKind(kind, resource.api_version, objects.namespace, count, version)
+                    ReadList(kind, resource.api_version, objects.namespace, count, version)
                 )
                 yield objects
 

@@ -39,12 +39,13 @@ MOST_BACKOFF_SECONDS = 30.0
 
 
 class WatchedChange(Struct, frozen=True):
-    """at: seconds since 1970; type: ADDED, MODIFIED or DELETED"""
+    """at: seconds since 1970; type: ADDED, MODIFIED or DELETED; version: of the object"""
 
     at: float
     type: str
     resource: Resource
     object: Raw
+    version: str
 
 
 class Reconnection(Struct, frozen=True):
@@ -181,9 +182,11 @@ class Watcher:
             if described.code == GONE:
                 raise ExpiredError
             raise ClusterError(f"the watch of {self.resource.plural} ends: {described.message}")
+        version = described.metadata.resource_version
         if event.type != "BOOKMARK":
-            self._notify(WatchedChange(self._heard, event.type, self.resource, event.object))
-        self.version = described.metadata.resource_version or self.version
+            change = WatchedChange(self._heard, event.type, self.resource, event.object, version)
+            self._notify(change)
+        self.version = version or self.version
 
     def _notify(self, notice: Notice) -> None:
         if not self.ends.is_set():

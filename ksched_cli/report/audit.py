@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksched_cli.analysis.audit.audit import AuditResult
 from ksched_cli.analysis.audit.decisions import Grade, OrderSource
-from ksched_cli.analysis.audit.orders import Refinement
+from ksched_cli.analysis.audit.replayed_cluster import Refinement
 from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted
 
 # The first ones count most: later ones may follow from them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ksched_cli.analysis.forward_look import Assumption, ForwardLook, PodForecast
+from ksched_cli.analysis.replay_result import Assumption, ForwardLook, PodForecast
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.replay import duration
 from ksched_cli.report.table import Limit, counted

@@ -22,8 +22,7 @@ from starlette.routing import Route
 
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.extenders import wire
-from ksched_cli.live.client import ApiServer, ClusterError, StatusError
-from ksched_cli.live.kubeconfig import ClusterOptions, connect
+from ksched_cli.live.client import ApiServer, ClusterError, ClusterOptions, StatusError, connect
 from ksched_cli.live.lists import ObjectList
 from ksched_cli.live.snapshot import REQUIRED, ClusterReader, annotated_object
 from ksched_cli.live.watch import Notice, WatchEnded, Watches

@@ -11,9 +11,9 @@ from ksched_cli.cluster.loading.pod_decoder import PartError, PodDecoder, PodPar
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.plain_json import plain_json
-from ksched_cli.live.change_tracker import digest_of
 from ksched_cli.live.client import ClusterError
 from ksched_cli.live.lists import ObjectList, Resource
+from ksched_cli.live.recorder import digest_of
 from ksched_cli.live.snapshot import annotated_object, state_of
 from ksched_cli.live.watch import Reconnection, WatchedChange
 

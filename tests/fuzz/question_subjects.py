@@ -17,7 +17,7 @@ from mutations import STRINGS, mangled, mutated
 
 from ksched_cli.commands.runs import arguments_of
 from ksched_cli.kube.versions import MINORS
-from ksched_cli.live.change_tracker import ChangeTracker
+from ksched_cli.live.recorder import ChangeTracker
 
 FIRST_CLUSTER = str(EXAMPLES / "first-cluster" / "cluster.yaml")
 REPLAY = EXAMPLES / "replay"

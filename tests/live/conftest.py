@@ -10,7 +10,7 @@ import pytest
 
 from ksched_cli.live import client
 from ksched_cli.live.client import ApiServer as Client
-from ksched_cli.live.kubeconfig import ClusterOptions, connect
+from ksched_cli.live.client import ClusterOptions, connect
 from tests.live.fake_api_server import ApiServer, Manifest, write_kubeconfig
 from tests.live.fixtures import Connect, Serve
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.live.client import KubeconfigError, MissingClientError
-from ksched_cli.live.kubeconfig import ClusterOptions, connect
+from ksched_cli.live.client import ClusterOptions, KubeconfigError, MissingClientError, connect
 from tests.live.fake_api_server import write_kubeconfig
 from tests.live.fixtures import Connect, Serve
 

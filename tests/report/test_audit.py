@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.audit.audit import AuditResult, AuditSummary, Difference, DifferenceGroup
 from ksched_cli.analysis.audit.decisions import OrderSource, Unexplained
-from ksched_cli.analysis.audit.orders import Refinement
+from ksched_cli.analysis.audit.replayed_cluster import Refinement
 from ksched_cli.report import audit
 from ksched_cli.report.table import EVERYTHING, Limit
 from tests.report.schemas import conforms, squeezed

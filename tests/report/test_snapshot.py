@@ -1,17 +1,17 @@
 """What `snapshot` says of the file that it wrote."""
 
-from ksched_cli.live.snapshot import ClusterSnapshot, ListedKind, SnapshotResult
+from ksched_cli.live.snapshot import ClusterSnapshot, ReadList, SnapshotResult
 from ksched_cli.report.snapshot import table
 from ksched_cli.report.table import TERMINAL
 
 LISTS = (
-    ListedKind("Node", "v1", "", 5_000, "107"),
-    ListedKind("Pod", "v1", "web", 20_000, "110"),
-    ListedKind("Service", "v1", "", 0, "111"),
+    ReadList("Node", "v1", "", 5_000, "107"),
+    ReadList("Pod", "v1", "web", 20_000, "110"),
+    ReadList("Service", "v1", "", 0, "111"),
 )
 
 
-def written(*lists: ListedKind) -> SnapshotResult:
+def written(*lists: ReadList) -> SnapshotResult:
     about = ClusterSnapshot("https://a", "v1.34.1", "2026-01-01T00:00:00Z", lists, ())
     source = "context prod of ~/.kube/config"
     return SnapshotResult.of("cluster.json.gz", 1_234_567, source, about)
@@ -35,7 +35,7 @@ def test_lists_of_one_revision_are_of_one_moment() -> None:
 
 
 def test_resource_versions_that_are_no_numbers_tell_nothing() -> None:
-    opaque = ListedKind("Pod", "v1", "", 1, "x-7")
+    opaque = ReadList("Pod", "v1", "", 1, "x-7")
     assert table(written(LISTS[0], opaque), TERMINAL).endswith("read one after the other.")
     assert written(opaque).revisions_apart is None
 

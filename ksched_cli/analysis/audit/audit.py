@@ -32,7 +32,7 @@ from ksched_cli.analysis.audit.decisions import (
     PreemptionDecision,
     Unexplained,
 )
-from ksched_cli.analysis.audit.orders import (
+from ksched_cli.analysis.audit.replayed_cluster import (
     MAX_DELAY,
     MAX_SHIFT,
     MAX_SHIFT_SECONDS,
@@ -40,13 +40,14 @@ from ksched_cli.analysis.audit.orders import (
     Order,
     OtherOrders,
     Refinement,
+    ReplayedCluster,
     Trial,
     are_near,
+    best_nodes,
     earlier,
     later,
     refined_orders,
 )
-from ksched_cli.analysis.audit.replayed_cluster import ReplayedCluster, best_nodes
 from ksched_cli.analysis.causes import PodViews, node_views
 from ksched_cli.answers import Answer, Count, Part
 from ksched_cli.cluster.loading.gc_control import gc_rare

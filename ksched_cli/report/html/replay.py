@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksched_cli.analysis.forward_look import ForwardLook
 from ksched_cli.analysis.replay_figures import ReplayCost
 from ksched_cli.analysis.replay_result import (
     HOUR,
+    ForwardLook,
     GroupResult,
     GroupWaits,
     ReplayResult,

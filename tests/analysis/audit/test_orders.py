@@ -3,7 +3,12 @@
 from typing import Any
 
 from ksched_cli.analysis.audit.decisions import Decision, Placement, PreemptionDecision
-from ksched_cli.analysis.audit.orders import MAX_SHIFT, Refinement, refined, refined_orders
+from ksched_cli.analysis.audit.replayed_cluster import (
+    MAX_SHIFT,
+    Refinement,
+    refined,
+    refined_orders,
+)
 from ksched_cli.testing import cluster, pod
 
 

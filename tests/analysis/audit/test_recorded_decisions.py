@@ -17,8 +17,8 @@ from ksched_cli.analysis.audit.audit import (
     audit,
 )
 from ksched_cli.analysis.audit.decisions import LogEvent, LogLine, OrderSource
-from ksched_cli.analysis.audit.orders import Refinement
 from ksched_cli.analysis.audit.recorded_decisions import RELISTED, read_recording
+from ksched_cli.analysis.audit.replayed_cluster import Refinement
 from ksched_cli.scenario.timeline import read_timeline
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.analysis.audit.test_audit import agreeing

@@ -4,8 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from ksched_cli.analysis.audit.decisions import Grade, Placement, PreemptionDecision
-from ksched_cli.analysis.audit.orders import earlier, later
-from ksched_cli.analysis.audit.replayed_cluster import ReplayedCluster, best_nodes
+from ksched_cli.analysis.audit.replayed_cluster import ReplayedCluster, best_nodes, earlier, later
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.testing import cluster, node, pod, simulation
