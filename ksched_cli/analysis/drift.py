@@ -226,7 +226,7 @@ class _Rankings:
             and not has_volume_claims(first.spec)
         )
         self._by_node: dict[str, _Ranking] = {}
-        # Of a pod that has stayed on its node, or fits nowhere: the rows with the best score.
+        # The rows with the best score for a pod that has stayed on its node, or fits nowhere.
         self._best_by_node: dict[str, Rows] = {}
 
     def drift_of(self, pod: PodInfo) -> PodDrift:
