@@ -13,7 +13,7 @@ import select
 import signal
 import subprocess  # nosec B404  # starts Python
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -35,6 +35,8 @@ Executor = Callable[[Iterator[Task], int], Iterator[tuple[Task, Outcome]]]
 ATTEMPTS = 2
 # The process ends itself so many seconds after its time, in case nobody is there to do it.
 GRACE = 10.0
+# A request of no more bytes than a pipe holds is written without waiting for the process.
+PIPE_SIZE = 1 << 15
 _PROGRAM = "from ksched_cli.sweep.run_process import serve; serve()"
 
 
@@ -61,8 +63,8 @@ def serially(shared: Shared, timeout: float) -> Executor:
     def execute(tasks: Iterator[Task], count: int) -> Iterator[tuple[Task, Outcome]]:
         process = RunProcess(shared, timeout)
         try:
-            for task in tasks:
-                yield task, structs.replace(process.perform(task), worker=SERIAL)
+            for task, outcome in process.perform_all(tasks):
+                yield task, structs.replace(outcome, worker=SERIAL)
         finally:
             process.close()
 
@@ -81,16 +83,28 @@ class RunProcess:
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
         self._states: set[tuple[tuple[str, ...], bool]] = set()  # that it has read
+        self._ahead: Task | None = None  # that it has been sent besides the one it performs
+        self._received = b""
         self._is_closed = False
 
-    def perform(self, task: Task) -> Outcome:
-        """Raises nothing: what goes wrong is in the outcome."""
+    def perform_all(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
+        """The runs one after the other. The process gets each while it performs the one before, so
+        that it need not wait for it."""
+        remaining = iter(tasks)
+        task = next(remaining, None)
+        while task is not None:
+            following = next(remaining, None)
+            yield task, self.perform(task, following)
+            task = following
+
+    def perform(self, task: Task, following: Task | None = None) -> Outcome:
+        """Raises nothing: what goes wrong is in the outcome. following: to be performed next"""
         ending = "it was closed"
         for _ in range(ATTEMPTS):
             if self._is_closed:
                 break
             try:
-                return self._attempt(task)
+                return self._attempt(task, following)
             except TimeoutError:
                 self._end()
                 message = f"took longer than {self._timeout:g} s, and was ended"
@@ -100,15 +114,23 @@ class RunProcess:
                 self._end()
         return Failed(error=f"its process ended: {ending}", is_defect=True)
 
-    def _attempt(self, task: Task) -> Outcome:
+    def _attempt(self, task: Task, following: Task | None) -> Outcome:
         """Raises EOFError, OSError, ValueError or RecursionError where the process ends, is closed
         or answers something else; TimeoutError."""
         process = self._process or self._start()
-        state = task.run.states, task.run.workloads
-        if state not in self._states:
-            self._ask(process, task.run, None)
-            self._states.add(state)
-        return outcome_of(self._ask(process, task, self._timeout))
+        if _state_of(task) not in self._states:
+            self._send(process, pickle.dumps(task.run))
+            self._answer(process, None)
+            self._states.add(_state_of(task))
+        if task is not self._ahead:
+            self._send(process, pickle.dumps(task))
+        self._ahead = None
+        if following is not None and _state_of(following) in self._states:
+            request = pickle.dumps(following)
+            if len(request) <= PIPE_SIZE:
+                self._send(process, request)
+                self._ahead = following
+        return outcome_of(self._answer(process, self._timeout))
 
     def _start(self) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -119,21 +141,25 @@ class RunProcess:
             env=environment,
         )
         self._process = process
-        stdin = _pipe(process.stdin)
-        stdin.write(self._shared)
-        stdin.flush()
+        self._send(process, self._shared)
         return process
 
-    def _ask(self, process: subprocess.Popen[bytes], request: Any, timeout: float | None) -> Any:
-        stdin, stdout = _pipe(process.stdin), _pipe(process.stdout)
-        pickle.dump(request, stdin)
+    def _send(self, process: subprocess.Popen[bytes], request: bytes) -> None:
+        stdin = _pipe(process.stdin)
+        stdin.write(request)
         stdin.flush()
-        readable, _, _ = select.select([stdout], [], [], timeout)
-        if not readable:
-            raise TimeoutError
-        line = stdout.readline()
-        if not line.endswith(b"\n"):
-            raise EOFError
+
+    def _answer(self, process: subprocess.Popen[bytes], timeout: float | None) -> Any:
+        stdout = _pipe(process.stdout)
+        while b"\n" not in self._received:
+            readable, _, _ = select.select([stdout], [], [], timeout)
+            if not readable:
+                raise TimeoutError
+            data = os.read(stdout.fileno(), PIPE_SIZE)
+            if not data:
+                raise EOFError
+            self._received += data
+        line, _, self._received = self._received.partition(b"\n")
         return msgspec.json.decode(line)
 
     def _ending(self) -> str:
@@ -159,6 +185,7 @@ class RunProcess:
     def _end(self) -> None:
         process, self._process = self._process, None
         self._states.clear()
+        self._ahead, self._received = None, b""
         if process is None:
             return
         process.kill()
@@ -167,6 +194,11 @@ class RunProcess:
             if stream is not None:
                 with suppress(OSError):  # of what was still to be written to it
                     stream.close()
+
+
+def _state_of(task: Task) -> tuple[tuple[str, ...], bool]:
+    """The files that a process reads once for all Runs that name them."""
+    return task.run.states, task.run.workloads
 
 
 def _pipe(stream: Any) -> BinaryIO:
