@@ -177,35 +177,18 @@ def read_list(
 
     Begins again where the continue token expires (410). Raises StatusError, ClusterError.
     """
-    for attempt in range(_PAGED_TRIES + 1):
-        try:
-            limit = {"limit": str(PAGE)} if attempt < _PAGED_TRIES else {}
-            selected = {**parameters, **limit}
-            return _read_pages(server, resource, namespace, selected, convert, on_items)
-        except StatusError as error:
-            if error.status != GONE or not limit:
-                raise
-    raise AssertionError("the last attempt returns or raises")
-
-
-def read_revision(server: ApiServer, resource: Resource, parameters: Mapping[str, str]) -> str:
-    """The revision of the list with these parameters. Raises StatusError, ClusterError."""
-    body = server.get(resource.path(), {"limit": "1", **parameters}, resource.plural)
-    return _decoded(body, _Page, _not_a_list(resource)).metadata.resource_version
-
-
-def _read_pages(
-    server: ApiServer,
-    resource: Resource,
-    namespace: str,
-    parameters: dict[str, str],
-    convert: Callable[[Raw], bytes],
-    on_items: Callable[[int], None] | None,
-) -> ObjectList:
-    path, items = resource.path(namespace), []
-    version = ""
+    path, remaining = resource.path(namespace), _PAGED_TRIES
+    query, items, version = {**parameters, "limit": str(PAGE)}, list[bytes](), ""
     while True:
-        body = server.get(path, parameters, f"objects of kind {resource.kind}")
+        try:
+            body = server.get(path, query, f"objects of kind {resource.kind}")
+        except StatusError as error:
+            if error.status != GONE or not remaining:
+                raise
+            remaining -= 1
+            limit = {"limit": str(PAGE)} if remaining else {}
+            query, items, version = {**parameters, **limit}, [], ""
+            continue
         page = _decoded(body, _Page, _not_a_list(resource))
         version = version or page.metadata.resource_version
         items += [convert(item) for item in page.items or ()]
@@ -213,7 +196,13 @@ def _read_pages(
             on_items(len(items))
         if not page.metadata.continue_:
             return ObjectList(resource, namespace, items, version)
-        parameters["continue"] = page.metadata.continue_
+        query["continue"] = page.metadata.continue_
+
+
+def read_revision(server: ApiServer, resource: Resource, parameters: Mapping[str, str]) -> str:
+    """The revision of the list with these parameters. Raises StatusError, ClusterError."""
+    body = server.get(resource.path(), {"limit": "1", **parameters}, resource.plural)
+    return _decoded(body, _Page, _not_a_list(resource)).metadata.resource_version
 
 
 def _not_a_list(resource: Resource) -> str:

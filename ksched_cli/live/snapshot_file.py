@@ -73,23 +73,31 @@ def written_aside(path: str, *, private: bool = False) -> Iterator[IO[bytes]]:
     before = _status(path)
     in_place = _opened_in_place(path, before)
     descriptor, name = _create_beside(path) if in_place is None else (in_place, "")
+    with writes(path):
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                if path.endswith(_GZIP_SUFFIX):
+                    with gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as packed:
+                        yield cast(IO[bytes], packed)
+                else:
+                    yield file
+            if name:
+                _take_over(name, before, private)
+                os.replace(name, os.path.realpath(path))
+        except BrokenPipeError:
+            raise ReaderGoneError from None
+        finally:
+            if name:
+                Path(name).unlink(missing_ok=True)
+
+
+@contextmanager
+def writes(path: str) -> Iterator[None]:
+    """Raises UsageError where the file cannot be written."""
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            if path.endswith(_GZIP_SUFFIX):
-                with gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as packed:
-                    yield cast(IO[bytes], packed)
-            else:
-                yield file
-        if name:
-            _take_over(name, before, private)
-            os.replace(name, os.path.realpath(path))
-    except BrokenPipeError:
-        raise ReaderGoneError from None
+        yield
     except OSError as error:
-        raise unwritable(path, error) from None
-    finally:
-        if name:
-            Path(name).unlink(missing_ok=True)
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def check_writable(path: str) -> None:
@@ -106,12 +114,11 @@ def check_writable(path: str) -> None:
 
 def _status(path: str) -> os.stat_result | None:
     """None if there is no such file yet. Raises UsageError for a folder."""
-    try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise unwritable(path, error) from None
+    with writes(path):
+        try:
+            status = os.stat(path)
+        except FileNotFoundError:
+            return None
     if S_ISDIR(status.st_mode):
         raise UsageError(f"{path} is a folder; a file's name is expected")
     return status
@@ -128,20 +135,16 @@ def _opened_in_place(path: str, status: os.stat_result | None) -> int | None:
             access = fcntl(number, F_GETFL) & os.O_ACCMODE
             if access != os.O_RDONLY and os.path.samestat(os.fstat(number), status):
                 return os.dup(number)
-    try:
+    with writes(path):
         return None if S_ISREG(status.st_mode) else os.open(path, os.O_WRONLY)
-    except OSError as error:
-        raise unwritable(path, error) from None
 
 
 def _create_beside(path: str) -> tuple[int, str]:
     """An empty file in the folder of the file that the path leads to: its descriptor and name.
     Raises UsageError."""
     target = Path(os.path.realpath(path))
-    try:
+    with writes(path):
         return tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:
-        raise unwritable(path, error) from None
 
 
 def _take_over(name: str, before: os.stat_result | None, private: bool) -> None:
@@ -155,11 +158,6 @@ def _take_over(name: str, before: os.stat_result | None, private: bool) -> None:
         os.umask(mask)
     mode = 0o666 & ~mask if before is None else before.st_mode & 0o777
     os.chmod(name, _PRIVATE if private else mode)
-
-
-def unwritable(path: str, error: OSError) -> UsageError:
-    """What is wrong with a file that cannot be written."""
-    return UsageError(f"{path} cannot be written: {error.strerror or error}")
 
 
 # -- recordings -----------------------------------------------------------------------------------
@@ -208,10 +206,8 @@ class RecordingFile:
         """Writes the state, and the timeline's first line. at: seconds since 1970. Raises
         UsageError."""
         # The name is this recorder's from here on, and that of the state with it.
-        try:
+        with writes(self.path):
             self._raw = open(self.path, "xb")  # noqa: SIM115  # closed in `close`
-        except OSError as error:
-            raise unwritable(self.path, error) from None
         try:
             with written_aside(self.state_path) as file:
                 file.writelines(snapshot_text(objects, about))
@@ -239,30 +235,25 @@ class RecordingFile:
 
     def _write(self, line: dict[str, Any]) -> None:
         assert self._file is not None
-        try:
+        with writes(self.path):
             self._file.write(msgspec.json.encode(line) + b"\n")
-        except OSError as error:
-            raise unwritable(self.path, error) from None
 
     def flush(self) -> None:
         """What has been written can be read from then on, whatever becomes of the recorder."""
         if self._file is None or self._raw is None:
             return
-        try:
+        with writes(self.path):
             self._file.flush()
             self._raw.flush()
             self.size = self._raw.tell()
-        except OSError as error:
-            raise unwritable(self.path, error) from None
 
     def close(self) -> None:
         file, raw, self._file = self._file, self._raw, None
         if file is None or raw is None:
             return
-        try:
-            file.close()
-            self.size = raw.tell() if not raw.closed else os.path.getsize(self.path)
-        except OSError as error:
-            raise unwritable(self.path, error) from None
-        finally:
-            raw.close()
+        with writes(self.path):
+            try:
+                file.close()
+                self.size = raw.tell() if not raw.closed else os.path.getsize(self.path)
+            finally:
+                raw.close()

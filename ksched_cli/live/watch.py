@@ -92,25 +92,22 @@ _event = msgspec.json.Decoder(_WatchEvent)
 _object = msgspec.json.Decoder(_Object)
 
 
-class ExpiredError(Exception):
-    """The API server has forgotten the revision."""
-
-
 @dataclass(slots=True)
 class Watcher:
     """Watches one resource until `ends` is set.
 
-    relist: lists the resource anew; notify: takes what happens, and may wait
+    notify: takes what happens, and may wait; convert: what is kept of an object, where the resource
+    must be listed anew
     """
 
     server: ApiServer
     resource: Resource
     namespace: str
     version: str
-    relist: Callable[[], ObjectList]
     notify: Callable[[Notice], None]
     ends: Event
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str]
+    convert: Callable[[Resource, Raw], bytes]
     _heard: float = 0.0
     _backoff: float = 0.0
 
@@ -126,12 +123,9 @@ class Watcher:
                 self._watch(is_lost)
                 is_lost = False
                 continue  # the API server ends watches in due time
-            except ExpiredError:
-                is_expired = True
-                continue
             except ClusterError as error:
                 status = error.status if isinstance(error, StatusError) else 0
-                if status == GONE:
+                if status == GONE:  # the API server has forgotten the revision
                     is_expired = True
                     continue
                 if status in (FORBIDDEN, ABSENT) or isinstance(error, UnauthorizedError):
@@ -142,14 +136,19 @@ class Watcher:
             self._backoff = min(2 * self._backoff, MOST_BACKOFF_SECONDS)
 
     def _begin_again(self, is_lost: bool) -> None:
-        since, objects = self._heard, self.relist()
-        self.version, self._heard = objects.resource_version, time.time()
-        self._notify(
-            Reconnection(self._heard, since, self.resource, self.namespace, objects, is_lost)
+        since, resource = self._heard, self.resource
+        objects = read_list(
+            self.server,
+            resource,
+            self.namespace,
+            lambda item: self.convert(resource, item),
+            parameters=self.parameters,
         )
+        self.version, self._heard = objects.resource_version, time.time()
+        self._notify(Reconnection(self._heard, since, resource, self.namespace, objects, is_lost))
 
     def _watch(self, is_lost: bool) -> None:
-        """Until the API server ends it. Raises ClusterError, ExpiredError."""
+        """Until the API server ends it. Raises ClusterError."""
         spread = random.randrange(WATCH_SECONDS)  # nosec B311  # so that not all end at once
         seconds = WATCH_SECONDS + spread
         if self.resource.kind in UNCACHED:
@@ -164,8 +163,7 @@ class Watcher:
         path = self.resource.path(self.namespace)
         with self.server.stream(path, parameters, SILENT_SECONDS) as lines:
             if is_lost:
-                now = time.time()
-                since = self._heard
+                now, since = time.time(), self._heard
                 self._notify(Reconnection(now, since, self.resource, self.namespace, None, True))
             self._heard, self._backoff = time.time(), LEAST_BACKOFF_SECONDS
             for line in lines:
@@ -180,7 +178,8 @@ class Watcher:
             raise ClusterError(f"the watch of {self.resource.plural} breaks: {error}") from None
         if event.type == "ERROR":
             if described.code == GONE:
-                raise ExpiredError
+                path = self.resource.path(self.namespace)
+                raise StatusError(self.server.url, path, GONE, described.message)
             raise ClusterError(f"the watch of {self.resource.plural} ends: {described.message}")
         version = described.metadata.resource_version
         if event.type != "BOOKMARK":
@@ -211,29 +210,10 @@ class Watches:
         parameters: Mapping[str, str] = MappingProxyType({}),
         convert: Callable[[Resource, Raw], bytes] = trimmed_object,
     ) -> None:
-        """Watches from the revision of a list on. convert: what is kept of an object, where the
-        resource must be listed anew"""
-        resource, namespace = objects.resource, objects.namespace
-
-        def relist() -> ObjectList:
-            return read_list(
-                self.server,
-                resource,
-                namespace,
-                lambda item: convert(resource, item),
-                parameters=parameters,
-            )
-
-        watcher = Watcher(
-            self.server,
-            resource,
-            namespace,
-            objects.resource_version,
-            relist,
-            self.notify,
-            self._ends,
-            parameters,
-        )
+        """Watches from the revision of a list on; see Watcher."""
+        resource, version = objects.resource, objects.resource_version
+        about = (resource, objects.namespace, version)
+        watcher = Watcher(self.server, *about, self.notify, self._ends, parameters, convert)
         thread = Thread(target=watcher.run, name=f"watch {resource.plural}", daemon=True)
         self._threads.append(thread)
         thread.start()
