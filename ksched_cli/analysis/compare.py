@@ -255,12 +255,10 @@ def compare(sides: Sequence[Side]) -> Comparison:
             simulation = outcome.side.reopen()
             outcome.views = views(simulation, outcome.run, attempted)
             simulation.close()
-    pods = [
-        PodDifference.of(key, owners[key], places[key], _cause(outcomes, key, places[key]))
-        if key in examined
-        else PodDifference.of(key, owners[key], places[key])
-        for key in sorted(differing)
-    ]
+    pods = []
+    for key in sorted(differing):
+        cause = _cause(outcomes, key, places[key]) if key in examined else NOT_LOOKED_FOR
+        pods.append(PodDifference.of(key, owners[key], places[key], cause))
     count = len(set().union(*(outcome.pods for outcome in outcomes)))
     return Comparison(
         sides=results,

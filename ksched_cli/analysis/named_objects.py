@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.engine.simulation import Simulation
-    from ksched_cli.framework.pod_groups import GroupKey, PodGroup
+    from ksched_cli.framework.pod_groups import GroupKey
     from ksched_cli.kube.selectors import Selector
 
 
@@ -143,7 +143,12 @@ def find_groups(simulation: Simulation, name: str, namespace: str = "") -> list[
     if len(spaces) > 1:
         what = f'{kind or "PodGroup"} "{own}"'
         raise UsageError(f"several namespaces have a {what}: {', '.join(spaces)}; give -n")
-    is_named = kind or any(_names_group(pod, space, own) for pod in simulation.state.pods)
+    is_named = kind or any(
+        (group := pod.spec.scheduling_group) is not None
+        and group.pod_group_name == own
+        and space in ("", pod.namespace)
+        for pod in simulation.state.pods
+    )
     if not groups and is_named and simulation.pod_groups is None:
         raise UsageError(f"{name}: pod groups require --feature-gates GenericWorkload=true")
     if kind and not groups:
@@ -159,12 +164,6 @@ def _is_pod_or_workload(simulation: Simulation, name: str, namespace: str) -> bo
     if any(full in (pod.key, pod.metadata.name) for pod in state.pods):
         return True
     return bool(_pods_of_workload(state, name, "", namespace))
-
-
-def _names_group(pod: Pod, namespace: str, name: str) -> bool:
-    group = pod.spec.scheduling_group
-    is_there = namespace in ("", pod.namespace)
-    return group is not None and group.pod_group_name == name and is_there
 
 
 def _groups(simulation: Simulation) -> list[GroupName]:
@@ -190,18 +189,15 @@ def _groups(simulation: Simulation) -> list[GroupName]:
                 space, _, own = group.partition("/")
                 if own:
                     pods.setdefault((space, own, plugin.name), []).append(pod.key)
-    return [
-        _group_name((space, own), tuple(keys), plugin, objects.get((space, own)))
-        for (space, own, plugin), keys in pods.items()
-    ]
-
-
-def _group_name(
-    key: GroupKey, pods: tuple[str, ...], plugin: str, group: PodGroup | None
-) -> GroupName:
-    if group is None or plugin:
-        return GroupName(key[0], key[1], pods, plugin)
-    return GroupName(group.namespace, group.name, pods, "", group.workload, group.kind)
+    names = []
+    for (space, own, plugin), keys in pods.items():
+        spec = None if plugin else objects.get((space, own))
+        if spec is None:
+            names.append(GroupName(space, own, tuple(keys), plugin))
+        else:
+            own_name = (spec.namespace, spec.name, tuple(keys))
+            names.append(GroupName(*own_name, workload=spec.workload, kind=spec.kind))
+    return names
 
 
 def _workload_kind(name: str) -> str:

@@ -257,13 +257,14 @@ def _search_victims(
         criterion = preemption.steps[-1].criterion.value
     # An extender may leave the best out.
     nodes = sorted(ranked(preemption.candidates), key=lambda node: node != preemption.node)
+    not_candidates, not_searched = _other_nodes(evaluation, preemption)
     return replace(
         answer,
         may_preempt=not why_not,
         reason=why_not,
         candidates=tuple(_candidate(node, preemption.candidates[node]) for node in nodes),
-        not_candidates=_non_candidates(evaluation, preemption),
-        not_searched=_unsearched(evaluation, preemption),
+        not_candidates=not_candidates,
+        not_searched=not_searched,
         num_candidates=preemption.num_candidates,
         node=preemption.node,
         victims=tuple(pod.key for pod in preemption.victims),
@@ -298,12 +299,15 @@ def _candidate(node: str, victims: Victims) -> CandidateNode:
     )
 
 
-def _non_candidates(evaluation: Evaluation, preemption: Preemption) -> tuple[NonCandidateNode, ...]:
+def _other_nodes(
+    evaluation: Evaluation, preemption: Preemption
+) -> tuple[tuple[NonCandidateNode, ...], tuple[str, ...]]:
+    """Return the nodes where evictions do not help, and those that were not searched."""
     if preemption.ineligible:
-        return ()
+        return (), ()
     snapshot, priority = evaluation.statuses.snapshot, evaluation.pod.priority
     missing = shortfalls(snapshot, evaluation.pod).tolist()
-    nodes = []
+    nodes, unsearched = [], []
     for row, name in enumerate(snapshot.names):
         rejection, removed = preemption.rejected.get(name), None
         status = evaluation.statuses.at(row)
@@ -312,6 +316,8 @@ def _non_candidates(evaluation: Evaluation, preemption: Preemption) -> tuple[Non
         elif status.code != Code.UNSCHEDULABLE:
             rejection = Rejection(status, evaluation.details(status.plugin, "filter", row))
         else:
+            if name not in preemption.candidates:
+                unsearched.append(name)
             continue
         node = NonCandidateNode(
             node=name,
@@ -323,16 +329,4 @@ def _non_candidates(evaluation: Evaluation, preemption: Preemption) -> tuple[Non
             shortfall=missing[row],
         )
         nodes.append(node)
-    return tuple(nodes)
-
-
-def _unsearched(evaluation: Evaluation, preemption: Preemption) -> tuple[str, ...]:
-    if preemption.ineligible:
-        return ()
-    return tuple(
-        name
-        for row, name in enumerate(evaluation.statuses.snapshot.names)
-        if evaluation.statuses.at(row).code == Code.UNSCHEDULABLE
-        and name not in preemption.candidates
-        and name not in preemption.rejected
-    )
+    return tuple(nodes), tuple(unsearched)
