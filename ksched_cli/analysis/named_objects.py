@@ -190,10 +190,10 @@ def _groups(simulation: Simulation) -> list[GroupName]:
                 if own:
                     pods.setdefault((space, own, plugin.name), []).append(pod.key)
     names = []
-    for (space, own, plugin), keys in pods.items():
-        spec = None if plugin else objects.get((space, own))
+    for (space, own, holder), keys in pods.items():
+        spec = None if holder else objects.get((space, own))
         if spec is None:
-            names.append(GroupName(space, own, tuple(keys), plugin))
+            names.append(GroupName(space, own, tuple(keys), holder))
         else:
             own_name = (spec.namespace, spec.name, tuple(keys))
             names.append(GroupName(*own_name, workload=spec.workload, kind=spec.kind))
