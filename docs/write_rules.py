@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 from ksched_cli.config.checks.rules import rules
-from ksched_cli.report.rules import markdown
+from ksched_cli.report.validation import rules_markdown
 
 PAGE = Path(__file__).with_name("rules.md")
 
 
 def main() -> int:
-    text = markdown(rules())
+    text = rules_markdown(rules())
     if "--check" not in sys.argv[1:]:
         PAGE.write_text(text, encoding="utf-8")
         return 0

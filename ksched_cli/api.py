@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import PodWatcher, Snapshot
 from ksched_cli.cluster.state import ClusterState
@@ -62,8 +62,7 @@ from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
 from ksched_cli.framework.waiting_pods import WaitingPod, WaitingPods
 from ksched_cli.kube.quantity import Quantity, QuantityError
-from ksched_cli.library.run import Run
-from ksched_cli.library.several import compare, replay, sweep
+from ksched_cli.library.run import Run, compare, replay, sweep
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.attempts import AttemptTrace
@@ -77,7 +76,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
     from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
-    from ksched_cli.library.steps import OpenRun
+    from ksched_cli.library.question import OpenRun
     from ksched_cli.sweep.answers import SweepResult
 
 __all__ = [
@@ -175,7 +174,7 @@ _ANSWERS = {
     "Explanation": "ksched_cli.analysis.explain",
     "GroupExplanation": "ksched_cli.analysis.explain",
     "NodesNeeded": "ksched_cli.analysis.capacity",
-    "OpenRun": "ksched_cli.library.steps",
+    "OpenRun": "ksched_cli.library.question",
     "PendingReport": "ksched_cli.analysis.diagnosis",
     "PreemptionResult": "ksched_cli.analysis.preempt",
     "ReplayComparison": "ksched_cli.analysis.compare",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ksched_cli.commands import progress, runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import (
     All,
@@ -15,7 +16,9 @@ from ksched_cli.commands.options import (
     ExtendersFile,
     PluginTimeout,
 )
+from ksched_cli.commands.output import report_of, show, warn
 from ksched_cli.errors import UsageError
+from ksched_cli.kube.file_paths import check_standard_input
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.audit.decisions import DecisionLog, LogLine
@@ -60,10 +63,7 @@ def audit(options: AuditOptions) -> ExitCode:
         ksched audit --before a.json --after b.json --scheduler-log log.txt
     """
     from ksched_cli.analysis.audit import audit as analysis
-    from ksched_cli.commands import progress, runs
-    from ksched_cli.commands.output import limit, show
     from ksched_cli.report import audit as renderer
-    from ksched_cli.report.forms import Report
 
     if options.timeline:
         if options.after:
@@ -88,17 +88,9 @@ def audit(options: AuditOptions) -> ExitCode:
     failed = [simulation for simulation in simulations if simulation.caller.defects]
     for simulation in failed[:1]:
         runs.report_defects(simulation, options.debug)
-    show(
-        Report(
-            lambda: answer,
-            table=lambda: renderer.table(answer, limit(options.everything)),
-            names=lambda: renderer.names(answer),
-        ),
-        options.output,
-    )
-    if failed:
-        return ExitCode.DEFECT
-    return ExitCode.NO if answer.differ else ExitCode.YES
+    report = report_of(answer, renderer.table)
+    show(replace(report, names=lambda: renderer.names(answer)), options)
+    return ExitCode.of(not answer.differ, is_undecided=bool(failed))
 
 
 def _open(
@@ -108,9 +100,6 @@ def _open(
     from ksched_cli.analysis.audit.decision_log import EVENT_KINDS, read_decision_log, why_swapped
     from ksched_cli.analysis.audit.decisions import OrderSource
     from ksched_cli.cluster.loading.load import load_state
-    from ksched_cli.commands import runs
-    from ksched_cli.commands.output import warn
-    from ksched_cli.kube.file_paths import check_standard_input
 
     logs = options.scheduler_log or []
     config = [options.config]
@@ -144,8 +133,6 @@ def _open(
 def _open_recording(options: AuditOptions) -> tuple[Callable[[], Simulation], DecisionLog]:
     """Raises KschedError."""
     from ksched_cli.analysis.audit.recorded_decisions import read_recording
-    from ksched_cli.commands import runs
-    from ksched_cli.commands.output import warn
     from ksched_cli.live.snapshot_file import state_path
     from ksched_cli.scenario.timeline import read_timeline
 
@@ -163,11 +150,9 @@ def _open_recording(options: AuditOptions) -> tuple[Callable[[], Simulation], De
 
 
 def _run(options: AuditOptions, states: list[str]) -> Run:
-    from msgspec.structs import replace
+    from msgspec.structs import replace as with_fields
 
-    from ksched_cli.commands import runs
-
-    run = replace(
+    run = with_fields(
         runs.configured_run(options, options.config),
         states=tuple(states),
         workloads=False,
@@ -182,7 +167,6 @@ def _run(options: AuditOptions, states: list[str]) -> Run:
 def _log(paths: list[str]) -> list[LogLine]:
     """Warns of one without what is read of it. Raises InputError."""
     from ksched_cli.analysis.audit.decisions import read_logs
-    from ksched_cli.commands.output import warn
     from ksched_cli.kube.documents import read_file
 
     lines = read_logs(map(read_file, paths))

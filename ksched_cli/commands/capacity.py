@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ksched_cli.commands import runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.completion import complete_node, complete_pod
@@ -88,7 +89,6 @@ def _copies(
 ) -> ExitCode:
     """Ask about the pod or workload of this name, or else about that in a file."""
     from ksched_cli.analysis import capacity as analysis
-    from ksched_cli.commands import runs
     from ksched_cli.report import capacity as renderer
 
     run = runs.run_of(options)
@@ -112,7 +112,6 @@ def _copies(
 
 def _nodes_needed(options: StateOptions, likes: Sequence[str]) -> ExitCode:
     from ksched_cli.analysis import capacity as analysis
-    from ksched_cli.commands import runs
     from ksched_cli.report import capacity as renderer
 
     run = runs.run_of(options, uses=["prices"])

@@ -42,6 +42,11 @@ class ExitCode(IntEnum):
     NO = 1
     DEFECT = 3
 
+    @classmethod
+    def of(cls, is_yes: bool, is_undecided: bool = False) -> ExitCode:
+        """is_undecided: because of a plugin's failure"""
+        return cls.DEFECT if is_undecided else cls.YES if is_yes else cls.NO
+
 
 # What scripts may rely on, of every command.
 EXIT_CODES: Mapping[int, str] = {
@@ -100,6 +105,7 @@ def _configure_output(options: object) -> None:
     if isinstance(options, CommonOptions):
         SETTINGS.markdown = options.output is Form.MARKDOWN
         SETTINGS.wide = options.output is Form.WIDE
+        SETTINGS.everything = getattr(options, "everything", False)
         SETTINGS.pager = not options.no_pager
         SETTINGS.browser = options.open_page
 

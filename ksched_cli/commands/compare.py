@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ksched_cli import program_name
+from ksched_cli.commands import progress, runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import Seeds, StateOptions
+from ksched_cli.commands.output import report_of, show, warn
+from ksched_cli.commands.runs import run_of
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_paths import check_standard_input
 
@@ -65,8 +68,6 @@ def compare(
         ksched compare --vs --kubernetes-version 1.36
         ksched compare --timeline day.yaml --seeds 20 --vs --config new.yaml
     """
-    from ksched_cli.commands import runs
-
     described = _runs(options, configs or ())
     if len({bool(run.timeline) for run in described}) > 1:
         raise UsageError("only one side has a timeline: move --timeline before the first --vs")
@@ -80,10 +81,7 @@ def compare(
 
 def _compare_runs(options: StateOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
     from ksched_cli.analysis import compare as analysis
-    from ksched_cli.commands import progress, runs
-    from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import compare as renderer
-    from ksched_cli.report.forms import Report
     from ksched_cli.run.open import Watch
 
     with progress.of_pods() as on_progress:
@@ -92,23 +90,17 @@ def _compare_runs(options: StateOptions, described: Sequence[Run], opener: Opene
         answer = analysis.compare(sides)
     for side in sides:
         runs.report_defects(side.simulation, options.debug)
-    report = Report(
-        lambda: analysis.with_usages(answer, sides),
-        table=lambda: renderer.table(answer, limit(options.everything)),
+    report = replace(
+        report_of(answer, renderer.table), answer=lambda: analysis.with_usages(answer, sides)
     )
-    show_of_state(report, options, _changes(side.simulation.state for side in sides))
-    if answer.undecided:
-        return ExitCode.DEFECT
-    return ExitCode.NO if answer.pods else ExitCode.YES
+    show(report, options, _changes(side.simulation.state for side in sides))
+    return ExitCode.of(not answer.pods, answer.undecided)
 
 
 def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
     from ksched_cli.analysis import compare as analysis
     from ksched_cli.analysis.replay_result import replay_warnings
-    from ksched_cli.commands import runs
-    from ksched_cli.commands.output import limit, show_of_state, warn
-    from ksched_cli.report import compare_replays as renderer
-    from ksched_cli.report.forms import Report
+    from ksched_cli.report.replay import comparison_table
     from ksched_cli.run.differences import named
 
     sides = [_replay(each, opener) for each in named(described, opener.inputs)]
@@ -118,23 +110,16 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
         runs.report_defects(side.replay.cluster.engine, options.debug, evicts=evicts)
         for warning in replay_warnings(side.replay):
             warn(f"{side.named.name}: {warning}")
-    report = Report(
-        lambda: analysis.with_curves(answer, sides),
-        table=lambda: renderer.table(answer, limit(options.everything)),
+    report = replace(
+        report_of(answer, comparison_table), answer=lambda: analysis.with_curves(answer, sides)
     )
-    show_of_state(report, options, _changes(map(opener.state, described)))
-    if any(side.replay.scheduler.failed for side in sides):
-        return ExitCode.DEFECT
-    return ExitCode.NO if answer.pods else ExitCode.YES
+    show(report, options, _changes(map(opener.state, described)))
+    return ExitCode.of(not answer.pods, any(side.replay.scheduler.failed for side in sides))
 
 
 def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
     from ksched_cli.analysis.compare import compare_draws
-    from ksched_cli.commands import runs
-    from ksched_cli.commands.draws import draws_of
-    from ksched_cli.commands.output import limit, show_of_state
-    from ksched_cli.report import draws as renderer
-    from ksched_cli.report.forms import Report
+    from ksched_cli.report.replay import drawn_table
     from ksched_cli.run.differences import named
 
     runs.introduce(
@@ -145,20 +130,16 @@ def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Op
     )
     sides = named(described, opener.inputs)
     count = options.seeds or 0
-    draws = draws_of(sides, opener, count)
+    draws = runs.draws_of(sides, opener, count)
     seeds = [(described[0].seed or 0) + index for index in range(count)]
     answer = compare_draws(sides, draws.figures, seeds, draws.curves)
-    report = Report(
-        lambda: answer,
-        table=lambda: renderer.table(answer, limit(options.everything)),
-    )
-    show_of_state(report, options, _changes(map(opener.state, described)))
-    return ExitCode.NO if answer.differs else ExitCode.YES
+    changes = _changes(map(opener.state, described))
+    show(report_of(answer, drawn_table), options, changes)
+    return ExitCode.of(not answer.differs)
 
 
 def _replay(named: NamedRun, opener: Opener) -> ReplaySide:
     from ksched_cli.analysis.compare import ReplaySide
-    from ksched_cli.commands import progress, runs
     from ksched_cli.engine.replay.records import PodRecord
     from ksched_cli.run.open import Watch
 
@@ -182,8 +163,6 @@ def _changes(states: Iterable[ClusterState]) -> list[ChangeRecord]:
 
 def _runs(options: CompareOptions, paths: Sequence[str]) -> list[Run]:
     """A Run per side. Raises UsageError."""
-    from ksched_cli.commands.runs import run_of
-
     if options.seeds:
         options = replace(options, tie_break="random", seed=options.seed or 0)
     if options.record_extenders:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ksched_cli.commands import output, runs
 from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup, option
 from ksched_cli.commands.options import SOURCE_HELP, AllowPlugins, CommonOptions
 from ksched_cli.errors import UsageError
-from ksched_cli.kube.file_paths import STDIN, split_reference
+from ksched_cli.kube.file_paths import STDIN, check_standard_input, split_reference
 from ksched_cli.kube.versions import MINORS
-from ksched_cli.report.forms import Form, safe_in_job
+from ksched_cli.report.forms import Form, Report, safe_in_job
 
 if TYPE_CHECKING:
     from ksched_cli.config.allowed_plugins import AllowedPlugin
@@ -52,10 +53,8 @@ def show(
         ksched config show scheduler.yaml
         ksched config show origin/main:deploy/scheduler.yaml -o yaml
     """
-    from ksched_cli.commands import output, runs
     from ksched_cli.config.answers import EffectiveConfiguration
     from ksched_cli.report import configuration as renderer
-    from ksched_cli.report.forms import Report
 
     options = runs.in_project(options, config or STDIN)
     run = runs.configured_run(options, config)
@@ -63,13 +62,11 @@ def show(
     output.set_release(opener.release(run))
     allowed = runs.allowed_in_project(allow_plugins, config or STDIN)
     configuration = _configuration(opener, run, allowed)
-    output.show(
-        Report(
-            lambda: EffectiveConfiguration.of(configuration),
-            table=lambda: renderer.table(configuration, output.limit()),
-        ),
-        options.output,
+    report = Report(
+        lambda: EffectiveConfiguration.of(configuration),
+        table=lambda: renderer.table(configuration, output.limit()),
     )
+    output.show(report, options)
     return ExitCode.YES
 
 
@@ -98,11 +95,8 @@ def diff(
     """
     from msgspec.structs import replace
 
-    from ksched_cli.commands import output, runs
     from ksched_cli.config.answers import ConfigurationDiff, differences
-    from ksched_cli.kube.file_paths import check_standard_input
-    from ksched_cli.report import configuration_diff as renderer
-    from ksched_cli.report.forms import Report
+    from ksched_cli.report import configuration as renderer
 
     check_standard_input({"A": [before], "B": [after]})
     options = runs.in_project(options, after)
@@ -118,15 +112,13 @@ def diff(
     allowed = runs.allowed_in_project(allow_plugins, after)
     first, second = (_configuration(opener, side, allowed) for side in sides)
     changes = differences(first, second, registry)
-    output.show(
-        Report(
-            lambda: ConfigurationDiff(changes=tuple(changes), names=names),
-            table=lambda: renderer.table(changes, names, output.limit()),
-            texts={Form.MARKDOWN: lambda: renderer.markdown(changes, names)},
-        ),
-        options.output,
+    report = Report(
+        lambda: ConfigurationDiff(changes=tuple(changes), names=names),
+        table=lambda: renderer.diff_table(changes, names, output.limit()),
+        texts={Form.MARKDOWN: lambda: renderer.diff_markdown(changes, names)},
     )
-    return ExitCode.NO if changes else ExitCode.YES
+    output.show(report, options)
+    return ExitCode.of(not changes)
 
 
 def _configuration(opener: Opener, run: Run, allowed: tuple[AllowedPlugin, ...]) -> Configuration:
@@ -158,12 +150,10 @@ def migrate(
         ksched config migrate old.yaml > new.yaml
         ksched config migrate -w scheduler-configmap.yaml
     """
-    from ksched_cli.commands import output, runs
     from ksched_cli.config.answers import ConfigurationMigration
     from ksched_cli.config.migration.migrate import migrate_source
     from ksched_cli.config.sources import read_configuration_text
-    from ksched_cli.report import configuration_diff as renderer
-    from ksched_cli.report.forms import Report
+    from ksched_cli.report import configuration as renderer
 
     if write and options.output is not Form.TABLE:
         raise UsageError(f"-w prints nothing: it cannot be combined with -o {options.output.value}")
@@ -180,19 +170,16 @@ def migrate(
             output.note(line)
     if write:
         return _write(source, split_reference(file)[0], migration)
-    output.show(
-        Report(
-            lambda: ConfigurationMigration.of(migration),
-            table=lambda: migration.text.removesuffix("\n"),
-        ),
-        options.output,
+    report = Report(
+        lambda: ConfigurationMigration.of(migration),
+        table=lambda: migration.text.removesuffix("\n"),
     )
-    return ExitCode.YES if migration.complete else ExitCode.NO
+    output.show(report, options)
+    return ExitCode.of(migration.complete)
 
 
 def _write(source: ConfigurationText, path: str, migration: Migration) -> ExitCode:
     """Writes the file that holds the source. Raises UsageError where that cannot be done."""
-    from ksched_cli.commands import output
     from ksched_cli.config.sources import with_text
     from ksched_cli.live.snapshot_file import written_aside
 

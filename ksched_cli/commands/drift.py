@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ksched_cli.commands import progress, runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import ShownOptions
 
@@ -21,7 +22,6 @@ def drift(options: ShownOptions) -> ExitCode:
         ksched drift --config new.yaml
     """
     from ksched_cli.analysis import drift as analysis
-    from ksched_cli.commands import progress, runs
     from ksched_cli.report import drift as renderer
 
     simulation = runs.open_simulation(runs.run_of(options))

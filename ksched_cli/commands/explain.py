@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from ksched_cli.commands import runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.completion import complete_node
@@ -15,6 +16,7 @@ from ksched_cli.commands.options import (
     ShownOptions,
 )
 from ksched_cli.errors import UsageError
+from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.named_objects import GroupName
@@ -82,9 +84,7 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
     from ksched_cli.analysis import explain as analysis
     from ksched_cli.analysis import named_objects
     from ksched_cli.analysis.explain import scale_up_of
-    from ksched_cli.commands import runs
     from ksched_cli.report import explanation as renderer
-    from ksched_cli.report.forms import Form
     from ksched_cli.run.run import NEEDS_NO_TIMELINE
 
     nodes, top = options.node or (), options.top
@@ -119,7 +119,6 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
 
 def _explain_group(options: ExplainOptions, simulation: Simulation, group: GroupName) -> ExitCode:
     from ksched_cli.analysis.explain import explain_group
-    from ksched_cli.commands import runs
     from ksched_cli.report import group_explanation as renderer
 
     if options.node or options.top or options.alone or options.autoscaler:
@@ -140,7 +139,6 @@ def _explain_group(options: ExplainOptions, simulation: Simulation, group: Group
 
 def _explain_pending(options: ShownOptions) -> ExitCode:
     from ksched_cli.analysis.diagnosis import pending_report
-    from ksched_cli.commands import runs
     from ksched_cli.report import pending as renderer
 
     simulation = runs.open_simulation(runs.run_of(options))

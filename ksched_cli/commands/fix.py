@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from ksched_cli.commands import progress, runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, positive_number, whole_number
 from ksched_cli.commands.options import Manifest, PodName, StateOptions
 from ksched_cli.errors import UsageError
+from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.fix import Search
@@ -58,9 +60,7 @@ def fix(
     from ksched_cli.analysis import fix as analysis
     from ksched_cli.analysis import named_objects
     from ksched_cli.analysis.fix import fix_pending
-    from ksched_cli.commands import progress, runs
     from ksched_cli.report import fix as renderer
-    from ksched_cli.report.forms import Form
 
     if [bool(pod), options.manifest is not None, options.pending].count(True) != 1:
         raise UsageError("fix takes one of POD, -f FILE, and --pending for all pending pods")

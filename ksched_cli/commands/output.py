@@ -7,12 +7,12 @@ import shlex
 import shutil
 import subprocess  # nosec B404  # starts the pager
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from ksched_cli.errors import OutputError, ReaderGoneError, shortened_lines
 from ksched_cli.kube.versions import Release, release_of
@@ -22,8 +22,9 @@ from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, printabl
 if TYPE_CHECKING:
     from ksched_cli.answers import Answer
     from ksched_cli.cluster.change_record import ChangeRecord
-    from ksched_cli.commands.options import ReplayableOptions
+    from ksched_cli.commands.options import CommonOptions
 
+A = TypeVar("A", bound="Answer")
 LESS = "FRX"  # quit where one screen shows it all, keep colours and the screen
 
 
@@ -32,13 +33,15 @@ class Settings:
     """The settings of this run of ksched.
 
     quiet: no warnings; pager: whether long tables go through one; browser: whether pages are shown
-    in one; debug: whether the calls of plugins are noted; markdown, wide: see Limit
+    in one; debug: whether the calls of plugins are noted; everything: whether lists are whole;
+    markdown, wide: see Limit
     """
 
     quiet: bool = False
     pager: bool = True
     browser: bool = False
     debug: bool = False
+    everything: bool = False
     markdown: bool = False
     wide: bool = False
 
@@ -50,22 +53,37 @@ _release: ContextVar[Release | None] = ContextVar("release", default=None)
 _warnings: ContextVar[list[str] | None] = ContextVar("warnings", default=None)
 
 
-def limit(everything: bool = False) -> Limit:
+def limit() -> Limit:
     """As wide as the terminal, or $COLUMNS says; 100 columns without either. Long lists are cut,
-    in a pipe too, but for --all (everything). Colours on a terminal, unless NO_COLOR is set.
+    in a pipe too, but for --all. Colours on a terminal, unless NO_COLOR is set.
     Markdown has no width."""
+    rows = None if SETTINGS.everything else TERMINAL.rows
     if SETTINGS.markdown:
-        return Limit(rows=None if everything else TERMINAL.rows, markdown=True)
+        return Limit(rows=rows, markdown=True)
     width = shutil.get_terminal_size((TERMINAL.width or 0, 0)).columns
     colour = results().isatty() and not os.environ.get("NO_COLOR")
-    rows = None if everything else TERMINAL.rows
     return Limit(max(width, MIN_WIDTH), rows, colour, wide=SETTINGS.wide)
 
 
-def show(report: Report, form: Form) -> None:
+def report_of(answer: A, table: Callable[[A, Limit], str]) -> Report:
+    """An answer that is there already."""
+    return Report(lambda: answer, table=lambda: table(answer, limit()))
+
+
+def show(
+    report: Report, options: CommonOptions, changes: Sequence[ChangeRecord] | None = None
+) -> None:
     """Prints a result whole, or not at all where rendering it fails; a document has all warnings
     that were printed. Tables longer than the terminal go through $PAGER. Raises OutputError,
-    ReaderGoneError."""
+    ReaderGoneError.
+
+    changes: what changes did to the state, of an answer about one
+    """
+    form = options.output
+    if changes is not None:
+        from ksched_cli.report.changes import with_changes
+
+        report = with_changes(report, changes, limit())
     text = render(replace(report, answer=lambda: _whole(report.answer())), form)
     if form in (Form.TABLE, Form.WIDE):
         _show_table(text)
@@ -86,15 +104,6 @@ def _show_table(text: str) -> None:
         _page(text)
     else:
         print_text(text)
-
-
-def show_of_state(
-    report: Report, options: ReplayableOptions, changes: Sequence[ChangeRecord]
-) -> None:
-    """As `show`, and what changes did to the state."""
-    from ksched_cli.report.changes import with_changes
-
-    show(with_changes(report, changes, limit(options.everything)), options.output)
 
 
 def print_text(text: str) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ksched_cli.commands import runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
+from ksched_cli.commands.output import report_of, show
 
 
 def plugins(options: CommonOptions) -> ExitCode:
@@ -18,13 +20,10 @@ def plugins(options: CommonOptions) -> ExitCode:
         ksched plugins
         ksched plugins --plugin packing.py -o json
     """
-    from ksched_cli.commands import runs
-    from ksched_cli.commands.output import limit, show
     from ksched_cli.config.load import default_configuration
     from ksched_cli.framework.discovery import tried
     from ksched_cli.framework.plugin_list import plugin_list
-    from ksched_cli.report import plugins as renderer
-    from ksched_cli.report.forms import Report
+    from ksched_cli.report.configuration import plugins_table
     from ksched_cli.run.plugins import discovered
 
     discovery = discovered(options.plugin or ())
@@ -33,12 +32,6 @@ def plugins(options: CommonOptions) -> ExitCode:
     default_profile = default_configuration(discovery.registry).profiles[0]
     enabled = {ref.name for refs in default_profile.plugins.values() for ref in refs}
     answer = plugin_list(discovery, enabled)
-    show(
-        Report(
-            lambda: answer,
-            table=lambda: renderer.table(answer, limit()),
-            names=lambda: tuple(discovery.registry),
-        ),
-        options.output,
-    )
+    report = report_of(answer, plugins_table)
+    show(replace(report, names=lambda: tuple(discovery.registry)), options)
     return ExitCode.YES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ksched_cli.commands import runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import Alone, Manifest, PodName, StateOptions
 from ksched_cli.errors import UsageError
@@ -39,7 +40,6 @@ def preempt(
         ksched preempt checkout --change 'cordon node-3'
     """
     from ksched_cli.analysis import preempt as analysis
-    from ksched_cli.commands import runs
     from ksched_cli.report import preemption as renderer
 
     if bool(pod) == (options.manifest is not None):

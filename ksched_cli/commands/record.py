@@ -11,8 +11,10 @@ import typer
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import ClusterReadingOptions, RedactKey
+from ksched_cli.commands.output import report_of, show, warn
 from ksched_cli.commands.signals import Interruption
 from ksched_cli.errors import UsageError
+from ksched_cli.kube.file_lock import locked
 
 if TYPE_CHECKING:
     from ksched_cli.live.recorder import Limits
@@ -59,14 +61,11 @@ def record(
         ksched record week.jsonl --for 7d
         ksched record week.jsonl.gz --redact
     """
-    from ksched_cli.commands.output import limit, show, warn
-    from ksched_cli.kube.file_lock import locked
     from ksched_cli.kube.gates import group_kinds
     from ksched_cli.live.client import ClusterOptions, connect
     from ksched_cli.live.recorder import Recorder
     from ksched_cli.live.snapshot_file import parts
-    from ksched_cli.report import recording as renderer
-    from ksched_cli.report.forms import Report
+    from ksched_cli.report.snapshot import recording_table
 
     files = parts(file)
     interruption = Interruption()
@@ -84,8 +83,7 @@ def record(
         recorder = Recorder(server, options.namespace, files, limits, warn, redactor, reads)
         with interruption.awaited():
             recorder.run()
-    answer = recorder.result()
-    show(Report(lambda: answer, table=lambda: renderer.table(answer, limit())), options.output)
+    show(report_of(recorder.result(), recording_table), options)
     return ExitCode.YES
 
 

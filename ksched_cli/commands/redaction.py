@@ -57,7 +57,7 @@ def write_redacted(
     about = _redacted_about(read.about(), renamer)
     size = write_snapshot(renamed, lambda: about, path)
     if path:
-        show_written(options.output, path, size, read.source, read.about())
+        show_written(options, path, size, read.source, read.about())
     if differing:
         names = ", ".join(differing[:_MAX_LISTED]) + (", …" if differing[_MAX_LISTED:] else "")
         pods = "1 pod ends" if len(differing) == 1 else f"{len(differing)} pods end"

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ksched_cli.commands import progress, runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import ReplayableOptions, Seeds
+from ksched_cli.commands.output import limit, note, report_of, show, warn
 from ksched_cli.commands.signals import EndedBySignal, Interruption
 from ksched_cli.errors import UsageError
-from ksched_cli.report.forms import Form
+from ksched_cli.kube.file_lock import locked
+from ksched_cli.report.forms import Form, Report
 
 _DRAWS = 20  # of --from-now
 _LONG = 2.0  # seconds after which a replay says how fast it was
@@ -72,10 +75,6 @@ def replay(
         ksched replay --from-now --history yesterday.json
         ksched replay day.yaml --seeds 10 -o json --summary
     """
-    from ksched_cli.commands import runs
-    from ksched_cli.commands.output import show_of_state
-    from ksched_cli.kube.file_lock import locked
-
     _check(options, timeline)
     if options.from_now:
         return _look_forward(options, timeline)
@@ -91,22 +90,16 @@ def replay(
     if options.save_state and not replay.is_interrupted:
         _save(replay, options.save_state)
     changes = run.opener.state(described).changes
-    show_of_state(_report(replay, name, options, run.records), options, changes)
+    show(_report(replay, name, options, run.records), options, changes)
     if replay.is_interrupted:
         raise EndedBySignal(run.interruption.number)
-    if replay.scheduler.failed:
-        return ExitCode.DEFECT
-    return ExitCode.NO if replay.pending() else ExitCode.YES
+    return ExitCode.of(not replay.pending(), bool(replay.scheduler.failed))
 
 
 def _draw(options: ReplayCommandOptions, timeline: str, name: str) -> ExitCode:
     """Several draws of it."""
     from ksched_cli.analysis.compare import replay_draws
-    from ksched_cli.commands import runs
-    from ksched_cli.commands.draws import draws_of
-    from ksched_cli.commands.output import limit, show_of_state
-    from ksched_cli.report import draws as renderer
-    from ksched_cli.report.forms import Report
+    from ksched_cli.report.replay import draws_table
     from ksched_cli.run.differences import NamedRun
 
     first, count = options.seed or 0, options.seeds or 0
@@ -114,23 +107,17 @@ def _draw(options: ReplayCommandOptions, timeline: str, name: str) -> ExitCode:
     described = runs.run_of(options, timeline=timeline)
     opener = runs.opener(described)
     runs.introduce(opener.replay(described).cluster.engine)
-    draws = draws_of([NamedRun("", described)], opener, count)
+    draws = runs.draws_of([NamedRun("", described)], opener, count)
     (figures,), (curves,) = draws.figures, draws.curves
     answer = replay_draws(name, figures, range(first, first + count), curves)
-    report = Report(
-        lambda: answer, table=lambda: renderer.replay_table(answer, limit(options.everything))
-    )
-    show_of_state(report, options, opener.state(described).changes)
-    return ExitCode.NO if any(draw["pending"] for draw in figures) else ExitCode.YES
+    show(report_of(answer, draws_table), options, opener.state(described).changes)
+    return ExitCode.of(not any(draw["pending"] for draw in figures))
 
 
 def _look_forward(options: ReplayCommandOptions, timeline: str) -> ExitCode:
     """When the pending pods start."""
     from ksched_cli.analysis.replay_result import forward_look
-    from ksched_cli.commands import progress, runs
-    from ksched_cli.commands.output import limit, show_of_state, warn
-    from ksched_cli.report import forward_look as renderer
-    from ksched_cli.report.forms import Report
+    from ksched_cli.report.replay import forecast_table
     from ksched_cli.scenario.timelines.dump import RunTimes
 
     first, until = options.seed or 0, options.until
@@ -146,9 +133,8 @@ def _look_forward(options: ReplayCommandOptions, timeline: str) -> ExitCode:
         answer = forward_look(
             described, opener, history, seeds, until=until, on_progress=on_progress
         )
-    report = Report(lambda: answer, table=lambda: renderer.table(answer, limit(options.everything)))
-    show_of_state(report, options, opener.state(described).changes)
-    return ExitCode.YES if answer.is_certain else ExitCode.NO
+    show(report_of(answer, forecast_table), options, opener.state(described).changes)
+    return ExitCode.of(answer.is_certain)
 
 
 def _is_data(options: ReplayCommandOptions) -> bool:
@@ -209,8 +195,6 @@ class _Run:
     def run(self) -> Replay:
         """Raises EndedBySignal where it is interrupted and its checkpoint has been written."""
         from ksched_cli.analysis.replay_result import replay_warnings
-        from ksched_cli.commands import progress, runs
-        from ksched_cli.commands.output import warn
         from ksched_cli.run.open import Watch
 
         with progress.of_replay() as shown:
@@ -267,16 +251,14 @@ def _report(
     records: list[PodRecord] | None,
 ) -> Report:
     from ksched_cli.analysis.replay_result import replay_result
-    from ksched_cli.commands.output import limit
     from ksched_cli.report import replay as renderer
-    from ksched_cli.report.forms import Report
 
     def pods() -> list[PodRecord]:
         return [*(records or ()), *run.log.live.values()]
 
     return Report(
         lambda: replay_result(run, name, None if records is None else pods(), traces=options.trace),
-        table=lambda: renderer.table(run, limit(options.everything)),
+        table=lambda: renderer.table(run, limit()),
         names=run.pending,
         texts={
             Form.CSV: lambda: (
@@ -287,7 +269,6 @@ def _report(
 
 
 def _note_speed(run: Replay, pace: Pace) -> None:
-    from ksched_cli.commands.output import note
 
     if pace.took < _LONG:
         return

@@ -13,11 +13,12 @@ from dataclasses import replace
 from random import SystemRandom
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
+from ksched_cli.commands import progress
 from ksched_cli.commands.command import DEBUG_HINT, ExitCode
 from ksched_cli.commands.options import CommonOptions
-from ksched_cli.commands.output import SETTINGS, limit, note, set_release, show_of_state, warn
+from ksched_cli.commands.output import SETTINGS, note, report_of, set_release, show, warn
 from ksched_cli.errors import InputError, UsageError
-from ksched_cli.report.forms import Form, Report
+from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
     from ksched_cli.answers import Answer
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.framework.registry import Registry
     from ksched_cli.report.table import Limit
+    from ksched_cli.run.differences import NamedRun
     from ksched_cli.run.inputs import Inputs
     from ksched_cli.run.open import Opener, Watch
     from ksched_cli.run.run import LiveCluster, Patch, Run
+    from ksched_cli.sweep.draws import Draws
 
 AnyOptions = TypeVar("AnyOptions", bound=CommonOptions)
 A = TypeVar("A", bound="Answer")
@@ -240,9 +243,33 @@ def opener(
 
 
 def _read_live(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
-    from ksched_cli.commands.live_cluster import read_live_state
+    """--live: the cluster that the kubeconfig names, as it is now. kinds: of custom objects that
+    plugins read. Raises KschedError."""
+    from ksched_cli.live.client import ClusterOptions, connect
+    from ksched_cli.live.snapshot import ClusterReader, live_state, whole_object
 
-    return read_live_state(cluster, kinds)
+    server = connect(ClusterOptions(cluster.kubeconfig, cluster.context))
+    with progress.of_objects() as on_progress:
+        reader = ClusterReader(
+            server,
+            reads=kinds,
+            namespace=cluster.namespace,
+            convert=whole_object,
+            on_progress=on_progress,
+        )
+        return live_state(reader, kinds, server.url)
+
+
+def draws_of(sides: Sequence[NamedRun], opener: Opener, count: int) -> Draws:
+    """--seeds: the results of each side, with one seed after the other; warns of budgets that the
+    state lacks where pods were evicted. Raises UsageError, PluginDefectError."""
+    from ksched_cli.sweep import draws
+
+    with progress.of_runs("draws") as on_progress:
+        result = draws.draws_of(sides, opener, count, on_progress)
+    for line in draws.eviction_warnings(sides, opener, result.figures):
+        warn(line)
+    return result
 
 
 def registry(options: CommonOptions) -> Registry:
@@ -418,17 +445,10 @@ def conclude(
     """After a question about one state: warns of plugins that failed, and prints the answer. texts:
     see Report. is_undecided: because of a plugin's failure"""
     report_defects(simulation, options.debug)
-    shown = limit(options.everything)
-    report = Report(
-        lambda: answer,
-        lambda: renderer.table(answer, shown),
-        lambda: renderer.names(answer),
-        texts or {},
-    )
-    show_of_state(report, options, simulation.state.changes)
-    if is_undecided:
-        return ExitCode.DEFECT
-    return ExitCode.YES if is_yes else ExitCode.NO
+    report = report_of(answer, renderer.table)
+    report = replace(report, names=lambda: renderer.names(answer), texts=texts or {})
+    show(report, options, simulation.state.changes)
+    return ExitCode.of(is_yes, is_undecided)
 
 
 def report_defects(engine: Engine, debug: bool, *, evicts: bool = False) -> None:

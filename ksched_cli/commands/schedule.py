@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ksched_cli.commands import progress, runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import EXTENDERS, option
 from ksched_cli.commands.completion import complete_pod
 from ksched_cli.commands.options import ShownOptions
+from ksched_cli.commands.output import limit, show
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form, Report
 
@@ -60,8 +62,6 @@ def schedule(
     """
     from ksched_cli.analysis import named_objects
     from ksched_cli.analysis.usage import node_usages
-    from ksched_cli.commands import progress, runs
-    from ksched_cli.commands.output import show_of_state
     from ksched_cli.engine.engine import Focus
     from ksched_cli.run.open import Watch
 
@@ -78,10 +78,8 @@ def schedule(
         run = simulation.run().about(chosen)
     runs.report_defects(simulation, options.debug)
     report = _report(simulation, run, options, traced_pods, before)
-    show_of_state(report, options, simulation.state.changes)
-    if run.failed:
-        return ExitCode.DEFECT
-    return ExitCode.NO if run.pending else ExitCode.YES
+    show(report, options, simulation.state.changes)
+    return ExitCode.of(not run.pending, bool(run.failed))
 
 
 def _check(options: ScheduleOptions, traced: Sequence[str]) -> None:
@@ -109,7 +107,6 @@ def _report(
     from ksched_cli.analysis.diagnosis import pending_groups
     from ksched_cli.analysis.schedule import result_of
     from ksched_cli.analysis.usage import node_usages
-    from ksched_cli.commands.output import limit
     from ksched_cli.report import schedule as renderer
 
     def shown() -> renderer.Shown:
@@ -125,6 +122,6 @@ def _report(
         lambda: result_of(
             simulation, run, trace=options.trace, traced=traced, by=options.by, before=before
         ),
-        table=lambda: renderer.table(run, limit(options.everything), shown()),
+        table=lambda: renderer.table(run, limit(), shown()),
         names=lambda: run.pending,
     )

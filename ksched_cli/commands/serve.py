@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
+from ksched_cli.commands import runs
 from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup, option, positive_number
 from ksched_cli.commands.options import (
@@ -24,6 +25,8 @@ from ksched_cli.commands.options import (
     State,
     StateOptions,
 )
+from ksched_cli.commands.output import note, results, show_text, warn
+from ksched_cli.commands.signals import Interruption, end_by
 from ksched_cli.errors import MissingExtraError, UsageError
 
 app = typer.Typer(help="Answer over a network.", cls=CommandGroup)
@@ -110,8 +113,6 @@ def extender(options: ExtenderOptions) -> ExitCode:
         ksched serve extender --plugin packing.py
         ksched serve extender --plugin packing.py --print-config
     """
-    from ksched_cli.commands.output import note, show_text, warn
-    from ksched_cli.commands.signals import Interruption
     from ksched_cli.run.open import Opener
     from ksched_cli.run.run import LiveCluster, Run
     from ksched_cli.serve.listening import Listening
@@ -173,9 +174,6 @@ def page(options: PageOptions) -> ExitCode:
         ksched serve page --state cluster.json --open
         ksched serve page --live --config scheduler.yaml
     """
-    from ksched_cli.commands import runs
-    from ksched_cli.commands.output import note, warn
-
     if options.record_extenders:
         raise UsageError("--record-extenders has no effect here: no extender is called")
     _require_extra("serve page")
@@ -184,7 +182,6 @@ def page(options: PageOptions) -> ExitCode:
 
     from msgspec.structs import replace
 
-    from ksched_cli.commands.signals import Interruption
     from ksched_cli.run.inputs import Inputs
     from ksched_cli.serve.listening import Listening
     from ksched_cli.serve.page_server import PageServer
@@ -248,8 +245,6 @@ def mcp(options: McpOptions) -> ExitCode:
     _require_extra("serve mcp")
     import asyncio
 
-    from ksched_cli.commands.output import note, results
-    from ksched_cli.commands.signals import Interruption, end_by
     from ksched_cli.serve.http import HttpServer
     from ksched_cli.serve.listening import Listening
     from ksched_cli.serve.mcp import Questions, http_app, serve_stdio

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from ksched_cli.commands import progress, runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.options import StateOptions
@@ -59,7 +60,6 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     from ksched_cli.analysis import shrink as analysis
     from ksched_cli.analysis.drained_cluster import DrainedCluster
     from ksched_cli.analysis.named_objects import label_selector_of
-    from ksched_cli.commands import progress, runs
     from ksched_cli.report import shrink as renderer
 
     _check(options)

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli import program_name
+from ksched_cli.commands import runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import ClusterReadingOptions, RedactKey
+from ksched_cli.commands.output import results
 from ksched_cli.errors import UsageError
+from ksched_cli.kube.file_lock import locked
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
@@ -61,10 +64,8 @@ def snapshot(
         ksched snapshot cluster.json.gz --redact --redact-key key.json
         ksched snapshot | ksched schedule --state -
     """
-    from ksched_cli.commands import runs
     from ksched_cli.commands.redaction import write_redacted
     from ksched_cli.commands.snapshot_origin import Origin
-    from ksched_cli.kube.file_lock import locked
 
     path = "" if _is_stdout(file, options.output) else file
     origin = Origin(
@@ -90,7 +91,6 @@ def snapshot(
 
 def _is_stdout(file: str, form: Form) -> bool:
     """Raises UsageError where the file's name or the form cannot be."""
-    from ksched_cli.commands.output import results
     from ksched_cli.live.snapshot_file import check_suffix
 
     check_suffix(file)
@@ -122,5 +122,5 @@ def _write_plain(
         size = write_snapshot(objects.items, objects.about, path)
     warn_of_absences(objects.about())
     if path:
-        show_written(options.output, path, size, objects.source, objects.about())
+        show_written(options, path, size, objects.source, objects.about())
     return ExitCode.YES

@@ -13,7 +13,8 @@ import msgspec
 from ksched_cli.cluster.loading.plain_objects import plain_objects
 from ksched_cli.cluster.trimming import trimmed
 from ksched_cli.commands import progress
-from ksched_cli.commands.output import limit, print_text, show, warn
+from ksched_cli.commands.options import CommonOptions
+from ksched_cli.commands.output import print_text, report_of, show, warn
 from ksched_cli.errors import UsageError
 from ksched_cli.live.client import ClusterOptions, connect
 from ksched_cli.live.snapshot import (
@@ -25,7 +26,7 @@ from ksched_cli.live.snapshot import (
 )
 from ksched_cli.live.snapshot_file import snapshot_text, written_aside
 from ksched_cli.report import snapshot as renderer
-from ksched_cli.report.forms import Form, Report, safe_in_job
+from ksched_cli.report.forms import Form, safe_in_job
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +117,8 @@ def warn_of_absences(about: ClusterSnapshot) -> None:
         warn(line)
 
 
-def show_written(form: Form, path: str, size: int, source: str, about: ClusterSnapshot) -> None:
+def show_written(
+    options: CommonOptions, path: str, size: int, source: str, about: ClusterSnapshot
+) -> None:
     """Prints the summary of a file."""
-    answer = SnapshotResult.of(path, size, source, about)
-    show(
-        Report(
-            lambda: answer,
-            table=lambda: renderer.table(answer, limit()),
-        ),
-        form,
-    )
+    show(report_of(SnapshotResult.of(path, size, source, about), renderer.table), options)

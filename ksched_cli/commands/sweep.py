@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ksched_cli.commands import progress
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
+from ksched_cli.commands.output import limit, report_of, show, warn
 from ksched_cli.commands.run_options import (
     ManyRunsOptions,
     base_run,
@@ -23,7 +25,9 @@ from ksched_cli.commands.run_options import (
 )
 from ksched_cli.commands.runs import in_project
 from ksched_cli.errors import UsageError
-from ksched_cli.report.forms import Form
+from ksched_cli.kube.file_lock import locked
+from ksched_cli.report.forms import Form, Report
+from ksched_cli.report.table import PAGE
 
 if TYPE_CHECKING:
     from ksched_cli.run.run import Run
@@ -64,7 +68,6 @@ def sweep(
         ksched sweep sweep.yaml --rows rows.jsonl --workers 2
         ksched sweep sweep.yaml -o csv
     """
-    from ksched_cli.kube.file_lock import locked
     from ksched_cli.sweep.execution import Execution
     from ksched_cli.sweep.outcome import is_evicting
     from ksched_cli.sweep.preparation import every, prepare
@@ -102,16 +105,14 @@ def sweep(
             warn_of_missing_budgets(prepared)
         _warn_of_missing_metrics(sweep_file.metrics, report)
         _show(report, execution, options)
-    if report.summary.is_defective:
-        return ExitCode.DEFECT
-    return ExitCode.YES if set(report.summary.statuses) <= {"ok"} else ExitCode.NO
+    is_ok = set(report.summary.statuses) <= {"ok"}
+    return ExitCode.of(is_ok, report.summary.is_defective)
 
 
 def _run(
     execution: Execution, shared: Shared, cluster: ExecutorOptions, file: SweepFile, rows: str
 ) -> SweepReport:
     """Makes the runs that have no rows."""
-    from ksched_cli.commands import progress
     from ksched_cli.sweep.answers import SweepReport
     from ksched_cli.sweep.execution import open_executor
     from ksched_cli.sweep.summary import summarize
@@ -137,7 +138,6 @@ def _run(
 
 
 def _warn_of_missing_metrics(metrics: Mapping[str, str], report: SweepReport) -> None:
-    from ksched_cli.commands.output import warn
 
     for name in metrics:
         if name not in report.summary.metrics and report.summary.statuses.get("ok"):
@@ -145,36 +145,23 @@ def _warn_of_missing_metrics(metrics: Mapping[str, str], report: SweepReport) ->
 
 
 def _show(report: SweepReport, execution: Execution, options: CommonOptions) -> None:
-    from ksched_cli.commands.output import limit, show
     from ksched_cli.report import sweep as renderer
-    from ksched_cli.report.forms import Report
-    from ksched_cli.report.table import PAGE
 
-    show(
-        Report(
-            lambda: report.answer(renderer.headline(report, PAGE)),
-            table=lambda: renderer.table(report, limit()),
-            texts={Form.CSV: lambda: renderer.rows_as_csv(execution.all_rows())},
-        ),
-        options.output,
+    shown = Report(
+        lambda: report.answer(renderer.headline(report, PAGE)),
+        table=lambda: renderer.table(report, limit()),
+        texts={Form.CSV: lambda: renderer.rows_as_csv(execution.all_rows())},
     )
+    show(shown, options)
 
 
 def _show_plan(
     execution: Execution, sample: Outcome | None, cluster: ExecutorOptions, options: CommonOptions
 ) -> ExitCode:
     """The runs that there would be, and how long they would take. sample: a run of this machine"""
-    from ksched_cli.commands.output import limit, show
-    from ksched_cli.report import sweep_plan as renderer
-    from ksched_cli.report.forms import Report
+    from ksched_cli.report.sweep import plan_table
     from ksched_cli.sweep.answers import SweepPlan
 
     plan = SweepPlan.of(execution, sample, max(cluster.workers, 1))
-    show(
-        Report(
-            lambda: plan,
-            table=lambda: renderer.table(plan, limit()),
-        ),
-        options.output,
-    )
-    return ExitCode.YES if plan.sample_error is None else ExitCode.NO
+    show(report_of(plan, plan_table), options)
+    return ExitCode.of(plan.sample_error is None)

@@ -18,7 +18,8 @@ from ksched_cli.commands.options import (
     Debug,
     PluginTimeout,
 )
-from ksched_cli.report.forms import Form
+from ksched_cli.commands.output import limit, show
+from ksched_cli.report.forms import Form, Report
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.expectations import (
@@ -66,11 +67,9 @@ def test(
         files_of_expectations,
         read_expectations,
     )
-    from ksched_cli.commands.output import limit, show
     from ksched_cli.framework.discovery import ImportPolicy
     from ksched_cli.report import expectations as renderer
-    from ksched_cli.report.forms import Report
-    from ksched_cli.report.junit import junit
+    from ksched_cli.report.ci_forms import junit
 
     read = [read_expectations(path) for path in files_of_expectations(files)]
     for file in read:
@@ -80,21 +79,17 @@ def test(
             policy.check(source, file.path)
     answers = _Runs(options, read)
     cases = [case for file in read for case in answers.cases(file)]
-    show(
-        Report(
-            lambda: ExpectationsResult.of(cases),
-            table=lambda: renderer.table(cases, limit()),
-            texts={
-                Form.JUNIT: lambda: junit(renderer.suites(cases)),
-                Form.GITHUB: lambda: renderer.github_annotations(cases),
-                Form.MARKDOWN: lambda: renderer.markdown(cases),
-            },
-        ),
-        options.output,
+    report = Report(
+        lambda: ExpectationsResult.of(cases),
+        table=lambda: renderer.table(cases, limit()),
+        texts={
+            Form.JUNIT: lambda: junit(renderer.suites(cases)),
+            Form.GITHUB: lambda: renderer.github_annotations(cases),
+            Form.MARKDOWN: lambda: renderer.markdown(cases),
+        },
     )
-    if answers.undecided:
-        return ExitCode.DEFECT
-    return ExitCode.YES if all(case.passed for case in cases) else ExitCode.NO
+    show(report, options)
+    return ExitCode.of(all(case.passed for case in cases), answers.undecided)
 
 
 class _Runs:

@@ -19,9 +19,12 @@ from ksched_cli.commands.command_line import (
     positive_number,
     whole_number,
 )
+from ksched_cli.commands.output import note, results, warn
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.time import parse_time
+from ksched_cli.report.forms import Form, safe_in_job
+from ksched_cli.report.table import counted
 
 if TYPE_CHECKING:
     from ksched_cli.kube.quantity import Quantity
@@ -134,7 +137,6 @@ def generate(
         ksched timeline generate small.yaml=3 large.yaml --pods 10000 --to pods.jsonl
         ksched timeline generate --like week.jsonl --days 28 --seed 7
     """
-    from ksched_cli.commands.output import warn
     from ksched_cli.scenario.timelines.generate import (
         DAY,
         Generator,
@@ -422,10 +424,8 @@ def _node_columns(options: TraceOptions) -> NodeColumns:
 
 def _note_trace(trace: Trace) -> None:
     """What was read, left out, and why."""
-    from ksched_cli.commands.output import note
     from ksched_cli.kube.time import SECOND
     from ksched_cli.report.replay import duration
-    from ksched_cli.report.table import counted
 
     parts = [f"{counted(trace.rows, 'row')} read"]
     parts += [f"{count:,} left out {reason}" for reason, count in trace.left_out.items()]
@@ -513,9 +513,7 @@ def _templates(text: str) -> list[PodTemplate]:
 
 def _write(header: Plain, events: Iterable[Plain], path: str) -> None:
     """Raises UsageError where the file cannot be written, or would not be read as lines."""
-    from ksched_cli.commands.output import results
     from ksched_cli.live.snapshot_file import written_aside
-    from ksched_cli.report.forms import Form, safe_in_job
     from ksched_cli.scenario.timelines.event_lines import lines
 
     if not path:

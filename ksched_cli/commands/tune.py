@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ksched_cli.commands import progress
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
+from ksched_cli.commands.output import limit, show
 from ksched_cli.commands.run_options import (
     ManyRunsOptions,
     base_run,
@@ -18,6 +20,9 @@ from ksched_cli.commands.run_options import (
     warn_of_missing_budgets,
 )
 from ksched_cli.commands.runs import in_project
+from ksched_cli.kube.file_lock import locked
+from ksched_cli.report.forms import Report
+from ksched_cli.report.table import PAGE
 
 if TYPE_CHECKING:
     from ksched_cli.sweep.tune import Tuning
@@ -50,8 +55,6 @@ def tune(
         ksched tune tune.yaml --study study.db --best best.yaml
         ksched tune tune.yaml --workers 2 -o json
     """
-    from ksched_cli.commands import progress
-    from ksched_cli.kube.file_lock import locked
     from ksched_cli.live.snapshot_file import check_writable
     from ksched_cli.sweep.execution import open_executor
     from ksched_cli.sweep.preparation import prepare
@@ -84,7 +87,7 @@ def tune(
     if options.best:
         _write(options.best, result)
     _show(result, options.best, options)
-    return ExitCode.YES if result.is_better else ExitCode.NO
+    return ExitCode.of(result.is_better)
 
 
 def _write(path: str, result: Tuning) -> None:
@@ -97,16 +100,11 @@ def _write(path: str, result: Tuning) -> None:
 
 
 def _show(result: Tuning, best: str, options: CommonOptions) -> None:
-    from ksched_cli.commands.output import limit, show
-    from ksched_cli.report import tune as renderer
-    from ksched_cli.report.forms import Report
-    from ksched_cli.report.table import PAGE
+    from ksched_cli.report.sweep import tuned_headline, tuned_table
     from ksched_cli.sweep.answers import TuneResult
 
-    show(
-        Report(
-            lambda: TuneResult.of(result, best, renderer.headline(result, PAGE)),
-            table=lambda: renderer.table(result, best, limit()),
-        ),
-        options.output,
+    report = Report(
+        lambda: TuneResult.of(result, best, tuned_headline(result, PAGE)),
+        table=lambda: tuned_table(result, best, limit()),
     )
+    show(report, options)

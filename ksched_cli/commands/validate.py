@@ -14,9 +14,10 @@ from ksched_cli import program_name
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import AllowPlugins, CommonOptions
+from ksched_cli.commands.output import limit, set_release, show, show_text, warn
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_paths import STDIN, split_reference
-from ksched_cli.report.forms import Form
+from ksched_cli.report.forms import Form, Report
 
 if TYPE_CHECKING:
     from ksched_cli.config.reviewer import ReviewedText, Reviewer
@@ -80,7 +81,6 @@ def validate(
         helm template chart | ksched validate -
         ksched validate --explain weight-zero
     """
-    from ksched_cli.commands.output import set_release, show, warn
     from ksched_cli.config.sources import find_configurations
 
     if options.explain:
@@ -99,13 +99,12 @@ def validate(
         return _show_settings(reviewer, sources, options)
     texts = [reviewer.review(source) for source in sources.texts]
     set_release(reviewer.settings(texts[0].source.path if texts else STDIN).release)
-    show(_report(texts, sources, configs), options.output)
-    return ExitCode.NO if any(text.fails for text in texts) else ExitCode.YES
+    show(_report(texts, sources, configs), options)
+    return ExitCode.of(not any(text.fails for text in texts))
 
 
 def _reviewer(options: ValidateOptions) -> Reviewer:
     """Raises UsageError for unknown rules."""
-    from ksched_cli.commands.output import warn
     from ksched_cli.config.allowed_plugins import read_allowed
     from ksched_cli.config.checks.findings import Severity
     from ksched_cli.config.checks.rules import Selection, check_ignored, rules_of
@@ -139,7 +138,6 @@ def _reviewer(options: ValidateOptions) -> Reviewer:
 
 
 def _show_settings(reviewer: Reviewer, sources: Sources, options: ValidateOptions) -> ExitCode:
-    from ksched_cli.commands.output import show_text
     from ksched_cli.report.validation import settings_text
 
     if options.output is not Form.TABLE:
@@ -152,13 +150,9 @@ def _show_settings(reviewer: Reviewer, sources: Sources, options: ValidateOption
 
 def _report(texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[str]) -> Report:
     """A single file with a single configuration has a document of its own kind."""
-    from ksched_cli.commands.output import limit
     from ksched_cli.config.answers import ValidationResult, ValidationResults
     from ksched_cli.report import validation as renderer
-    from ksched_cli.report.forms import Report
-    from ksched_cli.report.github import github_annotations
-    from ksched_cli.report.junit import junit
-    from ksched_cli.report.sarif import sarif
+    from ksched_cli.report.ci_forms import github_annotations, junit, sarif
 
     is_single = len(configs) == len(texts) == 1 and (
         configs[0] == "-" or os.path.isfile(split_reference(configs[0])[0])
@@ -180,10 +174,9 @@ def _report(texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[s
 
 def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
     """Raises UsageError for an unknown rule, and for options without an effect here."""
-    from ksched_cli.commands.output import limit, show_text
     from ksched_cli.config.checks.rules import families, rules
     from ksched_cli.kube.near_names import did_you_mean
-    from ksched_cli.report import rules as renderer
+    from ksched_cli.report import validation as renderer
 
     if configs:
         raise UsageError("--explain cannot be combined with CONFIG")
@@ -192,7 +185,7 @@ def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
     if name == ALL_RULES or name in families():
         names = rules() if name == ALL_RULES else families()[name]
         listed = {each: rules()[each] for each in names}
-        show_text(renderer.listing(listed, limit()))
+        show_text(renderer.rules_listing(listed, limit()))
         return ExitCode.YES
     rule = rules().get(name)
     if rule is None:
@@ -201,5 +194,5 @@ def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
             or f"`{program_name()} validate --explain all` lists them"
         )
         raise UsageError(f'unknown rule "{name}"; {hint}')
-    show_text(renderer.page(rule, limit()))
+    show_text(renderer.rule_page(rule, limit()))
     return ExitCode.YES

@@ -1,22 +1,27 @@
-"""A question that a Python program asks about its Runs, and the warnings beside its answer."""
+"""A question that a Python program asks about its Runs, the warnings beside its answer, and the
+steps of a Run: look at each attempt, change the cluster between two of them, continue."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from msgspec import structs
 
+from ksched_cli.analysis.attempts import AttemptTrace, trace_of
 from ksched_cli.analysis.named_objects import find_pod
-from ksched_cli.answers import Answer
+from ksched_cli.analysis.schedule import ScheduleResult, result_of
+from ksched_cli.answers import Answer, AppliedChange
+from ksched_cli.engine.records import RunRecord
 from ksched_cli.errors import shortened_lines
 from ksched_cli.kube.versions import Release
-from ksched_cli.library.given import Given, Manifest, Progress, State
+from ksched_cli.library.given import Change, Given, Manifest, Progress, State, change_of
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.remarks import budget_lines, completed, defect_line, lines_before
 from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.scenario.apply import Apply
+from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.replicas import applied_target
 
 if TYPE_CHECKING:
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from ksched_cli.engine.replay.records import PodRecord
     from ksched_cli.engine.replay.replay import Replay
     from ksched_cli.engine.simulation import Simulation
+
 A = TypeVar("A", bound=Answer)
 
 
@@ -78,9 +84,9 @@ class Question:
         self.release = engines[0].configuration.release
         self.warn(*lines_before(*engines))
 
-    def simulation(self, run: Run, watch: Watch | None = None) -> Simulation:
-        """Raises KschedError."""
-        simulation = self.opener.simulation(run, watch)
+    def simulation(self, run: Run | None = None, watch: Watch | None = None) -> Simulation:
+        """run: the first by default. Raises KschedError."""
+        simulation = self.opener.simulation(run or self.runs[0], watch)
         self.introduce(simulation)
         return simulation
 
@@ -142,3 +148,92 @@ class Question:
     def states(self) -> Sequence[ClusterState]:
         """The states of all Runs."""
         return [self.opener.state(run) for run in self.runs]
+
+
+# -- a Run pod by pod ------------------------------------------------------------------------------
+
+
+class OpenRun:
+    """An iterator over the attempts of a run, in order. It ends when no pod is left to try; after a
+    change it may continue.
+
+        simulation = run.open()
+        for attempt in simulation:
+            if attempt.node == "n1":
+                simulation.change("drain n1")
+    """
+
+    def __init__(self, question: Question) -> None:
+        (run,) = question.runs
+        self._question, self._run = question, run
+        self._simulation = question.simulation(run, Watch(detailed=True))
+        self._earlier = RunRecord((), {}, (), {}, (), {}, (), ())
+        self._begin()
+
+    def _begin(self) -> None:
+        self._steps = self._simulation.steps()
+        self._shown = 0  # of the simulation's attempts
+
+    def __iter__(self) -> Iterator[AttemptTrace]:
+        return self
+
+    def __next__(self) -> AttemptTrace:
+        attempts = self._simulation.scheduler.attempts
+        while self._shown == len(attempts):
+            next(self._steps)
+        self._shown += 1
+        return trace_of(attempts[self._shown - 1])
+
+    @property
+    def placements(self) -> dict[str, str]:
+        """Pod → node, of the pods placed so far that are still there."""
+        return dict(self._record().placements)
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """The pods that are neither placed nor gated now, in the order of the queue."""
+        return self._record().pending
+
+    def put(self, manifest: Manifest) -> tuple[AppliedChange, ...]:
+        """Applies an object, as a pod that comes now. Raises KschedError."""
+        return self.change({"apply": dict(manifest)})
+
+    def change(self, *changes: Change) -> tuple[AppliedChange, ...]:
+        """Apply these changes to the cluster as it is now, and return what they did. Pods that
+        failed, and those that wait in Permit, are tried again. Raises KschedError."""
+        run = Run(changes=tuple(map(change_of, changes)), namespace=self._run.namespace)
+        parsed = self._question.inputs.changes(run)
+        before, self._earlier = self._simulation, self._record()
+        state, records = apply_changes(
+            before.current_state(), parsed, workloads=self._run.workloads
+        )
+        self._simulation = before.renewed(state)
+        self._begin()
+        return tuple(AppliedChange(record.text, record.did) for record in records)
+
+    def result(self) -> ScheduleResult:
+        """Return the result so far, as `ksched schedule` shows a run."""
+        question, simulation = self._question, self._simulation
+        answer = result_of(simulation, self._record(), before=())
+        question.conclude(simulation)
+        return question.complete(answer, [simulation.state])
+
+    def _record(self) -> RunRecord:
+        """The record of everything since the beginning."""
+        earlier, now = self._earlier, self._simulation.record()
+        on_nodes = {pod.key for pods in self._simulation.snapshot.pods for pod in pods}
+        placements = {
+            pod: node
+            for pod, node in {**earlier.placements, **now.placements}.items()
+            if pod in on_nodes
+        }
+        return RunRecord(
+            earlier.attempts + now.attempts,
+            placements,
+            now.pending,
+            now.gated,
+            earlier.evicted + now.evicted,
+            {**earlier.last, **now.last},
+            now.failed,
+            now.ignored,
+        )

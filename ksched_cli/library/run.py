@@ -1,10 +1,11 @@
-"""A Run as a Python program describes it, and the questions that it answers."""
+"""A Run as a Python program describes it, and the questions that one or several answer."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import structs
 
@@ -25,6 +26,7 @@ from ksched_cli.run import run as described
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+    from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison
     from ksched_cli.analysis.diagnosis import PendingReport
     from ksched_cli.analysis.drained_cluster import DrainedCluster
     from ksched_cli.analysis.drift import DriftResult
@@ -34,8 +36,14 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
     from ksched_cli.analysis.shrink import ShrinkLimits, ShrinkResult, UpgradePlan
-    from ksched_cli.library.question import Question
-    from ksched_cli.library.steps import OpenRun
+    from ksched_cli.library.question import OpenRun, Question
+    from ksched_cli.sweep.answers import SweepReport, SweepResult
+    from ksched_cli.sweep.execution import Execution
+    from ksched_cli.sweep.outcome import Outcome, Task
+    from ksched_cli.sweep.preparation import Shared
+    from ksched_cli.sweep.run_process import Executor
+
+    AnyComparison: TypeAlias = Comparison | ReplayComparison | DrawnComparison
 
 MAX_COPIES = 10_000
 # Fields of both kinds of Runs that are not the same in both.
@@ -116,6 +124,12 @@ class Run:
 
     # -- questions --------------------------------------------------------------------------------
 
+    def _question(self, *uses: str) -> Question:
+        """uses: as `described` has it"""
+        from ksched_cli.library.question import Question
+
+        return Question([self], uses)
+
     def schedule(
         self, *, trace: bool = False, by: str = "", progress: Progress | None = None
     ) -> ScheduleResult:
@@ -126,12 +140,11 @@ class Run:
         """
         from ksched_cli.analysis.schedule import result_of
         from ksched_cli.analysis.usage import node_usages
-        from ksched_cli.library.question import Question
         from ksched_cli.run.open import Watch
 
-        question = Question([self])
+        question = self._question()
         watch = Watch(detailed=trace, on_progress=progress)
-        simulation = question.simulation(question.runs[0], watch)
+        simulation = question.simulation(watch=watch)
         before = node_usages(simulation.snapshot)
         record = simulation.run()
         answer = result_of(simulation, record, trace=trace, by=by, before=before)
@@ -154,9 +167,8 @@ class Run:
         from ksched_cli.analysis import explain as analysis
         from ksched_cli.analysis.explain import scale_up_of
         from ksched_cli.analysis.named_objects import check_nodes, find_pod
-        from ksched_cli.library.question import Question
 
-        question = Question([self], described.NEEDS_NO_TIMELINE)
+        question = self._question(*described.NEEDS_NO_TIMELINE)
         subject = question.subject(pod)
         simulation = subject.simulation
         info = find_pod(simulation, subject.name, subject.namespace)
@@ -174,13 +186,10 @@ class Run:
         blocks them. group: NAME, NAMESPACE/NAME, podgroup/NAME or compositepodgroup/NAME"""
         from ksched_cli.analysis import explain as analysis
         from ksched_cli.analysis.named_objects import find_group
-        from ksched_cli.errors import UsageError
-        from ksched_cli.library.question import Question
 
-        question = Question([self])
-        (run,) = question.runs
-        simulation = question.simulation(run)
-        name = find_group(simulation, group, run.namespace)
+        question = self._question()
+        simulation = question.simulation()
+        name = find_group(simulation, group, self.namespace)
         if name is None:
             raise UsageError(f'no PodGroup "{group}" in the state')
         return question.answer(analysis.explain_group(simulation, name), simulation)
@@ -188,10 +197,9 @@ class Run:
     def explain_pending(self) -> PendingReport:
         """Explain why pods stay pending, as `ksched explain --pending` does."""
         from ksched_cli.analysis.diagnosis import pending_report
-        from ksched_cli.library.question import Question
 
-        question = Question([self])
-        simulation = question.simulation(question.runs[0])
+        question = self._question()
+        simulation = question.simulation()
         return question.answer(pending_report(simulation), simulation)
 
     def preempt(
@@ -203,9 +211,8 @@ class Run:
         """
         from ksched_cli.analysis import preempt as analysis
         from ksched_cli.cluster.loading.completeness import budget_warnings
-        from ksched_cli.library.question import Question
 
-        question = Question([self])
+        question = self._question()
         simulation, info = question.of_pod(pod)
         answer = analysis.preempt(simulation, info, everything=all_candidates, alone=alone)
         budgets = budget_warnings(simulation.state) if answer.victims else ()
@@ -231,7 +238,6 @@ class Run:
         from ksched_cli.analysis import fix as analysis
         from ksched_cli.analysis.fix import fix_pending
         from ksched_cli.analysis.named_objects import pods_of
-        from ksched_cli.library.question import Question
 
         search = analysis.Search(
             prefer=frozenset(prefer),
@@ -242,7 +248,7 @@ class Run:
             on_run=progress,
         )
         search.check()
-        question = Question([self])
+        question = self._question()
         run, simulation, name, namespace = question.subject(pod or "")
         fixer = analysis.Fixer(
             lambda state: question.opener.simulation(run, state=state),
@@ -263,22 +269,20 @@ class Run:
         """Count the further copies of a pod, or replicas of a workload, that fit. pod: of the
         state"""
         from ksched_cli.analysis.capacity import copies_of
-        from ksched_cli.library.question import Question
 
-        question = Question([self])
+        question = self._question()
         (run,) = question.runs
-        copies = copies_of(question.opener, run, question.simulation(run), pod, maximum)
+        copies = copies_of(question.opener, run, question.simulation(), pod, maximum)
         return question.answer(copies.answer(maximum, alone), copies.simulation)
 
     def nodes_needed(self, *like: str) -> NodesNeeded:
         """Count the copies of these nodes that all pending pods need; with prices in the Run,
         find the cheapest mix."""
         from ksched_cli.analysis.capacity import nodes_needed_by
-        from ksched_cli.library.question import Question
 
-        question = Question([self], ["prices"])
+        question = self._question("prices")
         (run,) = question.runs
-        simulation = question.simulation(run)
+        simulation = question.simulation()
         return question.answer(nodes_needed_by(question.opener, run, simulation, like), simulation)
 
     def shrink(
@@ -296,9 +300,8 @@ class Run:
         decide the order. Arguments as the options of `ksched shrink`. progress: called with the
         number of drained nodes, and of all"""
         from ksched_cli.analysis.shrink import shrink
-        from ksched_cli.library.question import Question
 
-        question = Question([self], ["prices"])
+        question = self._question("prices")
         base, limits = self._drained(question, selector, keep, force, delete_emptydir_data)
         limits = replace(limits, maximum=maximum)
         answer = shrink(base, limits, progress, draws_map=True, repacks=repack)
@@ -317,9 +320,8 @@ class Run:
         """Plan waves that drain and replace the nodes with these labels, as `ksched shrink
         --upgrade` does; arguments as its options. progress: as for `shrink`"""
         from ksched_cli.analysis.shrink import upgrade
-        from ksched_cli.library.question import Question
 
-        question = Question([self])
+        question = self._question()
         base, limits = self._drained(question, selector, keep, force, delete_emptydir_data)
         return question.answer(upgrade(base, limits, surge, progress), base.simulation)
 
@@ -334,13 +336,12 @@ class Run:
         from ksched_cli.analysis.named_objects import label_selector_of
         from ksched_cli.cluster.loading.completeness import budget_warnings
 
-        (run,) = question.runs
         limits = analysis.ShrinkLimits(
             keep=label_selector_of(keep) if keep else None,
             among=label_selector_of(selector) if selector else None,
-            prices=question.opener.prices(run),
+            prices=question.opener.prices(question.runs[0]),
         )
-        simulation = question.simulation(run)
+        simulation = question.simulation()
         if selector and not any(map(limits.selects, simulation.state.nodes)):
             raise UsageError(f"no node has the labels {selector}")
         question.warn(*budget_warnings(simulation.state))
@@ -351,10 +352,9 @@ class Run:
         """Show for every running pod where it is, and where it would go today. progress: called
         with the number of pods done, and of all"""
         from ksched_cli.analysis import drift as analysis
-        from ksched_cli.library.question import Question
 
-        question = Question([self])
-        simulation = question.simulation(question.runs[0])
+        question = self._question()
+        simulation = question.simulation()
         return question.answer(analysis.drift(simulation, progress, None), simulation)
 
     def replay(
@@ -367,9 +367,10 @@ class Run:
         """Replay the cluster over time. timeline: replaces the Run's own. trace: keep every
         attempt. progress: called with the thousandths that are done, and 1000"""
         from ksched_cli.analysis.replay_result import replay_result, replay_warnings
-        from ksched_cli.library.question import Question
 
-        question = Question([self if timeline is None else self.with_(timeline=timeline)])
+        if timeline is not None:
+            return self.with_(timeline=timeline).replay(trace=trace, progress=progress)
+        question = self._question()
         (run,) = question.runs
         replay, departed = question.replay(run, trace=trace, progress=progress)
         question.warn(*replay_warnings(replay))
@@ -381,7 +382,166 @@ class Run:
     def open(self) -> OpenRun:
         """Step through the Run: iterate over it for its attempts, and change the cluster between
         them."""
-        from ksched_cli.library.question import Question
-        from ksched_cli.library.steps import OpenRun
+        from ksched_cli.library.question import OpenRun
 
-        return OpenRun(Question([self]))
+        return OpenRun(self._question())
+
+
+# -- questions about several Runs ------------------------------------------------------------------
+
+
+def replay(run: Run, timeline: Timeline, *, progress: Progress | None = None) -> ReplayResult:
+    """Replay a Run over a timeline; see `Run.replay`."""
+    return run.replay(timeline, progress=progress)
+
+
+def compare(*runs: Run, seeds: int = 0, progress: Progress | None = None) -> AnyComparison:
+    """Compare two or more Runs with the first, as `ksched compare` does. Runs with timelines are
+    replayed.
+
+    seeds:    the number of draws of each Run, whose means are compared
+    progress: called after each attempt of a side, or after each draw
+    Raises KschedError
+    """
+    from ksched_cli.library.question import Question
+
+    if len(runs) < 2:
+        raise UsageError("compare takes two Runs or more")
+    if seeds:
+        runs = tuple(run.with_(tie_break="random", seed=run.seed or 0) for run in runs)
+    question = Question(runs)
+    if len({bool(run.timeline) for run in question.runs}) > 1:
+        raise UsageError("only some Runs have a timeline: give all of them one, or none")
+    if seeds:
+        return _compare_draws(question, seeds, progress)
+    if question.runs[0].timeline:
+        return _compare_replays(question)
+    return _compare_runs(question, progress)
+
+
+def _compare_runs(question: Question, progress: Progress | None) -> Comparison:
+    from ksched_cli.analysis import compare as analysis
+    from ksched_cli.run.open import Watch
+
+    sides = analysis.sides_of(question.opener, question.runs, Watch(on_progress=progress))
+    simulations = [side.simulation for side in sides]
+    question.introduce(*simulations)
+    answer = analysis.with_usages(analysis.compare(sides), sides)
+    question.conclude(*simulations)
+    return question.complete(answer, [simulation.state for simulation in simulations])
+
+
+def _compare_replays(question: Question) -> ReplayComparison:
+    from ksched_cli.analysis.compare import ReplaySide, compare_replays, with_curves
+    from ksched_cli.analysis.replay_result import replay_warnings
+    from ksched_cli.run.differences import named
+
+    sides = []
+    for each in named(question.runs, question.inputs):
+        ended, departed = question.replay(each.run)
+        sides.append(ReplaySide.of(each, ended, departed))
+    answer = with_curves(compare_replays(sides), sides)
+    for side in sides:
+        question.conclude(side.replay.cluster.engine, evicts=bool(side.replay.log.counts.evicted))
+        question.warn(*(f"{side.named.name}: {line}" for line in replay_warnings(side.replay)))
+    return question.complete(answer, question.states())
+
+
+def _compare_draws(question: Question, count: int, progress: Progress | None) -> DrawnComparison:
+    from ksched_cli.analysis.compare import compare_draws
+    from ksched_cli.run.differences import named
+    from ksched_cli.sweep.draws import draws_of, eviction_warnings
+
+    opener, runs = question.opener, question.runs
+    question.introduce(
+        *(
+            opener.replay(run).cluster.engine if run.timeline else opener.simulation(run)
+            for run in runs
+        )
+    )
+    sides = named(runs, question.inputs)
+    draws = draws_of(sides, opener, count, progress)
+    question.warn(*eviction_warnings(sides, opener, draws.figures))
+    seeds = [(runs[0].seed or 0) + index for index in range(count)]
+    return question.complete(
+        compare_draws(sides, draws.figures, seeds, draws.curves), question.states()
+    )
+
+
+def sweep(
+    runs: Iterable[Run],
+    *,
+    workers: int = 0,
+    metrics: Mapping[str, str] | None = None,
+    timeout: float = 600.0,
+    progress: Progress | None = None,
+) -> SweepResult:
+    """Make many Runs and summarize how they differ from the first. Runs of one state, timeline
+    and seed are compared in pairs. `to_frame()` has a row per Run.
+
+    workers:  number of local worker processes (the extra `sweep`); 0: this process
+    metrics:  to compare: name → "minimize" or "maximize"; the usual ones by default
+    timeout:  seconds that a Run may take in a worker
+    progress: called after each Run
+    Raises KschedError; a Run that fails is a row that says why
+    """
+    from ksched_cli.library.question import Question
+    from ksched_cli.sweep.answers import SweepReport
+    from ksched_cli.sweep.execution import Execution, open_executor
+    from ksched_cli.sweep.listed_runs import ListedRuns
+    from ksched_cli.sweep.preparation import prepare_runs
+    from ksched_cli.sweep.rows import RowsFile
+    from ksched_cli.sweep.run_process import ExecutorOptions
+    from ksched_cli.sweep.summary import summarize
+
+    question = Question(runs)
+    if not question.runs:
+        raise UsageError("sweep takes one Run or more")
+    plan = ListedRuns(described.Run(), (), listed=tuple(question.runs))
+    prepared = prepare_runs(plan, question.inputs)
+    question.warn(*prepared.warnings)
+    question.release = prepared.release
+    begin = perf_counter()
+    with RowsFile() as rows_file:
+        execution = Execution.of(plan, prepared.shared, rows_file)
+        if workers:
+            options = ExecutorOptions(workers, timeout=timeout)
+            with open_executor(prepared.shared, options) as (executor, _):
+                execution.execute(executor, progress)
+        else:
+            execution.execute(_in_process(prepared.shared), progress)
+        summary = summarize(
+            execution.results(), plan.variants, metrics, is_over_time=plan.is_over_time
+        )
+        took = perf_counter() - begin
+        report = SweepReport(summary, execution.planned, 0, took, max(workers, 1))
+        return _sweep_answer(question, report, execution, prepared.eviction_warnings)
+
+
+def _in_process(shared: Shared) -> Executor:
+    from ksched_cli.sweep.outcome import SERIAL, Performer
+
+    performer = Performer(shared)
+
+    def execute(tasks: Iterator[Task], count: int) -> Iterator[tuple[Task, Outcome]]:
+        for task in tasks:
+            yield task, structs.replace(performer.perform(task), worker=SERIAL)
+
+    return execute
+
+
+def _sweep_answer(
+    question: Question,
+    report: SweepReport,
+    execution: Execution,
+    eviction_warnings: Sequence[str],
+) -> SweepResult:
+    from ksched_cli.report.sweep import headline
+    from ksched_cli.report.table import PAGE
+    from ksched_cli.sweep.outcome import is_evicting
+
+    if any(is_evicting(result.outcome) for result in execution.results()):
+        question.warn(*eviction_warnings)
+    answer = report.answer(headline(report, PAGE))
+    rows = tuple(execution.all_rows())
+    return question.complete(structs.replace(answer, rows_of_runs=rows), ())

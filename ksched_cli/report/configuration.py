@@ -1,14 +1,21 @@
-"""The effective configuration of `config show`, as a table."""
+"""Effective configurations, how two differ, what a migration remarks on; and the plugins."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ksched_cli.config.answers import ConfigurationChange
 from ksched_cli.config.effective import Configuration, PluginRef, Profile
 from ksched_cli.config.go_types import to_wire
-from ksched_cli.report.table import Limit, printable
+from ksched_cli.config.migration.settle import Remark, RemarkKind
+from ksched_cli.framework.plugin_list import PluginList
+from ksched_cli.report.markdown import code, markdown_table
+from ksched_cli.report.table import Limit, counted, printable
+
+# -- config show -----------------------------------------------------------------------------------
 
 
 def table(configuration: Configuration, limit: Limit) -> str:
@@ -58,3 +65,96 @@ def _shown(ref: PluginRef) -> str:
     """Name, mark of origin, and the weight where it counts."""
     name = ref.name + MARKS.get(ref.origin, "+")
     return f"{name} ({ref.weight})" if ref.weight else name
+
+
+# -- config diff, config migrate -------------------------------------------------------------------
+
+
+def diff_table(changes: Sequence[ConfigurationChange], names: tuple[str, str], limit: Limit) -> str:
+    """A row per difference. names: of the two files"""
+    if not changes:
+        return "nothing differs once both take effect"
+    rows = [
+        (change.profile or "(all)", change.path, shown(change.before), shown(change.after))
+        for change in changes
+    ]
+    headers = ("PROFILE", "PATH", *short_names(names))
+    return f"{limit.columns(headers, rows)}\n\n{counted(len(changes), 'difference')}"
+
+
+def diff_markdown(changes: Sequence[ConfigurationChange], names: tuple[str, str]) -> str:
+    """A table with a row per difference. names: of the two files"""
+    sides = f"between {code(names[0])} and {code(names[1])} once both take effect"
+    if not changes:
+        return f"Nothing differs {sides}."
+    rows = [
+        (
+            code(change.profile) or "all",
+            code(change.path),
+            code(shown(change.before)),
+            code(shown(change.after)),
+        )
+        for change in changes
+    ]
+    diff_table = markdown_table(("profile", "path", *map(code, short_names(names))), rows)
+    return f"**{counted(len(changes), 'difference')}** {sides}:\n\n{diff_table}"
+
+
+def short_names(names: tuple[str, str]) -> tuple[str, ...]:
+    """Without the folders that both are in."""
+    try:
+        folder = os.path.commonpath([os.path.dirname(name) for name in names])
+    except ValueError:  # a path from the root beside one that is not
+        return names
+    return tuple(os.path.relpath(name, folder) if folder else name for name in names)
+
+
+def shown(value: Any) -> str:
+    """On one line; "-" where a side has nothing there."""
+    if value is None:
+        return "-"
+    if value is True:
+        return "runs"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def is_warning(remark: Remark) -> bool:
+    """Whether the new file does not take effect as the old one did."""
+    return remark.kind is not RemarkKind.CHANGED
+
+
+def remark_line(remark: Remark, source_name: str) -> str:
+    """As `FILE:LINE: MESSAGE; HINT`; what is about the new file has its path there."""
+    if remark.kind is RemarkKind.REFUSED:
+        place = f"the new file, line {remark.line}" if remark.line else "the new file"
+        begin = f"kube-scheduler refuses {place}: {remark.path}"
+    elif remark.kind is RemarkKind.DIFFERS:
+        begin = f"the new file takes effect otherwise: {remark.path}"
+    else:
+        begin = f"{source_name}:{remark.line}" if remark.line else source_name
+    hint = f"; {remark.hint}" if remark.hint else ""
+    return f"{begin}: {remark.message}{hint}"
+
+
+# -- plugins ---------------------------------------------------------------------------------------
+
+
+def plugins_table(answer: PluginList, limit: Limit) -> str:
+    """A row per plugin, then one per kind of workload, then one per source that does not load."""
+    rows = [
+        (
+            entry.name,
+            entry.origin,
+            "yes" if entry.default else "no",
+            ", ".join(entry.extension_points),
+        )
+        for entry in answer.plugins
+    ]
+    parts = [limit.columns(("PLUGIN", "FROM", "DEFAULT", "EXTENSION POINTS"), rows)]
+    if answer.workloads:
+        kinds = [(workload.kind, workload.origin) for workload in answer.workloads]
+        parts.append(limit.columns(("WORKLOAD", "FROM"), kinds))
+    if answer.broken:
+        broken = [(source.origin, source.cause) for source in answer.broken]
+        parts.append(limit.columns(("BROKEN", "CAUSE"), broken))
+    return "\n\n".join(parts)

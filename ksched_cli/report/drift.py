@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ksched_cli.analysis.drift import ELSEWHERE, DriftResult, PodDrift, Verdict
-from ksched_cli.report.owners import group_name, shared_owner
+from ksched_cli.report.pending import group_name, shared_owner
 from ksched_cli.report.table import Limit, counted
 
 

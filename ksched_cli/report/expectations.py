@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from ksched_cli.analysis.expectations import CaseResult
 from ksched_cli.errors import Position
-from ksched_cli.report.github import annotation
-from ksched_cli.report.junit import Case, Suite
+from ksched_cli.report.ci_forms import Case, Suite, annotation
 from ksched_cli.report.markdown import code, markdown_table
 from ksched_cli.report.table import GREEN, RED, Limit, counted, printable
 

@@ -8,10 +8,16 @@ from collections.abc import Sequence
 from itertools import chain
 
 from ksched_cli import program_name
-from ksched_cli.analysis.explain import Explanation, NodeExplanation, ranking
+from ksched_cli.analysis.explain import (
+    Explanation,
+    GroupScaleUp,
+    GroupVerdict,
+    NodeExplanation,
+    ScaleUp,
+    ranking,
+)
 from ksched_cli.plugins import short_names
-from ksched_cli.report.reasons import APART_MAX, message_line, rejected_table, remedy_line
-from ksched_cli.report.scale_up import scale_up_table
+from ksched_cli.report.reasons import APART_MAX, message_line, rejected_table, remedy_line, why_not
 from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted, marked
 
 SHORT_NAMES = short_names()
@@ -233,3 +239,51 @@ def _next_step(explanation: Explanation, limit: Limit) -> str:
     if explanation.may_preempt:
         lines.append(f"{name} preempt {pod} says whether evicting other pods would help.")
     return "\n".join(limit.paragraph(line) for line in lines)
+
+
+# -- what an autoscaler would do -------------------------------------------------------------------
+
+
+GROUP_HEADERS = ("NODE GROUP", "NODES", "VERDICT", "WHY")
+
+
+def scale_up_table(answer: ScaleUp | None, limit: Limit) -> str:
+    """Nothing where nobody asked."""
+    if answer is None:
+        return ""
+    text = limit.paragraph(scale_up_line(answer))
+    lines = [limit.verdict(text, GREEN if answer.would_scale_up else YELLOW)]
+    if answer.groups:
+        lines.append(limit.cut_columns(GROUP_HEADERS, [group_row(each) for each in answer.groups]))
+    return "\n\n".join(lines)
+
+
+def scale_up_line(answer: ScaleUp) -> str:
+    """Which group gets how many nodes, or that none does."""
+    chosen = [each for each in answer.groups if each.verdict is GroupVerdict.SCALES_UP]
+    if chosen:
+        (group,) = chosen
+        return f"the autoscaler would add {counted(group.adds, 'node')} to {group.group}"
+    reason = f": {answer.because}" if answer.because else ""
+    return f"the autoscaler would add no node for it{reason}"
+
+
+def group_row(group: GroupScaleUp) -> tuple[str, ...]:
+    return (
+        group.group,
+        f"{group.nodes:,} of {group.max_size:,}",
+        group.verdict.value,
+        _why(group),
+    )
+
+
+def _why(group: GroupScaleUp) -> str:
+    match group.verdict:
+        case GroupVerdict.REJECTS:
+            return "; ".join(why_not(each.plugin, (each.message,)) for each in group.rejections)
+        case GroupVerdict.SCALES_UP | GroupVerdict.NOT_CHOSEN:
+            would = "" if group.verdict is GroupVerdict.SCALES_UP else "would add "
+            return f"{would}{counted(group.adds, 'node')} for {counted(group.pods, 'pending pod')}"
+        case GroupVerdict.FULL:
+            return "the nodes that it may still add go to other pending pods"
+    return ""

@@ -6,11 +6,30 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ksched_cli.analysis.diagnosis import PendingGroup, PendingReport
-from ksched_cli.report.owners import group_name, shared_owner
+from ksched_cli.analysis.diagnosis import POD, PendingGroup, PendingReport
 from ksched_cli.report.reasons import brief_reasons_table, message_line, remedy_line
 from ksched_cli.report.table import ALL_HINT, GREEN, RED, YELLOW, Limit, counted
 from ksched_cli.scenario.arguments import WORKLOADS
+
+# -- owners of pods, as tables name them -----------------------------------------------------------
+
+
+NO_CONTROLLER = "no controller"
+
+
+def shared_owner(owner: str) -> str:
+    """The owner; pods without a controller share a name by namespace.
+
+    owner: namespace/Kind/name
+    """
+    namespace, kind, _ = owner.split("/", 2)
+    return f"{NO_CONTROLLER} in {namespace}" if kind == POD else owner
+
+
+def group_name(owner: str, pods: Sequence[str]) -> str:
+    """The shared owner of the pods; a single pod without a controller goes by its own name."""
+    return pods[0] if len(pods) == 1 and owner.startswith(NO_CONTROLLER) else owner
+
 
 SHOWN_GROUPS = 6
 SHOWN_BRIEF_GROUPS = 10

@@ -1,13 +1,24 @@
-"""An answer of `replay`: who waited how long, how full the cluster was, and who waits still."""
+"""Answers of `replay`, of one and of several: who waited how long, how full the cluster was, and
+who waits still."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from ksched_cli.analysis.compare import (
+    DifferenceInterval,
+    DrawnComparison,
+    DrawnSide,
+    Interval,
+    ReplayComparison,
+    ReplayDraws,
+    ReplaySideResult,
+)
 from ksched_cli.analysis.replay_figures import (
     ReplayCost,
     UsageOverTime,
@@ -22,26 +33,91 @@ from ksched_cli.analysis.replay_figures import (
 )
 from ksched_cli.analysis.replay_result import (
     HOUR,
+    Assumption,
+    ForwardLook,
+    GroupResult,
     NodeRange,
+    PodForecast,
     PodResult,
     ReplayResult,
     ReplaySummary,
+    scaling_of,
     seconds,
 )
 from ksched_cli.answers import plain
 from ksched_cli.cluster.resources import PODS
-from ksched_cli.engine.replay.records import PodOutcome, PodRecord
+from ksched_cli.engine.replay.records import NodeCounts, PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.kube.time import SECOND
-from ksched_cli.report.node_groups import (
-    cost_text,
-    costs_table,
-    groups_table,
-    hours_text,
-    range_text,
-    sizes_at,
-)
-from ksched_cli.report.table import Limit, counted, printable
+from ksched_cli.report.compare import because_of, judgement
+from ksched_cli.report.table import GREEN, YELLOW, Limit, counted, printable
+
+# -- numbers of nodes, hours and costs -------------------------------------------------------------
+
+
+def range_text(counts: NodeRange | GroupResult) -> str:
+    """At first, at most and at last; a number that does not change once."""
+    numbers = (counts.start, counts.max, counts.end)
+    return " → ".join(f"{number:,}" for number in numbers[: 1 if len(set(numbers)) == 1 else 3])
+
+
+def hours_text(time: int) -> str:
+    """Microseconds in hours: 1,234.5, 57 or 0.042."""
+    hours = time / HOUR
+    return f"{hours:.2g}" if 0 < hours < 1 else f"{hours:,.1f}".removesuffix(".0")
+
+
+def groups_table(replay: Replay, limit: Limit) -> str:
+    """A row per node group."""
+    scaling = scaling_of(replay)
+    if scaling is None:
+        return ""
+    rows = [
+        (
+            group.name,
+            range_text(group),
+            hours_text(round(group.hours * HOUR)),
+            f"{group.added:,}",
+            f"{group.removed:,}",
+        )
+        for group in scaling.groups
+    ]
+    headers = ("NODE GROUP", "NODES", "NODE-HOURS", "ADDED", "REMOVED")
+    return limit.first(20).cut_columns(headers, rows)
+
+
+def cost_text(cost: float) -> str:
+    """As 1,234.50; more digits of less than a hundredth."""
+    return f"{cost:.2g}" if 0 < cost < 0.01 else f"{cost:,.2f}"
+
+
+def costs_table(cost: ReplayCost | None, limit: Limit) -> str:
+    """A row per price."""
+    if cost is None:
+        return ""
+    rows = [
+        (
+            each.name,
+            f"{each.per_hour:g}",
+            f"{each.nodes:,}",
+            hours_text(round(each.hours * HOUR)),
+            cost_text(each.cost),
+        )
+        for each in cost.prices
+    ]
+    headers = ("PRICE OF", "AN HOUR", "NODES", "BILLED HOURS", "COST")
+    return limit.first(20).cut_columns(headers, rows) if rows else ""
+
+
+def sizes_at(counts: NodeCounts, times: Sequence[int]) -> list[int]:
+    """The number of nodes at these times; 0 before the first step."""
+    starts = [at for at, _ in counts.steps]
+    indexes = (bisect_right(starts, time) - 1 for time in times)
+    return [counts.steps[index][1] if index >= 0 else 0 for index in indexes]
+
+
+# -- replay ----------------------------------------------------------------------------------------
+
 
 # Rows of the table of usage without those of extremes, and points of curves.
 _STEPS = 16
@@ -271,3 +347,295 @@ def _pending_table(replay: Replay, limit: Limit) -> str:
         for message, pods in sorted(groups.items(), key=lambda item: -len(item[1]))
     ]
     return limit.first(10).cut_columns(("PENDING", "PODS", "BECAUSE"), rows) if rows else ""
+
+
+# -- replay --from-now -----------------------------------------------------------------------------
+
+
+def forecast_headline(answer: ForwardLook) -> str:
+    """How many pods start, and over how many draws."""
+    draws = counted(answer.draws, "draw")
+    since = f" from {answer.now} on" if answer.now else ""
+    if not answer.pods:
+        return f"no pod is pending{since}"
+    sure = sum(pod.p90 is not None for pod in answer.pods)
+    pods = counted(len(answer.pods), "pending pod")
+    return f"{sure:,} of {pods} start in nine of ten draws ({draws}{since})"
+
+
+def forecast_table(answer: ForwardLook, limit: Limit) -> str:
+    """A row per pending pod, then the assumptions."""
+    parts = [limit.paragraph(forecast_headline(answer))]
+    if answer.pods:
+        rows = [
+            (pod.pod, time_text(pod.p50), time_text(pod.p90), start_text(pod))
+            for pod in answer.pods
+        ]
+        headers = ("POD", "STARTS IN (P50)", "P90", "IN DRAWS")
+        parts.append(limit.cut_columns(headers, rows, "pending pod"))
+    lines = assumption_lines(answer.assumptions)
+    if lines:
+        parts.append("\n".join(["assumed:", *(f"  {line}" for line in lines)]))
+    return "\n\n".join(parts)
+
+
+def time_text(seconds: float | None) -> str:
+    return "never" if seconds is None else duration(round(seconds * SECOND))
+
+
+def start_text(pod: PodForecast) -> str:
+    return "gated" if pod.gated else f"{pod.started:.0%}"
+
+
+def assumption_lines(assumptions: Iterable[Assumption]) -> list[str]:
+    """A line per owner with a history or a deadline, and one for all others together."""
+    lines = []
+    unknown = {True: 0, False: 0}
+    for each in assumptions:
+        if each.basis == "none":
+            unknown[each.running] += each.pods
+            continue
+        state = "running" if each.running else "pending"
+        subject = counted(each.pods, f"{state} pod") + (f" of {each.owner}" if each.owner else "")
+        verb = "ends" if each.pods == 1 else "end"
+        finished = counted(each.samples, "finished pod")
+        how = f"as its {finished} did" if each.basis == "history" else "at activeDeadlineSeconds"
+        lines.append(f"{subject} {verb} {how}")
+    for running, count in unknown.items():
+        if count:
+            verb = "stays" if count == 1 else "stay"
+            state = "running" if running else "pending"
+            lines.append(
+                f"{counted(count, f'{state} pod')} without a known run time {verb}"
+                + ("" if running else " once placed")
+            )
+    return lines
+
+
+# -- compare --timeline ----------------------------------------------------------------------------
+
+
+_COUNTS = ("placed", "ended", "evicted", "pending", "gated", "attempts")
+_TIMES = (("mean", "mean"), ("half at most", "p50"), ("99 of 100", "p99"), ("longest", "max"))
+
+
+def comparison_headline(answer: ReplayComparison, limit: Limit) -> str:
+    """Whether it is better or worse on the other sides, and how many pods fared differently."""
+    if not answer.pods:
+        text = f"no difference: {counted(answer.pod_count, 'pod')} placed alike on every side"
+        return limit.verdict(text, GREEN)
+    lines = [_of_replayed_side(answer, index) for index in range(1, len(answer.sides))]
+    return limit.verdict("\n".join(limit.paragraph(line) for line in lines), YELLOW)
+
+
+def _of_replayed_side(answer: ReplayComparison, index: int) -> str:
+    """What the difference between a side and the first one did."""
+    side = answer.sides[index]
+    prefix = f"{side.name}: " if len(answer.sides) > 2 else ""
+    count = side.differing
+    total = counted(answer.pod_count, "pod")
+    if not count:
+        return f"{prefix}no difference: {total} placed alike"
+    delays = [difference.delay(index) for difference in answer.pods]
+    longer, shorter = sum(delay > 0 for delay in delays), sum(delay < 0 for delay in delays)
+    verb = "differs" if count == 1 else "differ"
+    return (
+        f"{prefix}{_judgement(answer.sides[0], side)}\n"
+        f"{prefix}{count:,} of {total} {verb}: {shorter:,} waited less long, {longer:,} longer"
+    )
+
+
+def _judgement(first: ReplaySideResult, side: ReplaySideResult) -> str:
+    """Better, worse or a trade-off, and in which figures."""
+    lower, higher = list[str](), list[str]()
+    for (name, before, text_before), (_, now, text) in zip(
+        _judged(first), _judged(side), strict=True
+    ):
+        if text != text_before:
+            (lower if now < before else higher).append(f"{name} {text} instead of {text_before}")
+    return judgement(lower, higher, because_of(side.differs_in))
+
+
+def _judged(side: ReplaySideResult) -> Iterator[tuple[str, float, str]]:
+    """The figures of which less is better: name, amount and text."""
+    waited = side.waiting.mean
+    yield "mean wait", waited, duration(round(waited * SECOND))
+    yield "pending at the end", side.summary.pending, f"{side.summary.pending:,}"
+    yield "evictions", side.summary.evicted, f"{side.summary.evicted:,}"
+    if side.cost:
+        yield "cost", side.cost.total, cost_text(side.cost.total)
+    else:
+        yield "node-hours", side.nodes.hours, _hours(side.nodes.hours)
+
+
+def comparison_table(answer: ReplayComparison, limit: Limit) -> str:
+    """The totals, a column per side, and the pods whose waiting times differ most."""
+    headers = ("", *(side.name for side in answer.sides))
+    shown = limit.columns(headers, totals(answer.sides))
+    parts = [comparison_headline(answer, limit), shown, _differing_pods(answer, limit)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def totals(sides: Sequence[ReplaySideResult]) -> list[tuple[str, ...]]:
+    """A row per figure, a column per side after the figure's name."""
+    rows: list[tuple[str, ...]] = [
+        (key, *(f"{getattr(side.summary, key):,}" for side in sides)) for key in _COUNTS
+    ]
+    rows += [
+        (
+            f"waited, {name}",
+            *(duration(round(getattr(side.waiting, key) * SECOND)) for side in sides),
+        )
+        for name, key in _TIMES
+    ]
+    rows.append(("most pending at once", *(f"{side.most_pending:,}" for side in sides)))
+    rows.append(("pending-hours", *(_hours(side.pending_hours) for side in sides)))
+    rows.append(("it took", *(duration(round(side.end * SECOND)) for side in sides)))
+    rows += _node_rows(sides)
+    if any(side.cost for side in sides):
+        rows.append(("cost", *(cost_text(each.cost.total) if each.cost else "" for each in sides)))
+    return rows
+
+
+def _hours(hours: float) -> str:
+    return hours_text(round(hours * HOUR))
+
+
+def _node_rows(sides: Sequence[ReplaySideResult]) -> list[tuple[str, ...]]:
+    """The number of nodes, and for how long: of all, and of each node group."""
+    ranges: list[dict[str, NodeRange | GroupResult]] = []
+    for side in sides:
+        groups = side.autoscaler.groups if side.autoscaler else ()
+        ranges.append({"": side.nodes, **{group.name: group for group in groups}})
+    rows = []
+    for name in dict.fromkeys(name for each in ranges for name in each):
+        suffix = name and f", {name}"
+        own = [each.get(name) for each in ranges]
+        rows += [
+            (f"nodes{suffix}", *("" if each is None else range_text(each) for each in own)),
+            (f"node-hours{suffix}", *("" if each is None else _hours(each.hours) for each in own)),
+        ]
+    return rows
+
+
+def _differing_pods(answer: ReplayComparison, limit: Limit) -> str:
+    ordered = sorted(answer.pods, key=lambda each: (-abs(each.delay(-1)), each.pod))
+    rows = [(each.pod, *map(_fate, each.records, each.waits)) for each in ordered]
+    headers = ("POD", *(side.name for side in answer.sides))
+    return limit.first(20).cut_columns(headers, rows, "pods") if rows else ""
+
+
+def _fate(record: PodRecord | None, waited: int | None) -> str:
+    """Where it went and after how long, or what became of it."""
+    if record is None:
+        return "not there"
+    if waited is None:
+        return record.outcome.value
+    if record.placed is None:
+        return f"still waits after {duration(waited)}"
+    suffix = ", evicted" if record.evicted is not None else ""
+    return f"{record.node} after {duration(waited)}{suffix}"
+
+
+# -- --seeds ---------------------------------------------------------------------------------------
+
+
+# Figures of which less is better.
+JUDGED = ("wait.mean", "pending", "evicted", "cost", "nodeHours")
+
+
+def drawn_headline(answer: DrawnComparison, limit: Limit) -> str:
+    """Which figures differ by more than the noise."""
+    count = len(answer.seeds)
+    lines = [_of_drawn_side(answer, side, count) for side in answer.sides[1:]]
+    colour = YELLOW if answer.differs else GREEN
+    return limit.verdict("\n".join(limit.paragraph(line) for line in lines), colour)
+
+
+def _of_drawn_side(answer: DrawnComparison, side: DrawnSide, count: int) -> str:
+    prefix = f"{side.name}: " if len(answer.sides) > 2 else ""
+    differing = [each for each in side.differences.values() if not each.within_noise]
+    if not differing:
+        return f"{prefix}within the noise of {count:,} seeds: no figure differs"
+    of = f"{len(differing)} of {len(side.differences)} figures differ"
+    lower, higher = list[str](), list[str]()
+    for name in JUDGED:
+        each = side.differences.get(name)
+        if each is not None and not each.within_noise:
+            (lower if each.mean < 0 else higher).append(
+                f"{label(name)} {'+' * (each.mean > 0)}{_number(each.mean)}"
+            )
+    because = because_of(side.differs_in)
+    noise = f"{prefix}{of} by more than the noise of {count:,} seeds"
+    if not lower and not higher:
+        return f"{noise}{because}"
+    return f"{prefix}{judgement(lower, higher, because)}\n{noise}"
+
+
+def drawn_table(answer: DrawnComparison, limit: Limit) -> str:
+    """The verdict, then a row per figure that is not 0 everywhere: mean and 95 % interval per side,
+    and the difference."""
+    names = dict.fromkeys(
+        name
+        for side in answer.sides
+        for name, each in side.figures.items()
+        if each.low or each.high  # 0 in every draw says nothing, unless another side has some
+    )
+    rows = [
+        (
+            label(name),
+            *(interval_text(side.figures.get(name)) for side in answer.sides),
+            *(difference_text(side.differences.get(name)) for side in answer.sides[1:]),
+        )
+        for name in names
+    ]
+    headers = [
+        f"MEAN OF {len(answer.seeds):,} SEEDS, 95 %",
+        *(side.name for side in answer.sides),
+        *(f"difference of {side.name}" for side in answer.sides[1:]),
+    ]
+    if len(answer.sides) == 2:
+        headers[-1] = "difference"
+    return f"{drawn_headline(answer, limit)}\n\n{limit.columns(headers, rows)}"
+
+
+def draws_table(answer: ReplayDraws, limit: Limit) -> str:
+    """A row per figure that is not 0 in every draw: mean and 95 % interval."""
+    rows = [
+        (label(name), _number(each.mean), _range(each))
+        for name, each in answer.figures.items()
+        if each.low or each.high
+    ]
+    headers = (f"OF {len(answer.seeds):,} SEEDS", "MEAN", "95 % INTERVAL")
+    return limit.columns(headers, rows)
+
+
+def label(name: str) -> str:
+    """With the unit of times."""
+    is_time = name.startswith(("wait.", "jobCompletionTime."))
+    return name.removeprefix("utilization.") + " (s)" * is_time
+
+
+def _range(interval: Interval) -> str:
+    return f"[{_number(interval.low)}, {_number(interval.high)}]"
+
+
+def interval_text(interval: Interval | None) -> str:
+    if interval is None:
+        return ""
+    if interval.low == interval.high:
+        return _number(interval.mean)
+    return f"{_number(interval.mean)} {_range(interval)}"
+
+
+def difference_text(interval: DifferenceInterval | None) -> str:
+    if interval is None:
+        return ""
+    if interval.low == interval.high == 0:
+        return "none"
+    sign = "+" * (interval.mean > 0)
+    return "within the noise" if interval.within_noise else f"{sign}{interval_text(interval)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.3g}" if abs(value) < 1_000 else f"{value:,.0f}"

@@ -13,7 +13,7 @@ from ksched_cli.analysis.schedule import summary_of
 from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.engine.records import Attempt, ExtenderBinding, RunRecord
 from ksched_cli.report import usage
-from ksched_cli.report.owners import group_name, shared_owner
+from ksched_cli.report.pending import group_name, shared_owner
 from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted
 
 MAX_POD_ROWS = 20  # have a row each
@@ -149,19 +149,17 @@ def _counts(run: RunRecord, limit: Limit) -> str:
 def _bindings(calls: Sequence[ExtenderBinding], limit: Limit) -> str:
     if not calls:
         return ""
-    rows = [
-        (
-            f"{call.request['PodNamespace']}/{call.request['PodName']}",
-            call.request["Node"],
-            call.url,
-            call.error or ("sent" if call.sent else "not sent"),
-        )
-        for call in calls
-    ]
+    rows = [binding_row(call) for call in calls]
     text = limit.first(SHOWN_ROWS).cut_columns(("BOUND BY EXTENDER", "NODE", "POST", ""), rows)
     if any(call.sent for call in calls):
         return text
     return f"{text}\n(--extender-bind sends them)"
+
+
+def binding_row(call: ExtenderBinding) -> tuple[str, str, str, str]:
+    """The pod, its node, where the call went, and what became of it."""
+    pod = f"{call.request['PodNamespace']}/{call.request['PodName']}"
+    return pod, call.request["Node"], call.url, call.error or ("sent" if call.sent else "not sent")
 
 
 def _score(last: Attempt) -> str:

@@ -10,8 +10,7 @@ from msgspec import UNSET
 from ksched_cli.analysis.drained_cluster import Hold
 from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan
 from ksched_cli.kube.quantity import amount_text
-from ksched_cli.report.owners import group_name, shared_owner
-from ksched_cli.report.pending import merged
+from ksched_cli.report.pending import group_name, merged, shared_owner
 from ksched_cli.report.table import GREEN, TERMINAL, YELLOW, Limit, counted
 
 FIRST = ("cpu", "memory")

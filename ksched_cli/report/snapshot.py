@@ -1,9 +1,14 @@
-"""What `snapshot` wrote: the kinds, how many objects of each, and how far apart they were read."""
+"""What `snapshot` and `record` wrote, and how to ask about it."""
 
 from __future__ import annotations
 
+from ksched_cli import program_name
+from ksched_cli.live.recorder import RecordResult
 from ksched_cli.live.snapshot import SnapshotResult
 from ksched_cli.report.table import Limit, counted
+
+# -- snapshot --------------------------------------------------------------------------------------
+
 
 _KILO, _MEGA = 1_000, 1_000_000
 
@@ -47,4 +52,37 @@ def moments(answer: SnapshotResult) -> str:
     return (
         f"The lists were read one after the other; the last is {counted(apart, 'revision')} newer "
         "than the first."
+    )
+
+
+# -- record ----------------------------------------------------------------------------------------
+
+
+def recording_table(answer: RecordResult, limit: Limit) -> str:
+    """A headline, and a row per part."""
+    rows = [
+        (part.timeline, part.state, f"{part.events:,}", f"{part.gaps:,}", f"{part.seconds:,.0f} s")
+        for part in answer.parts
+    ]
+    parts = (
+        limit.paragraph(recording_headline(answer)),
+        limit.columns(("TIMELINE", "STATE", "EVENTS", "GAPS", "LENGTH"), rows),
+        recording_commands(answer),
+    )
+    return "\n\n".join(parts)
+
+
+def recording_headline(answer: RecordResult) -> str:
+    events = sum(part.events for part in answer.parts)
+    gaps = sum(part.gaps for part in answer.parts)
+    lost = f", the connection was lost {counted(gaps, 'time')}" if gaps else ""
+    return f"recorded {counted(events, 'event')} of {answer.source}{lost}"
+
+
+def recording_commands(answer: RecordResult) -> str:
+    """What asks about the last part, a line each."""
+    last, program = answer.parts[-1], program_name()
+    return (
+        f"{program} replay {last.timeline} --state {last.state}\n"
+        f"{program} audit --timeline {last.timeline}"
     )

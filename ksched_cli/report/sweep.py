@@ -1,4 +1,4 @@
-"""The result of a sweep: how the variants differ, metric by metric, and the runs that failed."""
+"""The results of many runs: how the variants of a sweep differ, and what a search has found."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ksched_cli.kube.shown_yaml import block_yaml
 from ksched_cli.report.table import EVERYTHING, GREEN, RED, YELLOW, Limit, counted, printable
-from ksched_cli.sweep.answers import STATUSES, SweepReport, better
-from ksched_cli.sweep.summary import (
-    Failure,
-    MetricSummary,
-    Spread,
-    Summary,
-)
+from ksched_cli.sweep.answers import STATUSES, SweepPlan, SweepReport, better
+from ksched_cli.sweep.plan import VERSIONS
+from ksched_cli.sweep.summary import Failure, MetricSummary, Spread, Summary
+from ksched_cli.sweep.tune import BASELINE, TUNED, Tuning
 
 _FIXED = ("id", "state", "timeline", "configuration", "changes", "plugins", "kubernetesVersion",
           "autoscaler", "prices", "seed", "status", "error", "placed", "pending", "gated",
@@ -171,3 +169,125 @@ def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _shown(value: Any) -> Any:
     return printable(value) if isinstance(value, str) else value
+
+
+# -- sweep --dry-run -------------------------------------------------------------------------------
+
+
+_UNITS = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
+
+
+def plan_table(answer: SweepPlan, limit: Limit) -> str:
+    rows = [(name, f"{len(labels):,}", limit.listed(labels)) for name, labels in axis_texts(answer)]
+    return f"{plan_headline(answer, limit)}\n\n{limit.columns(('AXIS', '#', 'VALUES'), rows)}"
+
+
+def axis_texts(answer: SweepPlan) -> list[tuple[str, list[str]]]:
+    """Each axis with its values."""
+    return [
+        (name, [_without(name) if label is None else str(label) for label in labels])
+        for name, labels in answer.axes.items()
+    ]
+
+
+def _without(axis: str) -> str:
+    return "the state's" if axis == VERSIONS else "none"
+
+
+def plan_headline(answer: SweepPlan, limit: Limit) -> str:
+    text = counted(answer.runs, "run")
+    if answer.resumed:
+        text += f", of which {answer.resumed:,} have rows"
+    if answer.estimated_seconds is None:
+        text += "; their duration is unknown: --dry-run imports only plugins that --plugin names"
+    if answer.sample_error is not None:
+        text += f"; the first one ends in {answer.sample_status}: {answer.sample_error}"
+    elif answer.sample_seconds is not None:
+        took = duration_text(answer.estimated_seconds or 0)
+        text += f"; a run takes {answer.sample_seconds:.3g} s: {took}"
+        text += f" on {counted(answer.workers, 'worker')}" if answer.workers > 1 else ""
+    return limit.paragraph(text)
+
+
+def duration_text(seconds: float) -> str:
+    """`2.5 hours`."""
+    for size, unit in _UNITS:
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} seconds"
+
+
+# -- tune ------------------------------------------------------------------------------------------
+
+
+def tuned_table(result: Tuning, file: str, limit: Limit) -> str:
+    parts = [tuned_headline(result, limit), _best_trials(result, limit), _held_out(result, limit)]
+    if file:
+        parts.append(f"the configuration is in {file}")
+    else:
+        parts.append(block_yaml(result.configuration).rstrip("\n"))
+    return "\n\n".join(parts)
+
+
+def tuned_headline(result: Tuning, limit: Limit = EVERYTHING) -> str:
+    """Whether tuning was worth it."""
+    objective = result.problem.file.objectives[0]
+    metric = result.held_out.variants[-1].metrics.get(objective.metric)
+    text = "the tuned configuration is no better than the baseline on the held-out runs"
+    if result.is_better and metric is not None and metric.difference is not None:
+        text = (
+            f"{objective.metric} {signed(metric.difference.median)} against the baseline "
+            f"on the held-out runs, better in {(metric.wins or 0) / metric.pairs:.0%} of"
+            f" {metric.pairs:,} runs"
+        )
+    if broken := result.broken(TUNED):
+        text = f"on the held-out runs, the tuned configuration does not keep {broken[0].text}"
+    elif broken := result.broken(BASELINE):
+        text += f"; the baseline does not keep {broken[0].text} there"
+    text += f"; {result.complete:,} trials"
+    text += f", {result.failed:,} failed" if result.failed else ""
+    return limit.verdict(text, GREEN if result.is_better else YELLOW)
+
+
+def _best_trials(result: Tuning, limit: Limit) -> str:
+    file = result.problem.file
+    names = [dimension.name for dimension in file.dimensions]
+    headers = ("TRIAL", *file.metrics, *names)
+    rows = [
+        (
+            f"{trial.number}{' (chosen)' if trial == result.best else ''}",
+            *map(number, (*trial.values, *trial.constrained)),
+            *(_value_text(trial.parameters[name]) for name in names),
+        )
+        for trial in result.front
+    ]
+    return limit.cut_columns(headers, rows, "trials")
+
+
+def _value_text(value: Any) -> str:
+    return (
+        number(value)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        else str(value)
+    )
+
+
+def _held_out(result: Tuning, limit: Limit) -> str:
+    headers = ("HELD OUT", "", "MEDIAN", "5-95%", "DIFFERENCE", "BETTER", "WORSE")
+    rows: list[tuple[str, ...]] = []
+    for name in dict.fromkeys(result.problem.file.metrics):
+        for variant in result.held_out.variants:
+            metric = variant.metrics.get(name)
+            if metric is None:
+                rows.append((name, variant.name, "no run", "", "", "", ""))
+                continue
+            cells = (number(metric.spread.median), span(metric.spread))
+            compared = ("", "", "")
+            if metric.difference is not None and metric.wins is not None:
+                compared = (
+                    signed(metric.difference.median),
+                    f"{metric.wins / metric.pairs:.0%}",
+                    f"{(metric.losses or 0) / metric.pairs:.0%}",
+                )
+            rows.append((name, variant.name, *cells, *compared))
+    return limit.cut_columns(headers, rows)

@@ -1,19 +1,20 @@
-"""Reviews of configurations (config.review): as table text, and JUnit's cases."""
+"""Reviews of configurations (config.review) as table text and JUnit's cases; pages of the rules."""
 
 from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import indent
 
 import yaml
 
 from ksched_cli.config.checks.findings import Finding
-from ksched_cli.config.checks.rules import REFUSALS, rules
+from ksched_cli.config.checks.rules import REFUSALS, Rule, rules
 from ksched_cli.config.review import Review
 from ksched_cli.config.reviewer import FileSettings, ReviewedText
 from ksched_cli.config.sources import Sources
-from ksched_cli.report.junit import Case, Suite
+from ksched_cli.report.ci_forms import Case, Suite
 from ksched_cli.report.table import EVERYTHING, Limit, counted, printable
 
 
@@ -136,3 +137,65 @@ def settings_text(path: str, settings: FileSettings) -> str:
 def _comment(title: str, names: Iterable[str]) -> list[str]:
     listed = ", ".join(names) or "none"
     return textwrap.wrap(f"# {title}: {listed}", 96, subsequent_indent="#   ")
+
+
+# -- rules of `ksched validate`: a page each, for a terminal and for docs/rules.md -----------------
+
+
+_INTRODUCTION = """\
+# Rules of `ksched validate`
+
+<!-- made of ksched_cli/config/checks/rules.yaml by docs/write_rules.py -->
+
+An **error** is what kube-scheduler refuses or crashes at, or accepts although pods will not run; a
+**warning** is accepted and probably not meant; an **info** is good to know.
+`ksched validate --explain RULE` shows the same text. A comment `# ksched: ignore[RULE]` at the end
+of a line, or alone on the line above it, silences the rule there.
+
+`--select`, `--extend-select` and `--ignore` take rules and families, and so does a
+[project file](pipelines.md#which-rules). Rules of the family kube-scheduler are what kube-scheduler
+refuses: they are always on, and nothing silences them."""
+
+
+def rule_page(rule: Rule, limit: Limit) -> str:
+    """A rule, for a terminal."""
+    parts = [
+        f"{rule.id} ({_severity(rule)}, {rule.family}): {rule.title}",
+        limit.paragraph(rule.text),
+    ]
+    if rule.example:
+        parts.append(f"An example{_allowing(rule)}:\n\n{indent(rule.example.rstrip(), '    ')}")
+    return "\n\n".join(parts)
+
+
+def rules_listing(rules: Mapping[str, Rule], limit: Limit) -> str:
+    """All rules, a line each."""
+    rows = [(rule.id, rule.family, _severity(rule), rule.title) for rule in rules.values()]
+    return limit.columns(("RULE", "FAMILY", "SEVERITY", "WHAT IT FINDS"), rows)
+
+
+def rules_markdown(rules: Mapping[str, Rule]) -> str:
+    """docs/rules.md."""
+    table = [
+        f"| [{rule.id}](#{rule.id}) | {rule.family} | {_severity(rule)} | {rule.title} |"
+        for rule in rules.values()
+    ]
+    head = ["| rule | family | severity | what it finds |", "| --- | --- | --- | --- |"]
+    sections = [_section(rule) for rule in rules.values()]
+    return "\n\n".join([_INTRODUCTION, "\n".join(head + table), *sections]) + "\n"
+
+
+def _severity(rule: Rule) -> str:
+    return rule.severity if rule.is_default else f"{rule.severity}, off by default"
+
+
+def _section(rule: Rule) -> str:
+    parts = [f"## {rule.id}", f"*{_severity(rule)}.* **{rule.title}.** {rule.text}"]
+    if rule.example:
+        example = rule.example.replace("\r", "")
+        parts.append(f"```yaml\n{example}```")
+    return "\n\n".join(parts)
+
+
+def _allowing(rule: Rule) -> str:
+    return f" (with --allow-plugins {rule.allow})" if rule.allow else ""

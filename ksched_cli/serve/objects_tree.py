@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from ksched_cli.analysis.diagnosis import POD, owner_of
 from ksched_cli.cluster.loading.kinds import KINDS
-from ksched_cli.cluster.objects import Node, Pod
+from ksched_cli.cluster.objects.node import Node
+from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.documents import load_documents

@@ -20,7 +20,6 @@ from threading import Event
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -28,13 +27,20 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ksched_cli.answers import plain
 from ksched_cli.errors import KschedError, shortened_lines
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.table import printable
 from ksched_cli.serve.http import Bodies, HttpServer, RefusedError, secret
 from ksched_cli.serve.listening import Listening, is_loopback
-from ksched_cli.serve.workbench_runs import AbandonedError, Edits, UnknownRunError, Workbench
+from ksched_cli.serve.workbench_runs import (
+    AbandonedError,
+    Draft,
+    EditedObject,
+    Edits,
+    NewWeight,
+    UnknownRunError,
+    Workbench,
+)
 
 MAX_BODY = 4 << 20
 MAX_WAITING = 200
@@ -68,30 +74,6 @@ _FORMS = {"html": "text/html", "json": "application/json"}
 
 T = TypeVar("T")
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
-
-
-class EditedObject(Struct, frozen=True, forbid_unknown_fields=True):
-    """text: the object's YAML as it was edited"""
-
-    kind: str
-    name: str
-    text: str
-    namespace: str = ""
-
-
-class NewWeight(Struct, frozen=True, forbid_unknown_fields=True):
-    """profile: its index."""
-
-    profile: int
-    plugin: str
-    weight: int
-
-
-class Draft(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A configuration to look at before it is applied."""
-
-    configuration: str
-    kubernetes_version: str = ""
 
 
 @dataclass(slots=True)
@@ -211,19 +193,31 @@ class PageServer:
 
             return Route(path, respond, methods=[method])
 
-        run = "/api/runs/{digest}"
+        def api(path: str, answer: Callable[[str, Any], Any], kind: type | None = None) -> Route:
+            """answer: in the main thread, from the Run's digest and what is sent, which is the
+            query where there is no body; kind: of the body"""
+
+            async def handler(request: Request) -> Response:
+                digest, query = request.path_params.get("digest", ""), request.query_params
+                sent = query if kind is None else await self._body(request, kind)
+                data = await self._ask(request, lambda: answer(digest, sent))
+                return Response(msgspec.json.encode(data), media_type="application/json")
+
+            return route(path, handler, "GET" if kind is None else "POST")
+
+        bench, run = self.workbench, "/api/runs/{digest}"
         return Starlette(
             routes=[
                 *(route(path, self._file) for path in _FILES),
                 route("/session", self._session, "POST"),
-                route("/api/start", self._start),
-                route("/api/runs", self._open, "POST"),
-                route(run, self._view),
-                route(f"{run}/objects", self._objects),
-                route(f"{run}/object", self._object),
-                route(f"{run}/change", self._change, "POST"),
-                route(f"{run}/weight", self._weight, "POST"),
-                route("/api/findings", self._findings, "POST"),
+                api("/api/start", lambda *_: {"run": bench.open(Edits()), "minors": MINORS}),
+                api("/api/runs", lambda _, edits: bench.open(edits), Edits),
+                api(run, lambda name, _: bench.view(name)),
+                api(f"{run}/objects", bench.listing),
+                api(f"{run}/object", bench.manifest),
+                api(f"{run}/change", bench.edited, EditedObject),
+                api(f"{run}/weight", bench.weighted, NewWeight),
+                api("/api/findings", lambda _, draft: bench.findings(draft), Draft),
                 route("/answers/{digest}/{question}.{form}", self._page),
                 route("/exports/{digest}/{file}", self._export),
             ]
@@ -293,51 +287,6 @@ class PageServer:
         )
         return response
 
-    async def _start(self, request: Request) -> Response:
-        view = await self._ask(request, lambda: self.workbench.open(Edits()))
-        return _json({"run": msgspec.Raw(view), "minors": MINORS})
-
-    async def _open(self, request: Request) -> Response:
-        edits = await self._body(request, Edits)
-        return _json(msgspec.Raw(await self._ask(request, lambda: self.workbench.open(edits))))
-
-    async def _view(self, request: Request) -> Response:
-        name = request.path_params["digest"]
-        return _json(msgspec.Raw(await self._ask(request, lambda: self.workbench.view(name))))
-
-    async def _objects(self, request: Request) -> Response:
-        name, query = request.path_params["digest"], request.query_params
-        path, search = query.get("path", ""), query.get("search", "")
-        return _json(await self._ask(request, lambda: self.workbench.listing(name, path, search)))
-
-    async def _object(self, request: Request) -> Response:
-        name, query = request.path_params["digest"], request.query_params
-        key = [query.get(part, "") for part in ("kind", "namespace", "name")]
-        return _json(
-            {"text": await self._ask(request, lambda: self.workbench.manifest(name, *key))}
-        )
-
-    async def _change(self, request: Request) -> Response:
-        name, edited = request.path_params["digest"], await self._body(request, EditedObject)
-        key = (edited.kind, edited.namespace, edited.name)
-        change = await self._ask(request, lambda: self.workbench.edited(name, *key, edited.text))
-        return _json({"change": change})
-
-    async def _weight(self, request: Request) -> Response:
-        name, new = request.path_params["digest"], await self._body(request, NewWeight)
-        text = await self._ask(
-            request, lambda: self.workbench.weighted(name, new.profile, new.plugin, new.weight)
-        )
-        return _json({"configuration": text})
-
-    async def _findings(self, request: Request) -> Response:
-        draft = await self._body(request, Draft)
-        findings = await self._ask(
-            request,
-            lambda: self.workbench.findings(draft.configuration, draft.kubernetes_version),
-        )
-        return _json({"findings": plain(findings)})
-
     async def _page(self, request: Request) -> Response:
         about, path = request.query_params.get("about", ""), request.path_params
         name, question, form = path["digest"], path["question"], path["form"]
@@ -357,10 +306,6 @@ class PageServer:
 
 def _attachment(name: str) -> Mapping[str, str]:
     return {"Content-Disposition": f'attachment; filename="{name}"'}
-
-
-def _json(data: Any) -> Response:
-    return Response(msgspec.json.encode(data), media_type="application/json")
 
 
 async def _left(request: Request) -> None:

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Raw, Struct, structs
 
 from ksched_cli.analysis.explain import explain
 from ksched_cli.analysis.named_objects import find_pod, pods_of
 from ksched_cli.analysis.schedule import RunSummary, ScheduleResult, result_of
 from ksched_cli.analysis.usage import node_usages
-from ksched_cli.answers import Answer, AppliedChange, StateAnswer, document_of
-from ksched_cli.config.checks.findings import Finding
+from ksched_cli.answers import Answer, AppliedChange, StateAnswer, document_of, plain
 from ksched_cli.config.effective import Configuration
 from ksched_cli.config.reviewer import Reviewer, ReviewOptions
 from ksched_cli.config.sources import ConfigurationText
@@ -83,6 +82,30 @@ class Edits(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True,
     kubernetes_version: str = ""
 
 
+class EditedObject(Struct, frozen=True, forbid_unknown_fields=True):
+    """text: the object's YAML as it was edited"""
+
+    kind: str
+    name: str
+    text: str
+    namespace: str = ""
+
+
+class NewWeight(Struct, frozen=True, forbid_unknown_fields=True):
+    """profile: its index."""
+
+    profile: int
+    plugin: str
+    weight: int
+
+
+class Draft(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A configuration to look at before it is applied."""
+
+    configuration: str
+    kubernetes_version: str = ""
+
+
 class ProfileWeights(Struct, frozen=True):
     """The weights of a profile's score plugins. profile: its scheduler's name"""
 
@@ -117,11 +140,11 @@ class StoredRun:
 
     run: Run
     edits: Edits
-    view: bytes
+    view: Raw
     standings: Mapping[str, str]
 
     def __len__(self) -> int:
-        return len(self.view) + STANDING_BYTES * len(self.standings)
+        return memoryview(self.view).nbytes + STANDING_BYTES * len(self.standings)
 
 
 class Sized(Protocol):
@@ -182,7 +205,7 @@ class Workbench:
 
     # -- Runs -------------------------------------------------------------------------------------
 
-    def open(self, edits: Edits) -> bytes:
+    def open(self, edits: Edits) -> Raw:
         """The view of the Run with these edits, as JSON; its page is made, too. Raises
         KschedError."""
         run, edits = self._run(edits)
@@ -192,12 +215,12 @@ class Workbench:
             answer = self._schedule(run)
             self._pages.put((name, "schedule", "", "html"), render_page(answer))
             view = self._view(name, run, edits, answer)
-            stored = StoredRun(run, edits, msgspec.json.encode(view), _standings(answer))
+            stored = StoredRun(run, edits, Raw(msgspec.json.encode(view)), _standings(answer))
             self._runs.put(name, stored)
             self.opener.inputs.keep_only([each.run for each in self._runs.items.values()])
         return stored.view
 
-    def view(self, name: str) -> bytes:
+    def view(self, name: str) -> Raw:
         """Return the view of a Run which is stored. Raises UnknownRunError."""
         return self._stored(name).view
 
@@ -257,35 +280,38 @@ class Workbench:
             return self.opener.inputs.configuration(run.configuration).text
         return block_yaml(self.opener.configuration_data(run))
 
-    def weighted(self, name: str, profile: int, plugin: str, weight: int) -> str:
+    def weighted(self, name: str, new: NewWeight) -> Mapping[str, str]:
         """The text of the Run's configuration with another weight; the rest of it stays. Raises
         KschedError."""
+        plugin, weight = new.plugin, new.weight
         run = self._stored(name).run
         document = EditableDocument(self.configuration(run))
-        points = ("profiles", profile, "plugins")
+        points = ("profiles", new.profile, "plugins")
         for point in ("score", "multiPoint"):
             path = (*points, point, "enabled")
             listed = document.get(path) or []
             names = [entry.get("name") for entry in listed]
             if plugin in names:
                 document.put((*path, names.index(plugin), "weight"), weight)
-                return document.text
+                return {"configuration": document.text}
         path = (*points, "score", "enabled")
         entry = {"name": plugin, "weight": weight}
         document.put((*path, len(document.get(path) or [])), entry)
-        return document.text
+        return {"configuration": document.text}
 
-    def findings(self, text: str, minor: str) -> list[Finding]:
+    def findings(self, draft: Draft) -> Mapping[str, Any]:
         """Return what `ksched validate` reports. Raises KschedError."""
         base = self.base
-        version = minor or base.kubernetes_version or self.opener.release(base).number
+        version = (
+            draft.kubernetes_version or base.kubernetes_version or self.opener.release(base).number
+        )
         options = ReviewOptions(
             version, base.feature_gates, base.min_compatibility_version, isolated=True
         )
         plugins = self.opener.plugins(base)
         reviewer = Reviewer(options, lambda release: in_release(plugins, release))
-        reviewed = reviewer.review(ConfigurationText("configuration", text.encode()))
-        return [*reviewed.review.findings]
+        text = ConfigurationText("configuration", draft.configuration.encode())
+        return {"findings": plain([*reviewer.review(text).review.findings])}
 
     # -- objects ----------------------------------------------------------------------------------
 
@@ -298,18 +324,19 @@ class Workbench:
                 self._trees.popitem(last=False)
         return self._trees[name]
 
-    def listing(self, name: str, path: str, search: str) -> Listing:
-        return self.tree(name).listing(path, search)
+    def listing(self, name: str, query: Mapping[str, str]) -> Listing:
+        """query: path or search. Raises KschedError."""
+        return self.tree(name).listing(query.get("path", ""), query.get("search", ""))
 
-    def manifest(self, name: str, kind: str, namespace: str, obj: str) -> str:
-        """Return the manifest as YAML. Raises KschedError."""
-        return block_yaml(self.tree(name).manifest(kind, namespace, obj))
+    def manifest(self, name: str, query: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the manifest as YAML. query: kind, namespace and name. Raises KschedError."""
+        key = [query.get(part, "") for part in ("kind", "namespace", "name")]
+        return {"text": block_yaml(self.tree(name).manifest(*key))}
 
-    def edited(
-        self, name: str, kind: str, namespace: str, obj: str, text: str
-    ) -> str | dict[str, Any]:
+    def edited(self, name: str, edited: EditedObject) -> Mapping[str, Any]:
         """Return the change for the edited YAML of an object. Raises KschedError."""
-        return change_of(self.tree(name).manifest(kind, namespace, obj), text)
+        before = self.tree(name).manifest(edited.kind, edited.namespace, edited.name)
+        return {"change": change_of(before, edited.text)}
 
     # -- answers ----------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from ksched_cli.commands import output
+from ksched_cli.commands.options import CommonOptions
+from ksched_cli.commands.output import SETTINGS
 from ksched_cli.report.forms import Form, Report
 from ksched_cli.report.table import MIN_WIDTH, TERMINAL, Limit
 from ksched_cli.testing import node, pod
@@ -26,7 +28,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_pipe_has_a_hundred_columns_and_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     assert output.limit() == TERMINAL
-    assert output.limit(everything=True) == Limit(width=100)
+    monkeypatch.setattr(SETTINGS, "everything", True)
+    assert output.limit() == Limit(width=100)
 
 
 @pytest.mark.parametrize(("columns", "width"), [("60", 60), ("7", MIN_WIDTH)])
@@ -51,7 +54,7 @@ def test_a_result_that_cannot_be_rendered_prints_nothing(
         raise ValueError("half of it")
 
     with pytest.raises(ValueError, match="half"):
-        output.show(Report(Anything, table=fail), Form.TABLE)
+        output.show(Report(Anything, table=fail), CommonOptions(output=Form.TABLE))
     assert capsys.readouterr().out == ""
 
 
@@ -129,14 +132,14 @@ def pager(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("terminal")
 def test_a_table_longer_than_the_terminal_goes_through_the_pager(pager: Path) -> None:
-    output.show(lines(30), Form.TABLE)
+    output.show(lines(30), CommonOptions(output=Form.TABLE))
     assert pager.read_text().splitlines()[:2] == ["FRX", "line 0"]
 
 
 @pytest.mark.usefixtures("terminal")
 @pytest.mark.parametrize(("count", "form"), [(5, Form.TABLE), (30, Form.YAML)])
 def test_short_tables_and_data_do_not(count: int, form: Form, pager: Path) -> None:
-    output.show(lines(count), form)
+    output.show(lines(count), CommonOptions(output=form))
     assert not pager.exists()
 
 
@@ -145,21 +148,21 @@ def test_no_pager_and_an_empty_pager_print(
     pager: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(output.SETTINGS, "pager", False)
-    output.show(lines(30), Form.TABLE)
+    output.show(lines(30), CommonOptions(output=Form.TABLE))
     monkeypatch.setattr(output.SETTINGS, "pager", True)
     monkeypatch.setenv("PAGER", "")
-    output.show(lines(30), Form.TABLE)
+    output.show(lines(30), CommonOptions(output=Form.TABLE))
     assert capsys.readouterr().out.count("line 29") == 2
     assert not pager.exists()
 
 
 def test_a_pipe_has_no_pager(pager: Path) -> None:
-    output.show(lines(30), Form.TABLE)
+    output.show(lines(30), CommonOptions(output=Form.TABLE))
     assert not pager.exists()
 
 
 def test_names_are_printed_one_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    output.show(lines(1), Form.NAME)
+    output.show(lines(1), CommonOptions(output=Form.NAME))
     assert capsys.readouterr().out == "a\nb\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ksched_cli.analysis.compare import compare_replays
-from ksched_cli.report import compare_replays as renderer
+from ksched_cli.report import replay as renderer
 from ksched_cli.report.table import Limit
 from tests.analysis.test_compare_replays import side
 from tests.replays import node
@@ -16,7 +16,7 @@ def test_totals_and_the_pods_that_differ_are_shown(tmp_path: Path) -> None:
     first = side(tmp_path, "two nodes", node("m"), node("n"))
     last = side(tmp_path, "one node", node("m"), left_out=1)
     answer = compare_replays([first, last])
-    lines = squeezed(renderer.table(answer, Limit(width=100, rows=40)))
+    lines = squeezed(renderer.comparison_table(answer, Limit(width=100, rows=40)))
     assert lines[0].startswith("a trade-off: pending at the end 0 instead of 1, node-hours")
     assert lines[0].endswith(", but mean wait")
     assert "2 of 3 pods differ: 0 waited less long, 1 longer" in lines
@@ -32,4 +32,4 @@ def test_totals_and_the_pods_that_differ_are_shown(tmp_path: Path) -> None:
 
 def test_no_difference_is_said(tmp_path: Path) -> None:
     answer = compare_replays([side(tmp_path, name, node("m")) for name in "ab"])
-    assert "no difference: 3 pods" in renderer.headline(answer, Limit())
+    assert "no difference: 3 pods" in renderer.comparison_headline(answer, Limit())

@@ -3,7 +3,7 @@
 import pytest
 
 from ksched_cli.config.answers import ConfigurationChange, ConfigurationDiff
-from ksched_cli.report.configuration_diff import table
+from ksched_cli.report.configuration import diff_table
 from ksched_cli.report.table import Limit
 from tests.report.schemas import conforms, squeezed
 
@@ -22,7 +22,7 @@ def test_differences_are_as_their_schema_says() -> None:
 
 
 def test_a_row_has_both_sides() -> None:
-    lines = squeezed(table(CHANGES, ("a.yaml", "b.yaml"), Limit()))
+    lines = squeezed(diff_table(CHANGES, ("a.yaml", "b.yaml"), Limit()))
     assert lines[0] == "PROFILE PATH a.yaml b.yaml"
     assert "(all) parallelism 16 8" in lines
     assert "night plugins.filter.NodePorts runs -" in lines
@@ -42,8 +42,8 @@ def test_a_row_has_both_sides() -> None:
 def test_sides_are_named_without_the_folders_that_both_are_in(
     names: tuple[str, str], headers: str
 ) -> None:
-    assert squeezed(table(CHANGES, names, Limit()))[0] == f"PROFILE PATH {headers}"
+    assert squeezed(diff_table(CHANGES, names, Limit()))[0] == f"PROFILE PATH {headers}"
 
 
 def test_no_difference_is_said() -> None:
-    assert table((), ("a", "b"), Limit()) == "nothing differs once both take effect"
+    assert diff_table((), ("a", "b"), Limit()) == "nothing differs once both take effect"

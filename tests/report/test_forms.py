@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 
 from ksched_cli.analysis.expectations import CaseResult, ExpectationsResult
 from ksched_cli.answers import document_of
+from ksched_cli.report.ci_forms import Case, Suite, junit
 from ksched_cli.report.forms import RENDERERS, Form, Report, render
-from ksched_cli.report.junit import Case, Suite, junit
 from ksched_cli.report.table import printable
 from tests.job_logs import PARTS, SECTION, leave_job, obeyed
 from tests.report.anything import Anything

@@ -4,7 +4,7 @@ from ksched_cli.config.checks.findings import Finding, Severity
 from ksched_cli.config.review import Review, Verdict
 from ksched_cli.config.reviewer import ReviewedText
 from ksched_cli.config.sources import ConfigurationText
-from ksched_cli.report.github import github_annotations
+from ksched_cli.report.ci_forms import github_annotations
 
 
 def line(path: str, finding: Finding) -> str:

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ksched_cli.report.junit import Case, Suite, junit
+from ksched_cli.report.ci_forms import Case, Suite, junit
 from tests.report.published import published_schema
 
 SUITES = [

@@ -4,7 +4,7 @@ import pytest
 
 from ksched_cli.analysis.expectations import CaseResult
 from ksched_cli.config.answers import ConfigurationChange
-from ksched_cli.report import configuration_diff, expectations
+from ksched_cli.report import configuration, expectations
 from ksched_cli.report.markdown import as_markdown, code, markdown_table
 from ksched_cli.report.table import BREAK, CELL, HEADER, ROW, STRONG, YELLOW, Limit
 
@@ -76,7 +76,7 @@ def test_differences_of_configurations() -> None:
         ConfigurationChange("batch", "plugins.filter.NodePorts", True, None),
     ]
     assert (
-        configuration_diff.markdown(changes, ("HEAD:a/c.yaml", "a/c.yaml"))
+        configuration.diff_markdown(changes, ("HEAD:a/c.yaml", "a/c.yaml"))
         == """\
 **2 differences** between `HEAD:a/c.yaml` and `a/c.yaml` once both take effect:
 
@@ -88,7 +88,7 @@ def test_differences_of_configurations() -> None:
 
 
 def test_no_difference_is_said() -> None:
-    assert configuration_diff.markdown([], ("a", "b")) == (
+    assert configuration.diff_markdown([], ("a", "b")) == (
         "Nothing differs between `a` and `b` once both take effect."
     )
 

@@ -5,7 +5,7 @@ import pytest
 from ksched_cli.config.answers import ConfigurationMigration
 from ksched_cli.config.migration.migrate import Migration
 from ksched_cli.config.migration.settle import Remark, RemarkKind
-from ksched_cli.report.configuration_diff import is_warning, remark_line
+from ksched_cli.report.configuration import is_warning, remark_line
 from tests.report.schemas import conforms
 
 REMARK = Remark(RemarkKind.LOST, "a.b", 3, "b is gone", "use c")

@@ -14,8 +14,7 @@ from ksched_cli.analysis.replay_result import (
 )
 from ksched_cli.answers import plain
 from ksched_cli.engine.replay.records import NodeCounts
-from ksched_cli.report.node_groups import groups_table, hours_text, range_text, sizes_at
-from ksched_cli.report.replay import headline
+from ksched_cli.report.replay import groups_table, headline, hours_text, range_text, sizes_at
 from ksched_cli.report.table import EVERYTHING
 from tests.replays import node, pod, replay
 from tests.report.schemas import squeezed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.report.owners import group_name, shared_owner
+from ksched_cli.report.pending import group_name, shared_owner
 
 
 @pytest.mark.parametrize(

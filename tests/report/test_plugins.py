@@ -5,7 +5,7 @@ from pathlib import Path
 from ksched_cli.framework.discovery import Discovery, discover
 from ksched_cli.framework.plugin_list import plugin_list
 from ksched_cli.plugins import IN_TREE
-from ksched_cli.report import plugins
+from ksched_cli.report import configuration
 from ksched_cli.report.table import EVERYTHING
 from tests.report.schemas import squeezed
 
@@ -28,7 +28,7 @@ def test_kinds_that_a_plugin_makes_pods_of_are_listed() -> None:
     farm = "plugins/examples/farm.py"
     answer = plugin_list(discover(IN_TREE, (farm,)), set())
     assert [(each.kind, each.origin) for each in answer.workloads] == [("Farm.example.com", farm)]
-    text = squeezed(plugins.table(answer, EVERYTHING))
+    text = squeezed(configuration.plugins_table(answer, EVERYTHING))
     assert text[-2:] == ["WORKLOAD FROM", f"Farm.example.com {farm}"]
 
 
@@ -36,6 +36,6 @@ def test_what_does_not_load_is_listed_with_its_cause(tmp_path: Path) -> None:
     answer = plugin_list(discovery(tmp_path), set())
     (broken,) = answer.broken
     assert broken.origin.endswith("broken.py")
-    text = squeezed(plugins.table(answer, EVERYTHING))
+    text = squeezed(configuration.plugins_table(answer, EVERYTHING))
     assert text[-2] == "BROKEN CAUSE"
     assert "ModuleNotFoundError: No module named 'nothing_like_this'" in text[-1]

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from ksched_cli.config.checks.rules import rules
-from ksched_cli.report.rules import listing, markdown, page
 from ksched_cli.report.table import Limit
+from ksched_cli.report.validation import rule_page, rules_listing, rules_markdown
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,16 +18,16 @@ def test_docs_are_written_from_the_rules() -> None:
 
 
 def test_every_rule_has_a_section_of_its_name() -> None:
-    text = markdown(rules())
+    text = rules_markdown(rules())
     assert all(f"\n## {name}\n" in text for name in rules())
 
 
 def test_a_page_has_title_text_and_example_within_the_width() -> None:
-    shown = page(rules()["weight-zero"], Limit(60))
+    shown = rule_page(rules()["weight-zero"], Limit(60))
     assert shown.startswith("weight-zero (warning, weights): A weight of 0 counts as 1")
     assert "weight: 0" in shown
     assert all(len(line) <= 60 for line in shown.splitlines())
 
 
 def test_the_list_has_a_line_per_rule() -> None:
-    assert len(listing(rules(), Limit()).splitlines()) == len(rules()) + 1
+    assert len(rules_listing(rules(), Limit()).splitlines()) == len(rules()) + 1

@@ -8,7 +8,7 @@ import jsonschema
 from ksched_cli.config.checks.rules import rules
 from ksched_cli.config.reviewer import review_text
 from ksched_cli.config.sources import ConfigurationText
-from ksched_cli.report.sarif import sarif
+from ksched_cli.report.ci_forms import sarif
 from tests.config.registries import HEAD, REGISTRY
 from tests.report.published import published_schema
 

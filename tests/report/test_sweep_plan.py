@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ksched_cli.report.sweep_plan import duration, table
+from ksched_cli.report.sweep import duration_text, plan_table
 from ksched_cli.report.table import Limit
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.answers import SweepPlan
@@ -23,7 +23,7 @@ from tests.sweep.test_summary import result
     [(1.5, "1.5 seconds"), (119, "119.0 seconds"), (600, "10.0 minutes"), (9000, "2.5 hours")],
 )
 def test_durations_are_in_units_that_people_use(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+    assert duration_text(seconds) == text
 
 
 def test_a_sample_that_fails_is_named(tmp_path: Path) -> None:
@@ -31,7 +31,9 @@ def test_a_sample_that_fails_is_named(tmp_path: Path) -> None:
     with RowsFile() as rows:
         execution = Execution.of(read.plan, read.shared, rows)
         failed = SweepPlan.of(execution, Failed(error="broken", seconds=0.5), 1)
-        assert table(failed, Limit(100)).startswith("2 runs; the first one ends in error: broken")
+        assert plan_table(failed, Limit(100)).startswith(
+            "2 runs; the first one ends in error: broken"
+        )
         assert failed.sample_error == "broken"
 
 
@@ -49,12 +51,12 @@ def test_without_a_sample_there_is_no_estimate(tmp_path: Path) -> None:
         execution = Execution.of(read.plan, read.shared, rows)
         missing = SweepPlan.of(execution, None, 1)
         assert (missing.sample_error, missing.estimated_seconds) == (None, None)
-        text = " ".join(table(missing, Limit(100)).split())
+        text = " ".join(plan_table(missing, Limit(100)).split())
         assert text.startswith("2 runs; their duration is unknown: --dry-run imports only")
         execution.execute(in_this_process(read.shared))
         complete = SweepPlan.of(execution, None, 1)
         assert complete.estimated_seconds == 0
-        assert table(complete, Limit(100)).startswith("2 runs, of which 2 have rows\n")
+        assert plan_table(complete, Limit(100)).startswith("2 runs, of which 2 have rows\n")
 
 
 def test_axes_are_listed_with_their_values(tmp_path: Path) -> None:
@@ -65,5 +67,5 @@ def test_axes_are_listed_with_their_values(tmp_path: Path) -> None:
         axes = plan.axes
         assert (axes["timelines"], axes["noRetries"]) == (("t.json",), (False, True))
         assert (axes["kubernetesVersions"], axes["seeds"]) == ((None,), (0, 1))
-        text = table(plan, Limit(100))
+        text = plan_table(plan, Limit(100))
     assert "kubernetesVersions  1  the state's" in text

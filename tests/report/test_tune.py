@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+from ksched_cli.report.sweep import tuned_headline, tuned_table
 from ksched_cli.report.table import Limit
-from ksched_cli.report.tune import headline, table
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.run import Run
 from ksched_cli.scenario.own_document import OwnDocument
@@ -47,7 +47,7 @@ def result(
 
 
 def test_the_table_has_the_trials_and_the_judgement() -> None:
-    assert squeezed(table(result(3), "best.yaml", Limit(90))) == [
+    assert squeezed(tuned_table(result(3), "best.yaml", Limit(90))) == [
         "nodesUsed -1 against the baseline on the held-out runs, better in 100% of 2 runs; 5",
         "trials, 1 failed",
         "",
@@ -63,7 +63,9 @@ def test_the_table_has_the_trials_and_the_judgement() -> None:
 
 
 def test_what_is_no_better_is_called_so() -> None:
-    assert headline(result(4)).startswith("the tuned configuration is no better than the baseline")
+    assert tuned_headline(result(4)).startswith(
+        "the tuned configuration is no better than the baseline"
+    )
     assert not TuneResult.of(result(4), "", "").held_out.better
 
 
@@ -72,7 +74,7 @@ BOUND = (Constraint("wait.p95", at_most=120),)
 
 def test_a_constraint_that_is_broken_where_it_was_held_out_is_named() -> None:
     broken = result(3, BOUND, (100, 130))
-    assert headline(broken).startswith(
+    assert tuned_headline(broken).startswith(
         "on the held-out runs, the tuned configuration does not keep wait.p95 at most 120"
     )
     assert not broken.is_better
@@ -84,4 +86,4 @@ def test_a_configuration_that_keeps_what_the_baseline_breaks_is_better() -> None
     """It takes more nodes, and keeps the constraint."""
     better = result(5, BOUND, (130, 110))
     assert better.is_better
-    assert "the baseline does not keep wait.p95 at most 120 there" in headline(better)
+    assert "the baseline does not keep wait.p95 at most 120 there" in tuned_headline(better)

@@ -11,7 +11,7 @@ from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.report.html.charts import histogram
 from ksched_cli.report.html.columns import Kind, coded, column, resource_kind
 from ksched_cli.report.html.sections import Histograms
-from ksched_cli.report.owners import shared_owner
+from ksched_cli.report.pending import shared_owner
 from ksched_cli.report.table import counted, printable
 from ksched_cli.report.usage import PODS, ordinary, without
 

@@ -53,12 +53,11 @@ def column(title: str, values: Iterable[Any], kind: Kind = Kind.TEXT) -> dict[st
 
 def filled(columns: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Without the columns that are empty in every row."""
-    return [each for each in columns if any(value not in (None, "") for value in _values(each))]
-
-
-def _values(coded_column: Mapping[str, Any]) -> Sequence[Any]:
-    values: Sequence[Any] = coded_column.get("terms") or coded_column["values"]
-    return values
+    return [
+        each
+        for each in columns
+        if any(value not in (None, "") for value in each.get("terms", each.get("values", ())))
+    ]
 
 
 def coded(values: Sequence[Any]) -> dict[str, Any]:

@@ -20,30 +20,7 @@ from markupsafe import Markup
 
 from ksched_cli import __version__
 from ksched_cli.answers import Answer, AppliedChange, StateAnswer
-from ksched_cli.report.html import (
-    audit,
-    capacity,
-    compare,
-    compare_replays,
-    configuration,
-    configuration_diff,
-    draws,
-    drift,
-    expectations,
-    explanation,
-    fix,
-    group_explanation,
-    pending,
-    plugins,
-    preemption,
-    replay,
-    schedule,
-    shrink,
-    snapshot,
-    sweep,
-    tune,
-    validation,
-)
+from ksched_cli.report.html import clusters, configurations, live, pods, replays, sweeps
 from ksched_cli.report.html.columns import column, embedded
 from ksched_cli.report.html.sections import Grid, Page, Prose, Section, Table
 from ksched_cli.report.table import printable
@@ -123,11 +100,7 @@ _EFFECTS = 8  # of a change, shown first
 SCRIPTS = ("base", "grid", "map", "pair", "curves", "page")
 
 # Each has the page of an answer, or of several.
-MODULES = (
-    audit, capacity, compare, compare_replays, configuration, configuration_diff, draws, drift,
-    expectations, explanation, fix, group_explanation, pending, plugins, preemption,
-    replay, schedule, shrink, snapshot, sweep, tune, validation,
-)  # fmt: skip
+MODULES = (clusters, configurations, live, pods, replays, sweeps)
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from ksched_cli.report.html.charts import Bar, Histogram
+from ksched_cli.report.html.charts import Bar, Histogram, bar
 from ksched_cli.report.html.curves import HEADERS, Curves
 from ksched_cli.report.html.flows import Flow
 from ksched_cli.report.html.spreads import Plane, RangeRow
@@ -65,7 +65,7 @@ class Grid(Section):
 
     @property
     def length(self) -> int:
-        first = self.columns[0]
+        first = next(iter(self.columns), {"values": ()})
         return len(first["index"] if "index" in first else first["values"])
 
 
@@ -114,6 +114,15 @@ class Histograms(Section):
     histograms: Sequence[Histogram]
     series: Sequence[str]
     note: str = ""
+
+
+def tally(
+    heading: str, headers: Sequence[str], rows: Sequence[tuple[Any, ...]], noun: str, note: str = ""
+) -> Bars:
+    """A bar for each row, as long as the count in its last cell. headers: of the cells"""
+    most = max((row[-1] for row in rows), default=0)
+    bars = [bar(row, row[-1:], (noun,), most) for row in rows]
+    return Bars(heading, (*headers, ""), bars, note=note)
 
 
 class NamedFlow(NamedTuple):
@@ -203,6 +212,14 @@ class TimeCharts(Section):
     headers: ClassVar[Sequence[str]] = HEADERS
     name: str
     curves: Curves
+
+
+_CONTENT = {Prose: "paragraphs", Table: "rows", Grid: "length", Groups: "groups", Bars: "bars"}
+
+
+def present(*sections: Section) -> list[Section]:
+    """Without those that have nothing to show."""
+    return [each for each in sections if getattr(each, _CONTENT.get(type(each), "heading"))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 from ksched_cli.config.answers import ConfigurationChange, ConfigurationDiff, ConfigurationMigration
 from ksched_cli.config.migration.settle import Remark, RemarkKind
-from ksched_cli.report.html.configuration_diff import migration_page, page
+from ksched_cli.report.html.configurations import diff_page, migration_page
 from ksched_cli.report.html.sections import Bars, Groups, Prose, Table
 
 NAMES = ("old/a.yaml", "old/b.yaml")
 
 
 def test_equal_configurations_say_that_nothing_differs() -> None:
-    result = page(ConfigurationDiff(changes=(), names=NAMES))
+    result = diff_page(ConfigurationDiff(changes=(), names=NAMES))
     assert result.title == "Nothing differs"
     assert list(result.lede) == ["old/a.yaml and old/b.yaml, once both take effect"]
 
@@ -20,7 +20,7 @@ def test_differences_are_tables_by_profile_and_weights_are_bars() -> None:
         ConfigurationChange("p", "plugins.score.NodeAffinity", 2, 5),
         ConfigurationChange("p", "plugins.filter.NodePorts", True, None),
     )
-    result = page(ConfigurationDiff(changes=changes, names=NAMES))
+    result = diff_page(ConfigurationDiff(changes=changes, names=NAMES))
     assert result.title == "3 differences"
     shared, profile, weights = result.sections
     assert isinstance(shared, Table)

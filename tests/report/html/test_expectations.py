@@ -1,7 +1,7 @@
 """The page of `test` says which expectations fail, and what came out."""
 
 from ksched_cli.analysis.expectations import CaseResult, ExpectationsResult
-from ksched_cli.report.html.expectations import page
+from ksched_cli.report.html.configurations import expectations_page
 from ksched_cli.report.html.sections import Bars, Grid, Groups
 from tests.report.html.pages import titled
 
@@ -13,7 +13,7 @@ def case(name: str, message: str = "", file: str = "a.yaml") -> CaseResult:
 
 def test_failed_expectations_come_first_with_what_came_out() -> None:
     cases = [case("holds"), case("fails", "expected n, it is pending"), case("b", file="b.yaml")]
-    result = page(ExpectationsResult.of(cases))
+    result = expectations_page(ExpectationsResult.of(cases))
     assert result.title == "1 of 3 expectations fails"
     failed, files, table = result.sections
     assert isinstance(failed, Groups)
@@ -27,5 +27,8 @@ def test_failed_expectations_come_first_with_what_came_out() -> None:
 
 
 def test_what_holds_says_so() -> None:
-    assert page(ExpectationsResult.of([case("a"), case("b")])).title == "All of 2 expectations hold"
-    assert page(ExpectationsResult.of([])).title == "No file has an expectation"
+    assert (
+        expectations_page(ExpectationsResult.of([case("a"), case("b")])).title
+        == "All of 2 expectations hold"
+    )
+    assert expectations_page(ExpectationsResult.of([])).title == "No file has an expectation"

@@ -1,7 +1,7 @@
 """The page of a pod group's explanation."""
 
 from ksched_cli.analysis.explain import Blocker, Domain, GroupExplanation, Member
-from ksched_cli.report.html.group_explanation import page
+from ksched_cli.report.html.pods import group_page
 from ksched_cli.report.html.sections import Bars, Grid, Groups
 from tests.report.html.pages import titled
 
@@ -16,7 +16,7 @@ def test_what_blocks_comes_first_then_the_domains_and_the_members() -> None:
         domains=(Domain("r1", 3, 1, 2, False, False, "ml/b", "Insufficient cpu"),),
         members=(Member("ml/a", message="waits"), Member("ml/b", gated=True)),
     )
-    blocks, domains, members = page(answer).sections
+    blocks, domains, members = group_page(answer).sections
     assert isinstance(blocks, Groups)
     (group,) = blocks.groups
     assert (group.heading, group.message) == ("ml/b in r1", "Insufficient cpu")

@@ -1,6 +1,6 @@
 """What moves from where to where."""
 
-from ksched_cli.report.html.drift import SHOWN_MOVES, moves
+from ksched_cli.report.html.clusters import SHOWN_MOVES, moves
 
 
 def test_the_pairs_of_the_most_pods_come_first() -> None:

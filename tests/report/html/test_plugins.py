@@ -1,7 +1,7 @@
 """The page of `plugins`."""
 
 from ksched_cli.framework.plugin_list import BrokenSource, ListedPlugin, PluginList
-from ksched_cli.report.html.plugins import page
+from ksched_cli.report.html.configurations import plugins_page
 from ksched_cli.report.html.sections import Groups, Table
 
 
@@ -13,7 +13,7 @@ def test_plugins_have_a_mark_at_each_extension_point_and_broken_sources_come_fir
         ),
         broken=(BrokenSource("theirs 2.0", "no module"),),
     )
-    result = page(answer)
+    result = plugins_page(answer)
     assert result.title == "2 plugins, 1 of them run by default"
     broken, default, others = result.sections
     assert isinstance(broken, Groups)

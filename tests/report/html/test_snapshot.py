@@ -2,8 +2,8 @@
 
 from ksched_cli.live.recorder import RecordedPart, RecordResult
 from ksched_cli.live.snapshot import ReadList, SnapshotResult
+from ksched_cli.report.html.live import record_page, snapshot_page
 from ksched_cli.report.html.sections import Bars, Prose, Table
-from ksched_cli.report.html.snapshot import page, record_page
 
 
 def test_a_snapshot_has_a_bar_per_kind_that_there_are_objects_of() -> None:
@@ -22,7 +22,7 @@ def test_a_snapshot_has_a_bar_per_kind_that_there_are_objects_of() -> None:
         lists=lists,
         source="context prod",
     )
-    result = page(answer)
+    result = snapshot_page(answer)
     assert result.title == "wrote c.json: 10 objects, 2 kB"
     bars, moments = result.sections
     assert isinstance(bars, Bars)

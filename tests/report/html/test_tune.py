@@ -1,13 +1,13 @@
 """The page of `tune`."""
 
 from ksched_cli.report.html.sections import Multiples, Prose, Table
-from ksched_cli.report.html.tune import page
+from ksched_cli.report.html.sweeps import tune_page
 from ksched_cli.sweep.answers import TuneResult
 from tests.report.test_tune import result
 
 
 def test_the_judgement_comes_first_then_the_trials_and_the_configuration() -> None:
-    drawn = page(TuneResult.of(result(3), "best.yaml", "one node less"))
+    drawn = tune_page(TuneResult.of(result(3), "best.yaml", "one node less"))
     assert drawn.title == "one node less"
     held_out, trials, configuration = drawn.sections
     assert isinstance(held_out, Multiples)

@@ -1,10 +1,11 @@
-"""The page of a sweep: the variants' figures, metric by metric, and which are on the front."""
+"""The pages of many runs: variants by metric, and the tuned configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ksched_cli.kube.shown_yaml import block_yaml
 from ksched_cli.report.html.charts import number
 from ksched_cli.report.html.columns import Kind, column
 from ksched_cli.report.html.sections import (
@@ -16,14 +17,15 @@ from ksched_cli.report.html.sections import (
     Multiples,
     MultiplesRow,
     Page,
+    Prose,
     Scatter,
     Section,
     Table,
     Tile,
+    present,
 )
 from ksched_cli.report.html.spreads import Range, plane, ranges
-from ksched_cli.report.sweep_plan import axis_texts
-from ksched_cli.report.sweep_plan import headline as plan_headline
+from ksched_cli.report.sweep import axis_texts, plan_headline
 from ksched_cli.report.table import PAGE, counted
 from ksched_cli.sweep.answers import (
     ComparedMetric,
@@ -32,8 +34,15 @@ from ksched_cli.sweep.answers import (
     MetricResult,
     SweepPlan,
     SweepResult,
+    TuneObjective,
+    TuneResult,
+    TuneTrial,
     VariantResult,
+    better,
 )
+
+# -- sweep -----------------------------------------------------------------------------------------
+
 
 TONES = {"ok": "good", "error": "bad", "timeout": "bad", "lost": "warn"}
 # Charts have the first variants; the table has all.
@@ -43,7 +52,8 @@ MAX_SEEDS = 5
 _NOTE = "Figure and mark: median. Box: 5 to 95 per cent. Line: lowest to highest run."
 
 
-def page(answer: SweepResult) -> Page:
+def sweep_page(answer: SweepResult) -> Page:
+    """The page of a sweep: the variants' figures, metric by metric, and which are on the front."""
     lede = answer.headline.split("\n")
     runs, variants = answer.runs, answer.variants
     tiles = [Tile("runs", f"{runs.planned:,}"), Tile("variants", f"{len(variants):,}")]
@@ -52,20 +62,18 @@ def page(answer: SweepResult) -> Page:
         for status, tone in TONES.items()
         if getattr(runs, status) or status == "ok"
     ]
-    sections: list[Section] = []
-    if answer.failures:
-        sections.append(_failures(answer.failures))
     front = answer.pareto_front
+    sections = present(_failures(answer.failures))
     if front.metrics:
-        sections.append(_front(answer))
+        sections.append(_variant_front(answer))
     if variants:
         tags = dict.fromkeys(front.variants, "front") | {answer.baseline or "": "baseline"}
         sections.append(multiples("Variants by metric", answer.metrics, variants, tags))
         sections.append(Grid("Table of variants", "variants", _columns(answer)))
-    return Page(_title(answer), lede, tiles, sections)
+    return Page(_sweep_title(answer), lede, tiles, sections)
 
 
-def _title(answer: SweepResult) -> str:
+def _sweep_title(answer: SweepResult) -> str:
     """Which variant is best in the first metric by which they differ."""
     for metric in answer.metrics:
         medians = {
@@ -108,7 +116,7 @@ def _failures(failures: Sequence[FailureResult]) -> Groups:
     return Groups("Runs that failed", groups, "The first run of each is shown as an example.")
 
 
-def _front(answer: SweepResult) -> Scatter:
+def _variant_front(answer: SweepResult) -> Scatter:
     """The front, and the baseline, by name."""
     front, baseline = answer.pareto_front, answer.baseline
     first, second = front.metrics
@@ -211,6 +219,94 @@ def plan_page(answer: SweepPlan) -> Page:
         Tile("workers", f"{answer.workers:,}"),
     ]
     rows = [(name, len(labels), ", ".join(labels)) for name, labels in axis_texts(answer)]
-    sections: list[Section] = [Table("Axes", ("Axis", "Values", ""), rows)]
-    sections.append(Grid("Variants", "variants", [column("Variant", answer.variants)]))
+    sections = (
+        Table("Axes", ("Axis", "Values", ""), rows),
+        Grid("Variants", "variants", [column("Variant", answer.variants)]),
+    )
     return Page(plan_headline(answer, PAGE), (), tiles, sections)
+
+
+# -- tune ------------------------------------------------------------------------------------------
+
+
+def tune_page(answer: TuneResult) -> Page:
+    """The page of `tune`: whether the tuned configuration is better where no trial has looked,
+    which trials none beats, and the configuration."""
+    title, *lede = answer.headline.split("\n")
+    trials, held_out = answer.trials, answer.held_out
+    tiles = [
+        Tile("better", "yes" if held_out.better else "no", "good" if held_out.better else "warn"),
+        Tile("trials", f"{trials.complete:,}"),
+        Tile("failed", f"{trials.failed:,}", "bad" if trials.failed else ""),
+        Tile("held-out runs", f"{held_out.runs:,}"),
+    ]
+    metrics = [ComparedMetric(each.metric, better(each.goal)) for each in answer.objectives]
+    constrained = [each.metric for each in answer.constraints]
+    metrics += [ComparedMetric(name, None) for name in dict.fromkeys(constrained)]
+    heading = "Baseline and tuned on the held-out runs"
+    listed = [
+        each for each in metrics if any(each.name in own.metrics for own in held_out.variants)
+    ]
+    sections: list[Section] = [multiples(heading, listed, held_out.variants, {})]
+    if answer.constraints:
+        sections.append(_constraints(answer))
+    if len(answer.objectives) > 1:
+        sections.append(_trial_front(answer))
+    sections.append(_trials(answer, constrained))
+    where = f" ({answer.file})" if answer.file else ""
+    text = block_yaml(answer.configuration)
+    sections.append(Prose(f"The tuned configuration{where}", (text,), "code"))
+    return Page(title, lede, tiles, sections)
+
+
+def _constraints(answer: TuneResult) -> Table:
+    rows = [
+        (
+            each.metric,
+            "" if each.at_least is None else number(each.at_least),
+            "" if each.at_most is None else number(each.at_most),
+            number(each.baseline),
+            number(each.tuned),
+            "yes" if each.holds else "no",
+        )
+        for each in answer.constraints
+    ]
+    headers = ("Metric", "At least", "At most", "Baseline", "Tuned", "Tuned keeps it")
+    return Table("Constraints", headers, rows, "Means on the held-out runs.")
+
+
+def _trial_front(answer: TuneResult) -> Scatter:
+    first, second = answer.objectives[:2]
+    points = [
+        (_name(trial, answer), trial.values[0], trial.values[1], True) for trial in answer.front
+    ]
+    note = "Trials that no other trial beats in every objective."
+    names = (first.metric, second.metric)
+    return Scatter(f"{first.metric} and {second.metric}", plane(names, points), note)
+
+
+def _name(trial: TuneTrial, answer: TuneResult) -> str:
+    chosen = ", chosen" if trial.trial == answer.best.trial else ""
+    return f"trial {trial.trial}{chosen}"
+
+
+def _trials(answer: TuneResult, constrained: Sequence[str]) -> Table:
+    rows = [
+        (
+            _name(trial, answer),
+            *map(number, (*trial.values, *trial.constrained)),
+            *(_text(trial.parameters[name]) for name in answer.best.parameters),
+        )
+        for trial in answer.front
+    ]
+    headers = ("Trial", *map(_goal, answer.objectives), *constrained, *answer.best.parameters)
+    return Table("Best trials", headers, rows)
+
+
+def _goal(objective: TuneObjective) -> str:
+    return f"{objective.metric} ({better(objective.goal)} is better)"
+
+
+def _text(value: Any) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number(value) if is_number else str(value)
