@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from ksched_cli.cluster.loading.pod_decoder import PartError, PodDecoder, PodParts
+from ksched_cli.cluster.loading.pod_decoder import PartError, PodDecoder
+from ksched_cli.cluster.loading.sources import PodParts
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.plain_json import plain_json

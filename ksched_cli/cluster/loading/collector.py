@@ -4,8 +4,8 @@ duplicates."""
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
-from typing import Any
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec.structs import force_setattr, replace
@@ -21,8 +21,8 @@ from ksched_cli.cluster.loading.object_errors import (
     decode_error,
     object_error,
 )
-from ksched_cli.cluster.loading.pod_decoder import PartError, PodDecoder, PodParts
-from ksched_cli.cluster.loading.sources import Document
+from ksched_cli.cluster.loading.pod_decoder import PartError, PodDecoder
+from ksched_cli.cluster.loading.sources import Document, ObjectParts, PodParts
 from ksched_cli.cluster.loading.state_warnings import state_warnings
 from ksched_cli.cluster.loading.unknown_fields import FieldChecker
 from ksched_cli.cluster.objects import (
@@ -35,7 +35,7 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
-from ksched_cli.kube.stored_bytes import ObjectJson
+from ksched_cli.kube.stored_bytes import ObjectJson, StoredJson
 
 _BETA = "/v1beta1"
 _ARRAY = re.compile(rb"\s*\[")
@@ -58,9 +58,6 @@ _ZERO_BY_MAP = {
 }
 
 
-_NOTHING = msgspec.Raw(b"{}")
-
-
 class _ListedKind(msgspec.Struct):
     """A list that was read of a cluster; namespace: "" for all."""
 
@@ -77,20 +74,15 @@ class _Snapshot(msgspec.Struct, rename="camel"):
     warnings: tuple[str, ...] = ()
 
 
-class _Header(PodParts, rename="camel", gc=False):
-    """An object's kind and parts; of a list, its items, and what is said of a snapshot's."""
-
-    kind: str | None = None
-    api_version: str | None = None
-    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
-    snapshot: msgspec.Raw = _NOTHING
-
-
 class _TypeMeta(msgspec.Struct, rename="camel", gc=False):
     """An object's kind alone."""
 
     kind: str | None = None
     api_version: str | None = None
+
+
+# Each with its place, if it is in a file that is read piece by piece.
+_Items: TypeAlias = Iterable[tuple[msgspec.Raw, StoredJson | None]]
 
 
 class _InvalidObjectError(Exception):
@@ -113,7 +105,7 @@ class Collector:
         priority_classes: to be there before any document is added"""
         self._reads = reads
         self._custom_objects: dict[str, list[msgspec.Raw]] = {}
-        self._header = msgspec.json.Decoder(_Header)
+        self._header = msgspec.json.Decoder(ObjectParts)
         self._type_meta = msgspec.json.Decoder(_TypeMeta)
         self._array = msgspec.json.Decoder(list[msgspec.Raw])
         self._pods = PodDecoder()
@@ -132,11 +124,13 @@ class Collector:
         """Adds the object in a document, or the objects of an array. Raises InputError."""
         self._fields.check_keys(document)
         try:
-            if _ARRAY.match(document.data) is None:
-                self._add(document.data, ObjectLocation(document, ()), _Header())
-                return
-            for index, item in enumerate(self._array.decode(document.data)):
-                self._add(item, ObjectLocation(document, (index,)), _Header())
+            parts = document.parts
+            if parts is None and _ARRAY.match(document.data) is not None:
+                parts = self._array.decode(document.data)
+            if isinstance(parts, list):
+                self._add_items(_whole(parts), document, (), ObjectParts())
+            else:
+                self._add(document.data, ObjectLocation(document, ()), ObjectParts(), parts)
         except RecursionError:  # of objects, or (Python 3.14 nests deeper) of their errors
             raise InputError(document.source.name, "nested too deeply") from None
 
@@ -144,10 +138,8 @@ class Collector:
         """Adds the objects of a list. Raises InputError, UnusualFormError."""
         document = pieces.document
         header = self._read_header(document.data)
-        implied = _implied(header)
         self._add_snapshot(msgspec.json.decode(header.snapshot, type=_Snapshot))
-        for index, (item, stored) in enumerate(pieces.items()):
-            self._add(item, ObjectLocation(document, ("items", index), stored), implied)
+        self._add_items(pieces.items(), document, ("items",), _implied(header))
 
     def finish(self, warnings: tuple[str, ...] = ()) -> ClusterState:
         """The state. warnings: about its files. Raises InputError for a pod of an unknown priority
@@ -183,14 +175,23 @@ class Collector:
                 f"counts: {names}"
             )
 
-    def _add(self, data: msgspec.Raw, location: ObjectLocation, implied: _Header) -> None:
-        """implied: the kind and version that items of a typed list need not repeat."""
+    def _add(
+        self,
+        data: msgspec.Raw,
+        location: ObjectLocation,
+        implied: ObjectParts,
+        header: ObjectParts | None = None,
+    ) -> None:
+        """implied: the kind and version that items of a typed list need not repeat; header: what
+        was read of the object already"""
         name = implied.kind or ""
         try:
-            header = self._read_header(data)
+            header = header or self._read_header(data)
             name = header.kind or name
             if header.items is not msgspec.UNSET and name.endswith("List"):
-                self._add_items(header, header.items or [], location)
+                path = (*location.path, "items")
+                items = _whole(header.items or ())
+                self._add_items(items, location.document, path, _implied(header))
                 if not header.items and name != "List":
                     self._whole_kinds.add(name.removesuffix("List"))
                 if not location.path:
@@ -213,7 +214,7 @@ class Collector:
         self._server_version = about.server_version or self._server_version
         self._whole_kinds |= {entry.kind for entry in about.lists if not entry.namespace}
 
-    def _read_header(self, data: msgspec.Raw) -> _Header:
+    def _read_header(self, data: msgspec.Raw) -> ObjectParts:
         try:
             return self._header.decode(data)
         except msgspec.ValidationError:
@@ -221,25 +222,40 @@ class Collector:
             parts = self._type_meta.decode(data)
             if (parts.kind or "List").endswith("List"):
                 raise
-            return _Header(kind=parts.kind, api_version=parts.api_version)
+            return ObjectParts(kind=parts.kind, api_version=parts.api_version)
 
     def _add_items(
-        self, header: _Header, items: list[msgspec.Raw], location: ObjectLocation
+        self, items: _Items, document: Document, path: Path, implied: ObjectParts
     ) -> None:
-        implied = _implied(header)
-        for index, item in enumerate(items):
-            self._add(
-                item, ObjectLocation(location.document, (*location.path, "items", index)), implied
-            )
+        """Adds the items of a list. path: of the list; implied: see _add"""
+        pods = self._objects["pods"]
+        are_pods = False
+        for index, (item, stored) in enumerate(items):
+            if not (are_pods and self._add_quickly(item, stored or item, implied)):
+                count = len(pods)
+                self._add(item, ObjectLocation(document, (*path, index), stored), implied)
+                are_pods = len(pods) > count
+
+    def _add_quickly(self, data: msgspec.Raw, raw: ObjectJson, implied: ObjectParts) -> bool:
+        """Adds an object if it is a pod that `_add` would add without any more ado, as most objects
+        of large states are. Returns whether it did."""
+        pod = self._pods.decode_quickly(data, raw, implied.kind or "", implied.api_version or "")
+        if pod is None or (pod.spec.priority is None and pod.spec.priority_class_name):
+            return False
+        pods, key = self._objects["pods"], (pod.metadata.namespace, pod.metadata.name)
+        if not pod.metadata.name or key in pods or not self._fields.counts(pod.spec):
+            return False
+        pods[key] = pod
+        return True
 
     def _add_object(
-        self, name: str, version: str, header: _Header, data: msgspec.Raw, location: ObjectLocation
+        self, name: str, version: str, parts: PodParts, data: msgspec.Raw, location: ObjectLocation
     ) -> None:
         if not location.document.source.in_folder:
             _refuse_other_input(name, version)
         kind = find_kind(version, name)
         if kind is KINDS["Pod"]:
-            self._add_pod(header, data, location)
+            self._add_pod(parts, data, location)
         elif kind is not None:
             self._store(kind, self._decode(kind, version, data, location.stored or data))
             self._fields.check(kind, version, data, location)
@@ -330,11 +346,16 @@ class Collector:
         )
 
 
-def _implied(header: _Header) -> _Header:
+def _whole(items: Iterable[msgspec.Raw]) -> _Items:
+    """The items of a list that was read as a whole."""
+    return ((item, None) for item in items)
+
+
+def _implied(header: ObjectParts) -> ObjectParts:
     """Return what the items of a list need not repeat."""
     if header.kind and header.kind != "List":
-        return _Header(kind=header.kind.removesuffix("List"), api_version=header.api_version)
-    return _Header()
+        return ObjectParts(kind=header.kind.removesuffix("List"), api_version=header.api_version)
+    return ObjectParts()
 
 
 def _refuse_other_input(name: str, version: str) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ksched_cli.cluster.loading.defaults import default_pod_spec
+from ksched_cli.cluster.loading.sources import PodParts
 from ksched_cli.cluster.objects import (
     ObjectMeta,
     OwnerReference,
@@ -56,12 +57,14 @@ class _Meta(msgspec.Struct, rename="camel", gc=False):
     generation: Int64 = 0
 
 
-class PodParts(msgspec.Struct, rename="camel", gc=False):
-    """The three parts of an object as JSON."""
+class _WholePod(msgspec.Struct, rename="camel", gc=False):
+    """An object that may be a pod, and is decoded at once but for its spec."""
 
-    metadata: msgspec.Raw = _EMPTY
+    kind: str = ""
+    api_version: str = ""
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
     spec: msgspec.Raw = _EMPTY
-    status: msgspec.Raw = _EMPTY
+    status: PodStatus = PodStatus()
 
 
 class _SpecNodeName(msgspec.Struct, rename="camel", gc=False):
@@ -80,6 +83,7 @@ class PodDecoder:
     """Decodes pods; caches their specs and labels."""
 
     def __init__(self) -> None:
+        self._whole = msgspec.json.Decoder(_WholePod, dec_hook=decode_hook)
         self._meta = msgspec.json.Decoder(_Meta)
         self._status = msgspec.json.Decoder(PodStatus, dec_hook=decode_hook)
         self._node_name = msgspec.json.Decoder(_SpecNodeName)
@@ -88,25 +92,40 @@ class PodDecoder:
         self._specs: dict[bytes, PodSpec] = {}
         self._maps: dict[bytes, dict[str, str]] = {}
 
+    def decode_quickly(
+        self, data: msgspec.Raw, raw: ObjectJson, kind: str, version: str
+    ) -> Pod | None:
+        """The pod, in one pass; None for what is no pod, or no valid one.
+
+        raw: the pod's JSON, which extenders are sent; kind, version: where the object has none
+        """
+        try:
+            whole = self._whole.decode(data)
+            if (whole.kind or kind) != "Pod" or (whole.api_version or version) not in ("v1", ""):
+                return None
+            return self._pod(whole.metadata, whole.status, *self._spec_of(bytes(whole.spec)), raw)
+        except (msgspec.ValidationError, PartError):
+            return None
+
     def decode(self, parts: PodParts, raw: ObjectJson) -> Pod:
         """raw: the pod's JSON, which extenders are sent. Raises PartError."""
         part = "metadata"
         try:
-            metadata = self._metadata_of(self._meta.decode(parts.metadata))
+            meta = self._meta.decode(parts.metadata)
             part = "status"
             status = self._status.decode(parts.status)
             part = "spec"
             spec, node_name = self._spec_of(bytes(parts.spec))
         except msgspec.ValidationError as error:
             raise PartError(part, error) from None
-        started = _utc(status.start_time, "status.startTime")
-        if started != status.start_time:
-            status = replace(status, start_time=started)
-        return Pod(metadata, spec, status, node_name, raw)
+        return self._pod(meta, status, spec, node_name, raw)
 
-    def _metadata_of(self, meta: _Meta) -> ObjectMeta:
+    def _pod(
+        self, meta: _Meta, status: PodStatus, spec: PodSpec, node_name: str, raw: ObjectJson
+    ) -> Pod:
+        """Raises PartError."""
         namespace = meta.namespace or "default"
-        return ObjectMeta(
+        metadata = ObjectMeta(
             meta.name,
             namespace,
             meta.uid or f"{namespace}/{meta.name}",
@@ -119,6 +138,10 @@ class PodDecoder:
             meta.resource_version,
             meta.generation,
         )
+        started = _utc(status.start_time, "status.startTime")
+        if started != status.start_time:
+            status = replace(status, start_time=started)
+        return Pod(metadata, spec, status, node_name, raw)
 
     def _labels_of(self, data: bytes) -> dict[str, str]:
         labels = self._maps.get(data)

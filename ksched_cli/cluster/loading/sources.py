@@ -28,10 +28,31 @@ _BLANK = re.compile(rb"\s+")
 _LOGS_START = re.compile(rb"\s*==== START( logs for container \S+ of pod \S+ ====\n)")
 
 
+_EMPTY = msgspec.Raw(b"{}")
+
+
+class PodParts(msgspec.Struct, rename="camel", gc=False):
+    """The three parts of an object as JSON."""
+
+    metadata: msgspec.Raw = _EMPTY
+    spec: msgspec.Raw = _EMPTY
+    status: msgspec.Raw = _EMPTY
+
+
+class ObjectParts(PodParts, rename="camel", gc=False):
+    """An object's kind and parts; of a list, its items, and what is said of a snapshot's."""
+
+    kind: str | None = None
+    api_version: str | None = None
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
+    snapshot: msgspec.Raw = _EMPTY
+
+
 class _Object(msgspec.Struct):
     """Any object: msgspec checks the syntax and skips all fields."""
 
 
+_parts = msgspec.json.Decoder(ObjectParts | list[msgspec.Raw])
 _scanner = msgspec.json.Decoder(_Object | list[msgspec.Raw])
 
 
@@ -70,6 +91,7 @@ class Document(Struct, frozen=True):
     duplicates: keys that are written twice; known of YAML only
     pieces:     where its parts are in the text, of YAML that was read piece by piece
     start:      of JSON, where it begins in the source's bytes
+    parts:      of JSON, what finding its end has read of it already, if anything
     """
 
     source: Source
@@ -78,6 +100,7 @@ class Document(Struct, frozen=True):
     duplicates: tuple[Duplicate, ...] = ()
     pieces: YamlPieces | None = None
     start: int = 0
+    parts: ObjectParts | list[msgspec.Raw] | None = None
 
 
 def documents(source: Source) -> Iterator[Document]:
@@ -110,14 +133,14 @@ def _json_documents(source: Source, text: bytes) -> Iterator[Document]:
             rest = rest[_end_of_logs(source, data, len(data) - rest.nbytes, logs) :]
             continue
         try:
-            end = _end_of_document(rest)
+            end, parts = _first_value(rest)
         except RecursionError:
             raise InputError(source.name, "nested too deeply") from None
         except msgspec.DecodeError as error:
             yield from _yaml_or_error(source, error, len(data) - rest.nbytes)
             return
         start = len(text) - rest.nbytes
-        yield Document(source, index, msgspec.Raw(rest[:end]), start=start)
+        yield Document(source, index, msgspec.Raw(rest[:end]), start=start, parts=parts)
         rest, index = rest[end:], index + 1
 
 
@@ -134,19 +157,30 @@ def _end_of_logs(source: Source, data: bytes, offset: int, start: re.Match[bytes
     return (blank.end() if blank else position) - offset
 
 
-def _end_of_document(rest: memoryview) -> int:
-    """Return the length of the first JSON value. Raises DecodeError if there is none."""
+def _first_value(rest: memoryview) -> tuple[int, ObjectParts | list[msgspec.Raw] | None]:
+    """The length of the first JSON value, and its parts if it is the only one. Raises DecodeError
+    if there is none."""
+    try:
+        return rest.nbytes, _parts.decode(rest)
+    except msgspec.ValidationError:
+        pass
+    except msgspec.DecodeError as error:
+        return _before_trailing(error), None
     try:
         _scanner.decode(rest)
     except msgspec.ValidationError:
         pass  # JSON, but neither an object nor an array, which the decoder reports
     except msgspec.DecodeError as error:
-        match = _AT_BYTE.fullmatch(str(error))
-        if match is None or match[1] != _TRAILING:
-            raise
-        # msgspec has read one byte beyond the value.
-        return int(match[2]) - 1
-    return rest.nbytes
+        return _before_trailing(error), None
+    return rest.nbytes, None
+
+
+def _before_trailing(error: msgspec.DecodeError) -> int:
+    """The length of a value that something follows. Raises any other error."""
+    match = _AT_BYTE.fullmatch(str(error))
+    if match is None or match[1] != _TRAILING:
+        raise error
+    return int(match[2]) - 1  # msgspec has read one byte beyond the value
 
 
 def _yaml_or_error(source: Source, error: msgspec.DecodeError, offset: int) -> Iterator[Document]:

@@ -54,6 +54,7 @@ class FieldChecker:
 
     def __init__(self) -> None:
         self._checked: Counter[str] = Counter()
+        self._pods = 0
         self._by_place: dict[tuple[str, Path], _UnknownField] = {}
         # By the identity of the specs, which pods of one template share.
         self._by_spec: dict[int, list[_UnknownField]] = {}
@@ -72,17 +73,22 @@ class FieldChecker:
         self, kind: Kind, spec: PodSpec, data: msgspec.Raw, location: ObjectLocation
     ) -> None:
         """Check a pod, unless enough of them and one of its template are."""
-        self._checked[kind.name] += 1
+        if self.counts(spec):
+            return
+        self._pods += 1
+        unknown_fields = self._unknown_fields(kind, "v1", data, location)
+        self._by_spec[id(spec)] = [each for each in unknown_fields if each.path[0] == "spec"]
+        for unknown in unknown_fields:
+            unknown.count += 1
+
+    def counts(self, spec: PodSpec) -> bool:
+        """Counts a pod as one of its template, which was checked; False if it is to be checked."""
         fields = self._by_spec.get(id(spec))
-        if fields is None or self._checked[kind.name] <= _MAX_CHECKED:
-            unknown_fields = self._unknown_fields(kind, "v1", data, location)
-            fields = [field for field in unknown_fields if field.path[0] == "spec"]
-            self._by_spec[id(spec)] = fields
-            for field in unknown_fields:
-                field.count += 1
-        else:
-            for field in fields:
-                field.count += 1
+        if fields is None or self._pods < _MAX_CHECKED:
+            return False
+        for unknown in fields:
+            unknown.count += 1
+        return True
 
     def check_keys(self, document: Document) -> None:
         """Notes keys that are written twice in a document."""

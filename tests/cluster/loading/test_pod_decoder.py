@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ksched_cli.cluster.loading.pod_decoder import PartError, PodDecoder, PodParts
+from ksched_cli.cluster.loading.pod_decoder import PartError, PodDecoder
+from ksched_cli.cluster.loading.sources import PodParts
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.errors import InputError
 from tests.cluster.build import manifest, state
