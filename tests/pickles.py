@@ -32,7 +32,7 @@ def gets(attribute: str, value: bytes) -> bytes:
 def popen(file: str) -> bytes:
     """Makes the file, by a program."""
     command = pickle.EMPTY_LIST + pickle.MARK + text("touch") + text(file) + pickle.APPENDS
-    module = "ksched_cli.cluster.node_columns"
+    module = "ksched_cli.cluster.snapshot"
     process = calls(names(module, "np.f2py.subprocess.Popen"), command)
     return calls(gets("wait", process))
 

@@ -21,9 +21,9 @@ from ksched_cli.analysis.usage import (
     utilization_by,
 )
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
-from ksched_cli.cluster.node_columns import REGION_LABELS, ZONE_LABELS
 from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.objects.pod import Pod
+from ksched_cli.cluster.snapshot import REGION_LABELS, ZONE_LABELS
 from ksched_cli.engine.records import Eviction, ExtenderBinding, IgnoredPod, RunRecord
 from ksched_cli.engine.simulation import Simulation
 

@@ -11,10 +11,9 @@ import numpy as np
 from msgspec import structs
 
 from ksched_cli.answers import Count, Part
-from ksched_cli.cluster.node_columns import COUNTABLE
 from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.resources import PODS
-from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.snapshot import COUNTABLE, Snapshot
 from ksched_cli.kube.quantity import amount_text
 from ksched_cli.plugins.taint_toleration import HARD_EFFECTS
 

@@ -1,51 +1,312 @@
 """The nodes and the pods on them, as columns: one contiguous array per quantity, a row per node.
 
 Rows are in order of node name. Upstream: pkg/scheduler/framework/types.go (NodeInfo) and
-pkg/scheduler/backend/cache/snapshot.go.
+pkg/scheduler/backend/cache (snapshot.go; node_tree.go for the order of visits).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from itertools import chain
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from ksched_cli.cluster.node_columns import (
-    COUNTABLE,
-    PRINCIPAL,
-    Column,
-    Columns,
-    Floats,
-    ImageColumn,
-    Mask,
-    NodeColumns,
-    Rows,
-)
 from ksched_cli.cluster.objects import Node, Taint
-from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.pod_usage import PodUsageColumns
-from ksched_cli.cluster.resources import CPU, HUGE, MANY_PODS, MEMORY, PodResources
-from ksched_cli.cluster.snapshot_contents import SnapshotContents
-
-__all__ = [
-    "COUNTABLE",
-    "PRINCIPAL",
-    "Column",
-    "Columns",
-    "Floats",
-    "Mask",
-    "PodWatcher",
-    "Rows",
-    "SealedError",
-    "Snapshot",
-    "SnapshotFork",
-]
+from ksched_cli.cluster.pod_info import HostPort, PodInfo
+from ksched_cli.cluster.resources import (
+    CPU,
+    HUGE,
+    MANY_PODS,
+    MEMORY,
+    PODS,
+    PodResources,
+    node_allocatable,
+)
 
 T = TypeVar("T")
+Column = NDArray[np.int64]
+Columns = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 RowUsage: TypeAlias = Sequence[int]
+
+MISSING = -1
+
+
+class LabelColumn(Struct, frozen=True):
+    """codes[row] is the index in `values` of the node's value, or MISSING, which finds the last
+    entry of a table that has one entry more than `values`."""
+
+    codes: NDArray[np.intp]
+    values: tuple[str, ...]
+    index: dict[str, int]
+
+    @property
+    def present(self) -> Mask:
+        return self.codes != MISSING
+
+    def isin(self, values: Sequence[str]) -> Mask:
+        """Return the nodes whose value is one of `values`."""
+        codes = [self.index[value] for value in dict.fromkeys(values) if value in self.index]
+        if not codes:
+            return np.zeros(len(self.codes), dtype=np.bool_)
+        if len(codes) == 1:
+            return self.codes == codes[0]
+        return np.isin(self.codes, codes)
+
+
+class LabelColumns:
+    """The columns of all label keys asked for so far: each is made on first use, and never changes
+    in a run."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._nodes = nodes
+        self._columns: dict[str, LabelColumn] = {}
+
+    def __getitem__(self, key: str) -> LabelColumn:
+        column = self._columns.get(key)
+        if column is None:
+            column = self._columns[key] = self._make(key)
+        return column
+
+    def _make(self, key: str) -> LabelColumn:
+        values = [node.metadata.labels.get(key) for node in self._nodes]
+        present = (value for value in dict.fromkeys(values) if value is not None)
+        index = {value: code for code, value in enumerate(present)}
+        coded = (MISSING if value is None else index[value] for value in values)
+        column = np.fromiter(coded, np.intp, len(values))
+        return LabelColumn(column, tuple(index), index)
+
+
+# The resources that plugins ask about in every cycle, and what NodeColumns.capacity is of.
+PRINCIPAL = (CPU, MEMORY)
+COUNTABLE = (*PRINCIPAL, PODS)
+
+# The older name goes first where a node has both.
+OLDER_ZONE_LABEL = "failure-domain.beta.kubernetes.io/zone"
+OLDER_REGION_LABEL = "failure-domain.beta.kubernetes.io/region"
+ZONE_LABEL = "topology.kubernetes.io/zone"
+REGION_LABEL = "topology.kubernetes.io/region"
+ZONE_LABELS = (OLDER_ZONE_LABEL, ZONE_LABEL)
+REGION_LABELS = (OLDER_REGION_LABEL, REGION_LABEL)
+
+
+class ImageColumn(Struct, frozen=True):
+    """An image on the nodes that have it: its size in bytes, and their rows."""
+
+    size: int
+    rows: Rows
+
+
+class NodeColumns:
+    """The part of a snapshot about its nodes alone, by node name; pods do not change it.
+
+    Read-only, and so shared by a snapshot and its forks. Most of it is made on first use.
+
+    nodes, names: per row
+    row:          node name → row
+    labels:       a column of codes per label key
+    capacity:     allocatable cpu (milli), memory (bytes) and pods, one array of three columns
+    allocatable:  resource → column, of those that some node has; for COUNTABLE, rows of `capacity`
+    zero:         the column of a resource that no node has
+    """
+
+    def __init__(self, nodes: Iterable[Node], noticed: Sequence[str] = ()) -> None:
+        """noticed: names in the order in which the scheduler noticed the nodes, others after them;
+        by name where it is empty"""
+        self.nodes: tuple[Node, ...] = tuple(sorted(nodes, key=lambda node: node.name))
+        self.names: tuple[str, ...] = tuple(node.name for node in self.nodes)
+        self.row: dict[str, int] = {name: row for row, name in enumerate(self.names)}
+        self.noticed = tuple(noticed)
+        self.labels = LabelColumns(self.nodes)
+        count = len(self.nodes)
+        self._set_allocatable(
+            np.zeros((len(COUNTABLE), count), dtype=np.int64), {}, dict(enumerate(self.nodes))
+        )
+
+    def _set_allocatable(
+        self, capacity: Columns, others: Mapping[str, Column], nodes: Mapping[int, Node]
+    ) -> None:
+        """Takes over these arrays, filled but for `nodes`, by row. others: besides COUNTABLE."""
+        columns = {**others, **dict(zip(COUNTABLE, capacity, strict=True))}
+        # Many nodes are of one size, and equal amounts are mostly one object, which the nodes hold.
+        sizes: dict[tuple[object, ...], dict[str, int]] = {}
+        for row, node in nodes.items():
+            listed = node.status.allocatable
+            key = (*listed, *map(id, listed.values()))
+            size = sizes.get(key)
+            if size is None:
+                size = sizes[key] = node_allocatable(node)
+            for resource, amount in size.items():
+                if resource not in columns:
+                    columns[resource] = np.zeros(len(self.nodes), dtype=np.int64)
+                columns[resource][row] = amount
+        self.capacity = capacity
+        self.allocatable: dict[str, Column] = columns
+        self.zero: Column = np.zeros(len(self.nodes), dtype=np.int64)
+        for column in (capacity, *columns.values(), self.zero):
+            column.flags.writeable = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rebuild a copy: copied one by one, the columns would no longer be rows of `capacity`."""
+        return (type(self), (self.nodes, self.noticed))
+
+    def _as_noticed(self) -> Iterator[tuple[int, Node]]:
+        """Return rows and nodes in the order in which the scheduler noticed them."""
+        if not self.noticed:
+            return enumerate(self.nodes)
+        rows = dict.fromkeys(self.row[name] for name in self.noticed if name in self.row)
+        rows |= dict.fromkeys(range(len(self.nodes)))
+        return ((row, self.nodes[row]) for row in rows)
+
+    @cached_property
+    def principal_range(self) -> tuple[int, int]:
+        """Return the least and the most that a node has of cpu or of memory."""
+        amounts = self.capacity[: len(PRINCIPAL)]
+        return (int(amounts.min()), int(amounts.max())) if amounts.size else (0, 0)
+
+    @cached_property
+    def principal_floats(self) -> Floats:
+        """The allocatable cpu and memory, which floats divide several times as fast as integers."""
+        amounts = self.capacity[: len(PRINCIPAL)].astype(np.float64)
+        amounts.flags.writeable = False
+        return amounts
+
+    @cached_property
+    def capacity_by_row(self) -> Sequence[Sequence[int]]:
+        """Per row, the amounts of `capacity`: single ones are quicker to read than in an array."""
+        return list(zip(*self.capacity.tolist(), strict=True))
+
+    @cached_property
+    def order(self) -> Rows:
+        """Rows in the order of visits: round robin over zones, zones by first appearance."""
+        zones: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        for row, node in self._as_noticed():
+            zones[zone_key(node)].append(row)
+        in_zones = np.fromiter(chain.from_iterable(zones.values()), np.intp, len(self.nodes))
+        turns = np.concatenate([[], *(np.arange(len(rows)) for rows in zones.values())])
+        return in_zones[turns.argsort(kind="stable")]
+
+    @cached_property
+    def rank(self) -> Rows:
+        """rank[row] is the row's index in `order`."""
+        rank = np.empty(len(self.nodes), dtype=np.intp)
+        rank[self.order] = np.arange(len(self.nodes))
+        return rank
+
+    @cached_property
+    def rank_by_row(self) -> Sequence[int]:
+        """The same: a single one is quicker to read than in an array."""
+        return self.rank.tolist()
+
+    @cached_property
+    def unschedulable(self) -> Mask:
+        """The nodes marked spec.unschedulable."""
+        return np.array([bool(node.spec.unschedulable) for node in self.nodes], dtype=np.bool_)
+
+    @cached_property
+    def taint_sets(self) -> tuple[NDArray[np.int32], tuple[tuple[Taint, ...], ...]]:
+        """Return an id per row, and the taints of each id."""
+        index: dict[tuple[Taint, ...], int] = {}
+        ids = np.array(
+            [index.setdefault(tuple(node.spec.taints), len(index)) for node in self.nodes],
+            dtype=np.int32,
+        )
+        return ids, tuple(index)
+
+    @cached_property
+    def images(self) -> Mapping[str, ImageColumn]:
+        """Per image name. Upstream takes the size from the first node that has the image."""
+        sizes: dict[str, int] = {}
+        rows: dict[str, dict[int, None]] = {}
+        for row, node in self._as_noticed():
+            for image in node.status.images:
+                for name in image.names:
+                    sizes.setdefault(name, image.size_bytes)
+                    rows.setdefault(name, {})[row] = None
+        return {
+            name: ImageColumn(size, np.array(list(rows[name]), dtype=np.intp))
+            for name, size in sizes.items()
+        }
+
+
+def zone_key(node: Node) -> tuple[str, str]:
+    """Region and zone of a node; upstream: component-helpers/node/topology (GetZoneKey)."""
+    labels = node.metadata.labels
+    return (
+        labels.get(OLDER_REGION_LABEL, labels.get(REGION_LABEL, "")),
+        labels.get(OLDER_ZONE_LABEL, labels.get(ZONE_LABEL, "")),
+    )
+
+
+class PodUsageColumns(Struct, frozen=True):
+    """The usage of its node by each of many pods: one entry per pod in every column.
+
+    Upstream: pkg/scheduler/framework/types.go (NodeInfo.update, one pod at a time).
+    """
+
+    requests: dict[str, Column]
+    nonzero_cpu: Column
+    nonzero_memory: Column
+
+    @classmethod
+    def of(cls, pods: Sequence[PodInfo]) -> PodUsageColumns:
+        # Pods of one template share the object with their amounts.
+        ids = np.array([id(pod.resources) for pod in pods], dtype=np.int64)
+        _, first, kinds = np.unique(ids, return_index=True, return_inverse=True)
+        distinct = [pods[index].resources for index in first.tolist()]
+        names = dict.fromkeys(name for kind in distinct for name in kind.requests)
+        return cls(
+            {
+                name: _column(kind.requests.get(name, 0) for kind in distinct)[kinds]
+                for name in names
+            },
+            _column(kind.nonzero_cpu for kind in distinct)[kinds],
+            _column(kind.nonzero_memory for kind in distinct)[kinds],
+        )
+
+    def gather(self, indices: Rows) -> PodUsageColumns:
+        """Return the columns of some of the pods."""
+        return PodUsageColumns(
+            {name: column[indices] for name, column in self.requests.items()},
+            self.nonzero_cpu[indices],
+            self.nonzero_memory[indices],
+        )
+
+
+def _column(amounts: Iterable[int]) -> Column:
+    return np.fromiter(amounts, dtype=np.int64)
+
+
+class SnapshotContents(NamedTuple):
+    """The contents of a snapshot: what a fork shares or copies, and what a copy takes along.
+
+    node_columns: never changes, and is shared. All the rest is one snapshot's own
+    usage:        one array of five columns: cpu, memory, pods, nonzero cpu and nonzero memory
+    requested:    resource → column, of what is not in `usage`
+
+    The others are as in Snapshot.
+    """
+
+    node_columns: NodeColumns
+    pods: list[list[PodInfo]]
+    usage: Columns
+    requested: dict[str, Column]
+    ports: dict[int, set[HostPort]]
+    log: list[int]
+    touched: NDArray[np.int32]
+    huge: bool
+
+    def writeable(self) -> SnapshotContents:
+        """With copies of the columns: protocol 5 of pickle leaves arrays read-only that are."""
+        requested = {name: column.copy() for name, column in self.requested.items()}
+        return self._replace(usage=self.usage.copy(), requested=requested)
 
 
 class SealedError(Exception):
@@ -400,3 +661,51 @@ class SnapshotFork(Snapshot):
             if pod.template.host_ports:
                 self.free_ports(pod, row)
         self._count_each(rows, load, np.subtract)
+
+
+class RowFork(SnapshotFork):
+    """Pods may come and go on one row, until it is moved to another: what it then costs are the
+    rows that have changed, not all columns, as a fork made for each row would.
+
+    It follows the log of `base`; a fork keeps none, so that one of a fork holds until that changes.
+    """
+
+    def __init__(self, base: Snapshot) -> None:
+        super().__init__(base, ())
+        self._base = base
+        self._log_length = len(base.log)
+        self._row: int | None = None
+
+    def move_to(self, row: int) -> None:
+        """Move to another row: it is then what `base.fork([row])` would be, without subscribers and
+        indexes."""
+        base = self._base
+        changed = {*base.log[self._log_length :]}
+        if self._row is not None:
+            changed.add(self._row)
+        self._log_length, self._row = len(base.log), row
+        self._follow(list(changed))
+        self.pods[row] = list(base.pods[row])
+        if row in base.ports:
+            self.ports[row] = set(base.ports[row])
+        self._own[row] = True
+        self.huge = base.huge
+        self._watchers.clear()
+        self._indexes.clear()
+
+    def _follow(self, rows: list[int]) -> None:
+        """Take the rows over from `base`, whose pods and ports they share again."""
+        base = self._base
+        self.usage[:, rows] = base.usage[:, rows]
+        for name, column in self.other_requested().items():
+            column[rows] = base.requested(name)[rows]
+        for name, column in base.other_requested().items():
+            if name not in self._requested:
+                self._requested[name] = column.copy()
+        for row in rows:
+            self.pods[row] = base.pods[row]
+            self._own[row] = False
+            if row in base.ports:
+                self.ports[row] = base.ports[row]
+            else:
+                self.ports.pop(row, None)

@@ -5,35 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ksched_cli.cluster import objects
 from ksched_cli.cluster.change_record import ChangeRecord
 from ksched_cli.cluster.custom_objects import Plain, PodMaker
-from ksched_cli.cluster.objects import (
-    CronJob,
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    DaemonSet,
-    Deployment,
-    DeviceClass,
-    DeviceTaintRule,
-    Job,
-    Namespace,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    PodDisruptionBudget,
-    PriorityClass,
-    ReplicaSet,
-    ReplicationController,
-    ResourceClaim,
-    ResourceClaimTemplate,
-    ResourceSlice,
-    Service,
-    StatefulSet,
-    StorageClass,
-    VolumeAttachment,
-)
 
 Key = tuple[str, str]
 """Namespace and name."""
@@ -57,31 +31,37 @@ class ClusterState:
     pod_makers:   kinds among `others` whose pods a plugin knows → what makes the pods of an object
     """
 
-    nodes: tuple[Node, ...] = ()
-    pods: tuple[Pod, ...] = ()
-    namespaces: Mapping[str, Namespace] = field(default_factory=dict)
-    priority_classes: Mapping[str, PriorityClass] = field(default_factory=dict)
-    pod_disruption_budgets: Mapping[Key, PodDisruptionBudget] = field(default_factory=dict)
-    persistent_volumes: Mapping[str, PersistentVolume] = field(default_factory=dict)
-    persistent_volume_claims: Mapping[Key, PersistentVolumeClaim] = field(default_factory=dict)
-    storage_classes: Mapping[str, StorageClass] = field(default_factory=dict)
-    csi_nodes: Mapping[str, CSINode] = field(default_factory=dict)
-    csi_drivers: Mapping[str, CSIDriver] = field(default_factory=dict)
-    csi_storage_capacities: Mapping[Key, CSIStorageCapacity] = field(default_factory=dict)
-    volume_attachments: Mapping[str, VolumeAttachment] = field(default_factory=dict)
-    services: Mapping[Key, Service] = field(default_factory=dict)
-    replication_controllers: Mapping[Key, ReplicationController] = field(default_factory=dict)
-    replica_sets: Mapping[Key, ReplicaSet] = field(default_factory=dict)
-    stateful_sets: Mapping[Key, StatefulSet] = field(default_factory=dict)
-    deployments: Mapping[Key, Deployment] = field(default_factory=dict)
-    daemon_sets: Mapping[Key, DaemonSet] = field(default_factory=dict)
-    jobs: Mapping[Key, Job] = field(default_factory=dict)
-    cron_jobs: Mapping[Key, CronJob] = field(default_factory=dict)
-    resource_claims: Mapping[Key, ResourceClaim] = field(default_factory=dict)
-    resource_claim_templates: Mapping[Key, ResourceClaimTemplate] = field(default_factory=dict)
-    resource_slices: Mapping[str, ResourceSlice] = field(default_factory=dict)
-    device_classes: Mapping[str, DeviceClass] = field(default_factory=dict)
-    device_taint_rules: Mapping[str, DeviceTaintRule] = field(default_factory=dict)
+    nodes: tuple[objects.Node, ...] = ()
+    pods: tuple[objects.Pod, ...] = ()
+    namespaces: Mapping[str, objects.Namespace] = field(default_factory=dict)
+    priority_classes: Mapping[str, objects.PriorityClass] = field(default_factory=dict)
+    pod_disruption_budgets: Mapping[Key, objects.PodDisruptionBudget] = field(default_factory=dict)
+    persistent_volumes: Mapping[str, objects.PersistentVolume] = field(default_factory=dict)
+    persistent_volume_claims: Mapping[Key, objects.PersistentVolumeClaim] = field(
+        default_factory=dict
+    )
+    storage_classes: Mapping[str, objects.StorageClass] = field(default_factory=dict)
+    csi_nodes: Mapping[str, objects.CSINode] = field(default_factory=dict)
+    csi_drivers: Mapping[str, objects.CSIDriver] = field(default_factory=dict)
+    csi_storage_capacities: Mapping[Key, objects.CSIStorageCapacity] = field(default_factory=dict)
+    volume_attachments: Mapping[str, objects.VolumeAttachment] = field(default_factory=dict)
+    services: Mapping[Key, objects.Service] = field(default_factory=dict)
+    replication_controllers: Mapping[Key, objects.ReplicationController] = field(
+        default_factory=dict
+    )
+    replica_sets: Mapping[Key, objects.ReplicaSet] = field(default_factory=dict)
+    stateful_sets: Mapping[Key, objects.StatefulSet] = field(default_factory=dict)
+    deployments: Mapping[Key, objects.Deployment] = field(default_factory=dict)
+    daemon_sets: Mapping[Key, objects.DaemonSet] = field(default_factory=dict)
+    jobs: Mapping[Key, objects.Job] = field(default_factory=dict)
+    cron_jobs: Mapping[Key, objects.CronJob] = field(default_factory=dict)
+    resource_claims: Mapping[Key, objects.ResourceClaim] = field(default_factory=dict)
+    resource_claim_templates: Mapping[Key, objects.ResourceClaimTemplate] = field(
+        default_factory=dict
+    )
+    resource_slices: Mapping[str, objects.ResourceSlice] = field(default_factory=dict)
+    device_classes: Mapping[str, objects.DeviceClass] = field(default_factory=dict)
+    device_taint_rules: Mapping[str, objects.DeviceTaintRule] = field(default_factory=dict)
     others: Mapping[str, tuple[Plain, ...]] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
     whole_kinds: frozenset[str] = frozenset()

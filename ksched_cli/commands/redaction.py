@@ -11,13 +11,13 @@ from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.redaction.codebook import key_text, read_key
 from ksched_cli.cluster.redaction.redact import (
     Plain,
+    Renamer,
     is_read,
     learn,
     object_names,
     redacted,
     renamed,
 )
-from ksched_cli.cluster.redaction.renamer import Renamer
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import note, set_release, warn

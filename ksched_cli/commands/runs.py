@@ -209,7 +209,7 @@ def _patch(text: str) -> Patch:
 
 def _default_state_path() -> str:
     """The state to read without --state; says which, unless the environment names it."""
-    from ksched_cli.cluster.loading.files import STATE_VARIABLE, default_state_path
+    from ksched_cli.cluster.loading.load import STATE_VARIABLE, default_state_path
 
     path = default_state_path()
     if path != os.environ.get(STATE_VARIABLE):
@@ -402,7 +402,7 @@ def note_hosts(configurations: Iterable[Configuration]) -> None:
 
 def warn_of_missing_budgets(state: ClusterState) -> None:
     """Where pods are evicted."""
-    from ksched_cli.cluster.loading.completeness import budget_warnings
+    from ksched_cli.cluster.loading.state_warnings import budget_warnings
 
     for line in budget_warnings(state):
         warn(line)

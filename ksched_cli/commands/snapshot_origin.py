@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ksched_cli.cluster.loading.plain_objects import plain_objects
+from ksched_cli.cluster.loading.load import plain_objects
 from ksched_cli.cluster.trimming import trimmed
 from ksched_cli.commands import progress
 from ksched_cli.commands.options import CommonOptions

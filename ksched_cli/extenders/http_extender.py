@@ -13,12 +13,17 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from ksched_cli.cluster.node_columns import COUNTABLE, NodeColumns
 from ksched_cli.cluster.objects import Node, decode_hook
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.cluster.snapshot_contents import SnapshotContents
-from ksched_cli.cluster.topology.label_columns import MISSING, LabelColumn, LabelColumns
+from ksched_cli.cluster.snapshot import (
+    COUNTABLE,
+    MISSING,
+    LabelColumn,
+    LabelColumns,
+    NodeColumns,
+    Snapshot,
+    SnapshotContents,
+)
 from ksched_cli.config.types import Extender
 from ksched_cli.errors import UsageError
 from ksched_cli.extenders import wire

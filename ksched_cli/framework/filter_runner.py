@@ -12,8 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.row_fork import RowFork
-from ksched_cli.cluster.snapshot import Column, Snapshot
+from ksched_cli.cluster.snapshot import Column, RowFork, Snapshot
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.in_tree_interface import ComparesResources

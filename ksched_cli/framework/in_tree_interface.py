@@ -20,8 +20,8 @@ from ksched_cli.cluster.snapshot import RowUsage, Snapshot
 from ksched_cli.framework.interface import FilterPlugin, Plugin, ScorePlugin
 
 if TYPE_CHECKING:
-    from ksched_cli.cluster.node_columns import Column
     from ksched_cli.cluster.pod_info import PodInfo
+    from ksched_cli.cluster.snapshot import Column
     from ksched_cli.framework.cycle_state import CycleState
     from ksched_cli.framework.nodes import Nodes
     from ksched_cli.framework.pod_groups import (

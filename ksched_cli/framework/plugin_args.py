@@ -69,7 +69,7 @@ def _without_meta(given: Any) -> dict[str, Any]:
 def _check_schema(schema: Mapping[str, Any], data: Any) -> tuple[FieldError, ...]:
     from jsonschema import Draft202012Validator
 
-    from ksched_cli.kube.schema_problems import schema_problems
+    from ksched_cli.kube.document_schemas import schema_problems
 
     errors = sorted(
         Draft202012Validator(schema).iter_errors(data), key=lambda error: error.json_path

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, TypeVar
 
-from ksched_cli.cluster.node_columns import Column
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Column
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ksched_cli.cluster.loading.defaults import PriorityAdmission, UnknownPriorityClassError
+from ksched_cli.cluster.loading.kinds import PriorityAdmission, UnknownPriorityClassError
 from ksched_cli.cluster.objects import Pod, PodSpec
-from ksched_cli.cluster.objects.pod_groups import DisruptionMode, PodGroupSpec
+from ksched_cli.cluster.objects.workloads import DisruptionMode, PodGroupSpec
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState

@@ -210,7 +210,7 @@ class Run:
         pod: as for `explain`
         """
         from ksched_cli.analysis import preempt as analysis
-        from ksched_cli.cluster.loading.completeness import budget_warnings
+        from ksched_cli.cluster.loading.state_warnings import budget_warnings
 
         question = self._question()
         simulation, info = question.of_pod(pod)
@@ -334,7 +334,7 @@ class Run:
         from ksched_cli.analysis import shrink as analysis
         from ksched_cli.analysis.drained_cluster import DrainedCluster
         from ksched_cli.analysis.named_objects import label_selector_of
-        from ksched_cli.cluster.loading.completeness import budget_warnings
+        from ksched_cli.cluster.loading.state_warnings import budget_warnings
 
         limits = analysis.ShrinkLimits(
             keep=label_selector_of(keep) if keep else None,

@@ -13,8 +13,8 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
-from ksched_cli.cluster.loading.field_tables import field_tables
 from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.cluster.loading.unknown_fields import field_tables
 from ksched_cli.live.client import UNREADABLE, ApiServer, ClusterError, StatusError
 
 ABSENT = 404

@@ -18,7 +18,7 @@ import numpy as np
 
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.topology.label_columns import MISSING
+from ksched_cli.cluster.snapshot import MISSING
 from ksched_cli.framework.cluster_events import (
     POD,
     Action,

@@ -18,11 +18,18 @@ from msgspec import Struct
 
 from ksched_cli.cluster.objects import Namespace, Node, PodAffinity, PodAffinityTerm, plain_fields
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.cluster.topology.domain_counts import DomainCounter, Domains, Tally
-from ksched_cli.cluster.topology.label_columns import MISSING
-from ksched_cli.cluster.topology.pod_index import PodIndex, TermCounter, TermKind
-from ksched_cli.cluster.topology.pod_selection import Clause, Namespaces, PodSelection
+from ksched_cli.cluster.snapshot import MISSING, Snapshot
+from ksched_cli.cluster.topology.pod_index import (
+    Clause,
+    DomainCounter,
+    Domains,
+    Namespaces,
+    PodIndex,
+    PodSelection,
+    Tally,
+    TermCounter,
+    TermKind,
+)
 from ksched_cli.framework.cluster_events import NODE, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle

@@ -28,17 +28,19 @@ from ksched_cli.cluster.objects import (
     plain_fields,
 )
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.snapshot import MISSING, Mask, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import COMPARISON_GATE
-from ksched_cli.cluster.topology.domain_counts import Codes, DomainCounter, Domains, Mask, Tally
-from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.node_selection import matches_required
-from ksched_cli.cluster.topology.pod_index import PodIndex
-from ksched_cli.cluster.topology.pod_selection import (
+from ksched_cli.cluster.topology.pod_index import (
     Clause,
+    Codes,
+    DomainCounter,
+    Domains,
     Namespaces,
+    PodIndex,
     PodSelection,
+    Tally,
     combined,
     selector_text,
 )

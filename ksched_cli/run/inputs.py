@@ -214,8 +214,7 @@ class Inputs:
 
     def load(self, paths: tuple[str, ...], reads: Container[str]) -> ClusterState:
         """The cluster state in some files. reads: see load_sources. Raises InputError."""
-        from ksched_cli.cluster.loading.files import StateFiles
-        from ksched_cli.cluster.loading.load import load_sources
+        from ksched_cli.cluster.loading.load import StateFiles, load_sources
 
         if paths in self._states:
             return load_sources(self._states[paths], reads, tuple)
@@ -231,7 +230,7 @@ class Inputs:
 
     def sources(self, paths: tuple[str, ...]) -> tuple[Source, ...]:
         """The bytes of a state's files. Raises InputError."""
-        from ksched_cli.cluster.loading.files import StateFiles
+        from ksched_cli.cluster.loading.load import StateFiles
 
         return _once(self._states, paths, lambda: tuple(StateFiles(paths).sources()))
 

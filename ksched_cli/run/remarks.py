@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 from msgspec import UNSET, structs
 
 from ksched_cli.answers import Answer, AppliedChange, StateAnswer
-from ksched_cli.cluster.loading.completeness import budget_warnings
-from ksched_cli.cluster.loading.state_warnings import skipped_warnings
+from ksched_cli.cluster.loading.state_warnings import budget_warnings, skipped_warnings
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.simulation import Simulation

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import ClassVar
 
 from ksched_cli.cluster.change_record import ChangeRecord, Effect
-from ksched_cli.cluster.loading.completeness import budget_warnings
+from ksched_cli.cluster.loading.state_warnings import budget_warnings
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import UsageError, shortened
 from ksched_cli.scenario.workloads import make_pods, renewed_warnings

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.replay_figures import UsageOverTime
 from ksched_cli.analysis.replay_result import ReplayCurves
-from ksched_cli.cluster.loading.completeness import budget_warnings
+from ksched_cli.cluster.loading.state_warnings import budget_warnings
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.run.differences import NamedRun

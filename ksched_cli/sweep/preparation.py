@@ -8,8 +8,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ksched_cli.cluster.loading.completeness import budget_warnings
-from ksched_cli.cluster.loading.state_warnings import replayed_anew, skipped_warnings
+from ksched_cli.cluster.loading.state_warnings import (
+    budget_warnings,
+    replayed_anew,
+    skipped_warnings,
+)
 from ksched_cli.config.effective import Configuration
 from ksched_cli.errors import KschedError, UsageError
 from ksched_cli.kube.versions import Release

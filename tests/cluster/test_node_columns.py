@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.cluster.node_columns import NodeColumns, zone_key
+from ksched_cli.cluster.snapshot import NodeColumns, zone_key
 from ksched_cli.testing import cluster, node
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"

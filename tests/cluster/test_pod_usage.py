@@ -7,9 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.cluster.pod_usage import PodUsageColumns
 from ksched_cli.cluster.resources import MANY_PODS
-from ksched_cli.cluster.snapshot import Snapshot, SnapshotFork
+from ksched_cli.cluster.snapshot import PodUsageColumns, Snapshot, SnapshotFork
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.clusters import states

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.cluster.row_fork import RowFork
-from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.snapshot import RowFork, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.cluster.test_snapshot import can_go, look

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.pod_usage import PodUsageColumns
-from ksched_cli.cluster.snapshot import SealedError, Snapshot, SnapshotFork
+from ksched_cli.cluster.snapshot import PodUsageColumns, SealedError, Snapshot, SnapshotFork
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.clusters import states

@@ -9,10 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.cluster.node_columns import NodeColumns
 from ksched_cli.cluster.objects import Node
-from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.cluster.topology.label_columns import MISSING
+from ksched_cli.cluster.snapshot import MISSING, NodeColumns, Snapshot
 from ksched_cli.extenders.http_extender import ReturnedNodes
 from ksched_cli.testing import cluster, node, pod, simulation
 

@@ -44,9 +44,9 @@ from ksched_cli.analysis.audit.decisions import (
     PreemptionDecision,
     has_left,
 )
-from ksched_cli.cluster.node_columns import Mask, Rows
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
+from ksched_cli.cluster.snapshot import Mask, Rows
 from ksched_cli.cluster.state import Key
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.node_search import feasible_nodes_to_find

@@ -11,10 +11,14 @@ import msgspec
 from msgspec.structs import force_setattr, replace
 
 from ksched_cli.cluster.custom_objects import Others, kind_with_group
-from ksched_cli.cluster.loading.completeness import part_warnings
-from ksched_cli.cluster.loading.defaults import PriorityAdmission, UnknownPriorityClassError
 from ksched_cli.cluster.loading.json_pieces import JsonPieces
-from ksched_cli.cluster.loading.kinds import KINDS, Kind, find_kind
+from ksched_cli.cluster.loading.kinds import (
+    KINDS,
+    Kind,
+    PriorityAdmission,
+    UnknownPriorityClassError,
+    find_kind,
+)
 from ksched_cli.cluster.loading.object_errors import (
     ObjectLocation,
     Path,
@@ -23,7 +27,7 @@ from ksched_cli.cluster.loading.object_errors import (
 )
 from ksched_cli.cluster.loading.pod_decoder import PartError, PodDecoder
 from ksched_cli.cluster.loading.sources import Document, ObjectParts, PodParts
-from ksched_cli.cluster.loading.state_warnings import state_warnings
+from ksched_cli.cluster.loading.state_warnings import part_warnings, state_warnings
 from ksched_cli.cluster.loading.unknown_fields import FieldChecker
 from ksched_cli.cluster.objects import (
     KubeObject,

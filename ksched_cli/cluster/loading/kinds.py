@@ -1,53 +1,267 @@
-"""The kinds of objects that a scheduler reads, with their decoders and defaults.
+"""The kinds of objects that a scheduler reads, with their decoders, and with the defaults that the
+API server sets and that depend on other fields. Constant defaults are in the objects' types.
 
 Objects of resource.k8s.io/v1beta1 become v1's, in place; v1beta2 has v1's fields already.
 
 Upstream: the informers that pkg/scheduler and its plugins use; pkg/apis/resource/v1beta1
-(conversion.go).
+(conversion.go); pkg/apis/{core,resource}/v1/defaults.go and the priority admission plugin
+(plugin/pkg/admission/priority/admission.go).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ksched_cli.cluster import objects
 from ksched_cli.cluster.custom_objects import kind_with_group
-from ksched_cli.cluster.loading import defaults
 from ksched_cli.cluster.objects import (
-    CronJob,
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    DaemonSet,
-    Deployment,
-    DeviceClass,
-    DeviceTaintRule,
-    Job,
+    Container,
+    DeviceRequest,
+    DeviceSubRequest,
     KubeObject,
     Namespace,
     Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    PodDisruptionBudget,
+    PodSpec,
     PriorityClass,
-    ReplicaSet,
     ReplicationController,
+    ResourceAmount,
     ResourceClaim,
+    ResourceClaimSpec,
     ResourceClaimTemplate,
-    ResourceSlice,
-    Service,
-    StatefulSet,
-    StorageClass,
-    VolumeAttachment,
+    ResourceList,
+    ResourceRequirements,
     decode_hook,
 )
-from ksched_cli.cluster.objects.pod_groups import PodGroupObject
+from ksched_cli.cluster.objects.node import ABSENT
+from ksched_cli.cluster.objects.workloads import PodGroupObject
+from ksched_cli.cluster.resources import (
+    HUGE_PAGES_PREFIX,
+    Amounts,
+    ContainerRequests,
+    aggregate_containers,
+    is_pod_level_resource,
+)
 from ksched_cli.kube.gates import POD_GROUP_KINDS
+
+DEFAULT_SCHEDULER = "default-scheduler"
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
+
+# Upstream: pkg/apis/scheduling/v1/helpers.go. They exist in every cluster.
+_SYSTEM_CRITICAL = 2_000_000_000
+SYSTEM_PRIORITIES = {
+    "system-node-critical": _SYSTEM_CRITICAL + 1000,
+    "system-cluster-critical": _SYSTEM_CRITICAL,
+}
+
+
+class UnknownPriorityClassError(LookupError):
+    """A pod without a priority names a class that does not exist. name: of the class."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(name)
+
+
+def default_node(node: Node) -> Node:
+    """Absent, allocatable is the capacity."""
+    status = node.status
+    if status.allocatable is not ABSENT:
+        return node
+    return replace(node, status=replace(status, allocatable=status.capacity))
+
+
+def default_namespace(namespace: Namespace) -> Namespace:
+    """Every namespace carries its name as a label."""
+    meta = namespace.metadata
+    labels = {**meta.labels, NAMESPACE_NAME_LABEL: meta.name}
+    return replace(namespace, metadata=replace(meta, labels=labels))
+
+
+def default_replication_controller(controller: ReplicationController) -> ReplicationController:
+    """Absent, the selector is the labels of the template."""
+    spec = controller.spec
+    if spec.selector or spec.template is None:
+        return controller
+    labels = spec.template.metadata.labels
+    return replace(controller, spec=replace(spec, selector=labels))
+
+
+def default_claim(claim: ResourceClaim) -> ResourceClaim:
+    """The claim with its spec's defaults."""
+    spec = default_claim_spec(claim.spec)
+    return claim if spec is claim.spec else replace(claim, spec=spec)
+
+
+def default_claim_template(template: ResourceClaimTemplate) -> ResourceClaimTemplate:
+    """The template with the defaults of its claims' spec."""
+    spec = default_claim_spec(template.spec.spec)
+    if spec is template.spec.spec:
+        return template
+    return replace(template, spec=replace(template.spec, spec=spec))
+
+
+def default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
+    """The allocation mode is ExactCount, and its count 1, where they are absent."""
+    requests = tuple(_default_request(request) for request in spec.devices.requests)
+    if requests == spec.devices.requests:
+        return spec
+    return replace(spec, devices=replace(spec.devices, requests=requests))
+
+
+_Request = TypeVar("_Request", bound=DeviceSubRequest)
+
+
+def _default_request(request: DeviceRequest) -> DeviceRequest:
+    exactly = request.exactly
+    return replace(
+        request,
+        exactly=None if exactly is None else _default_count(exactly),
+        first_available=tuple(_default_count(sub) for sub in request.first_available),
+    )
+
+
+def _default_count(request: _Request) -> _Request:
+    mode = request.allocation_mode or "ExactCount"
+    count = request.count or (1 if mode == "ExactCount" else 0)
+    return replace(request, allocation_mode=mode, count=count)
+
+
+def default_pod_spec(spec: PodSpec) -> PodSpec:
+    """Absent requests are the limits, of containers and of the pod; on the host's network, absent
+    host ports are the container ports.
+
+    Returns `spec` itself where nothing is absent. Upstream: SetDefaults_Pod.
+    """
+    containers = _default_containers(spec.containers, spec.host_network)
+    inits = _default_containers(spec.init_containers, spec.host_network)
+    changes: dict[str, object] = {}
+    if containers is not spec.containers:
+        changes["containers"] = containers
+    if inits is not spec.init_containers:
+        changes["init_containers"] = inits
+    if spec.resources is not None:
+        changes["resources"] = _default_pod_level(spec.resources, containers, inits)
+    if not spec.scheduler_name:
+        changes["scheduler_name"] = DEFAULT_SCHEDULER
+    return replace(spec, **changes) if changes else spec
+
+
+def _default_containers(
+    containers: tuple[Container, ...], host_network: bool
+) -> tuple[Container, ...]:
+    if not any(c.resources.limits or (host_network and c.ports) for c in containers):
+        return containers
+    return tuple(_default_container(container, host_network) for container in containers)
+
+
+def _default_container(container: Container, host_network: bool) -> Container:
+    resources, ports = container.resources, container.ports
+    if resources.limits:
+        requests = resources.requests
+        requests = requests | {n: a for n, a in resources.limits.items() if n not in requests}
+        resources = replace(resources, requests=requests)
+    if host_network:
+        ports = tuple(replace(p, host_port=p.host_port or p.container_port) for p in ports)
+    return replace(container, resources=resources, ports=ports)
+
+
+def _default_pod_level(
+    resources: ResourceRequirements,
+    containers: tuple[Container, ...],
+    inits: tuple[Container, ...],
+) -> ResourceRequirements:
+    """Upstream: defaultHugePagePodLimits, then defaultPodRequests."""
+    limits, requests = dict(resources.limits), dict(resources.requests)
+    if limits or requests:
+        for name, amount in _aggregate_limits(containers, inits).items():
+            if name.startswith(HUGE_PAGES_PREFIX) and name not in requests:
+                limits.setdefault(name, amount)
+    if limits:
+        for name, amount in _aggregate_requests(containers, inits).items():
+            if is_pod_level_resource(name) and _may_overcommit(name):
+                requests.setdefault(name, amount)
+        for name, amount in limits.items():
+            if is_pod_level_resource(name):
+                requests.setdefault(name, amount)
+    return replace(resources, limits=limits, requests=requests)
+
+
+def _aggregate_limits(
+    containers: tuple[Container, ...], inits: tuple[Container, ...]
+) -> ResourceList:
+    init_limits = [ContainerRequests(c.resources.limits, c.is_sidecar) for c in inits]
+    return _resource_list(
+        aggregate_containers([c.resources.limits for c in containers], init_limits)
+    )
+
+
+def _aggregate_requests(
+    containers: tuple[Container, ...], inits: tuple[Container, ...]
+) -> ResourceList:
+    init_requests = [ContainerRequests(c.resources.requests, c.is_sidecar) for c in inits]
+    return _resource_list(
+        aggregate_containers([c.resources.requests for c in containers], init_requests)
+    )
+
+
+def _resource_list(amounts: Amounts) -> ResourceList:
+    return {name: ResourceAmount.of(amount) for name, amount in amounts.items()}
+
+
+def _may_overcommit(name: str) -> bool:
+    """Upstream: IsOvercommitAllowed."""
+    native = "/" not in name or "kubernetes.io/" in name
+    return native and not name.startswith(HUGE_PAGES_PREFIX)
+
+
+class PriorityAdmission:
+    """Sets pods' priorities from the cluster's priority classes. A pod's own priority stays."""
+
+    def __init__(self, classes: Mapping[str, PriorityClass]) -> None:
+        self._classes = classes
+        defaults = [entry for entry in classes.values() if entry.global_default]
+        # The API server allows only one; among several, the one with the lowest value.
+        self._default = min(defaults, key=lambda entry: entry.value, default=None)
+        self._admitted: dict[PodSpec, PodSpec] = {}
+
+    def admit(self, spec: PodSpec) -> PodSpec:
+        """The spec with priority, class and preemption policy. Equal specs give the same object.
+
+        Raises UnknownPriorityClassError.
+        """
+        admitted = self._admitted.get(spec)
+        if admitted is None:
+            admitted = self._admitted[spec] = self._admit(spec)
+        return admitted
+
+    def _admit(self, spec: PodSpec) -> PodSpec:
+        if spec.priority_class_name:
+            return self._with_class(spec, spec.priority_class_name)
+        if spec.priority is not None:
+            return spec
+        if self._default is not None:
+            return self._with_class(spec, self._default.name)
+        return replace(spec, priority=0)
+
+    def _with_class(self, spec: PodSpec, name: str) -> PodSpec:
+        entry = self._classes.get(name)
+        value = SYSTEM_PRIORITIES.get(name) if entry is None else entry.value
+        policy = spec.preemption_policy
+        if entry is not None:
+            policy = policy or entry.preemption_policy
+        priority = value if spec.priority is None else spec.priority
+        if priority is None:
+            raise UnknownPriorityClassError(name)
+        if spec.priority is not None and policy == spec.preemption_policy:
+            return spec
+        return replace(spec, priority=priority, priority_class_name=name, preemption_policy=policy)
+
 
 _EXACT_REQUEST_FIELDS = (
     "deviceClassName",
@@ -134,50 +348,50 @@ _STORAGE = "storage.k8s.io"
 KINDS = {
     kind.name: kind
     for kind in (
-        _kind("nodes", Node, default=defaults.default_node),
-        _kind("pods", Pod, namespaced=True),
-        _kind("namespaces", Namespace, default=defaults.default_namespace),
-        _kind("priority_classes", PriorityClass, "scheduling.k8s.io"),
-        _kind("pod_disruption_budgets", PodDisruptionBudget, "policy", namespaced=True),
-        _kind("persistent_volumes", PersistentVolume),
-        _kind("persistent_volume_claims", PersistentVolumeClaim, namespaced=True),
-        _kind("storage_classes", StorageClass, _STORAGE),
-        _kind("csi_nodes", CSINode, _STORAGE),
-        _kind("csi_drivers", CSIDriver, _STORAGE),
-        _kind("csi_storage_capacities", CSIStorageCapacity, _STORAGE, namespaced=True),
-        _kind("volume_attachments", VolumeAttachment, _STORAGE),
-        _kind("services", Service, namespaced=True),
+        _kind("nodes", objects.Node, default=default_node),
+        _kind("pods", objects.Pod, namespaced=True),
+        _kind("namespaces", objects.Namespace, default=default_namespace),
+        _kind("priority_classes", objects.PriorityClass, "scheduling.k8s.io"),
+        _kind("pod_disruption_budgets", objects.PodDisruptionBudget, "policy", namespaced=True),
+        _kind("persistent_volumes", objects.PersistentVolume),
+        _kind("persistent_volume_claims", objects.PersistentVolumeClaim, namespaced=True),
+        _kind("storage_classes", objects.StorageClass, _STORAGE),
+        _kind("csi_nodes", objects.CSINode, _STORAGE),
+        _kind("csi_drivers", objects.CSIDriver, _STORAGE),
+        _kind("csi_storage_capacities", objects.CSIStorageCapacity, _STORAGE, namespaced=True),
+        _kind("volume_attachments", objects.VolumeAttachment, _STORAGE),
+        _kind("services", objects.Service, namespaced=True),
         _kind(
             "replication_controllers",
-            ReplicationController,
+            objects.ReplicationController,
             namespaced=True,
-            default=defaults.default_replication_controller,
+            default=default_replication_controller,
         ),
-        _kind("replica_sets", ReplicaSet, "apps", namespaced=True),
-        _kind("stateful_sets", StatefulSet, "apps", namespaced=True),
-        _kind("deployments", Deployment, "apps", namespaced=True),
-        _kind("daemon_sets", DaemonSet, "apps", namespaced=True),
-        _kind("jobs", Job, "batch", namespaced=True),
-        _kind("cron_jobs", CronJob, "batch", namespaced=True),
+        _kind("replica_sets", objects.ReplicaSet, "apps", namespaced=True),
+        _kind("stateful_sets", objects.StatefulSet, "apps", namespaced=True),
+        _kind("deployments", objects.Deployment, "apps", namespaced=True),
+        _kind("daemon_sets", objects.DaemonSet, "apps", namespaced=True),
+        _kind("jobs", objects.Job, "batch", namespaced=True),
+        _kind("cron_jobs", objects.CronJob, "batch", namespaced=True),
         _kind(
             "resource_claims",
-            ResourceClaim,
+            objects.ResourceClaim,
             DRA_GROUP,
             namespaced=True,
-            default=defaults.default_claim,
+            default=default_claim,
             upgrade=upgrade_claim,
         ),
         _kind(
             "resource_claim_templates",
-            ResourceClaimTemplate,
+            objects.ResourceClaimTemplate,
             DRA_GROUP,
             namespaced=True,
-            default=defaults.default_claim_template,
+            default=default_claim_template,
             upgrade=upgrade_claim,
         ),
-        _kind("resource_slices", ResourceSlice, DRA_GROUP, upgrade=upgrade_slice),
-        _kind("device_classes", DeviceClass, DRA_GROUP),
-        _kind("device_taint_rules", DeviceTaintRule, DRA_GROUP),
+        _kind("resource_slices", objects.ResourceSlice, DRA_GROUP, upgrade=upgrade_slice),
+        _kind("device_classes", objects.DeviceClass, DRA_GROUP),
+        _kind("device_taint_rules", objects.DeviceTaintRule, DRA_GROUP),
     )
 }
 

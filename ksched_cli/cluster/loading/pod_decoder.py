@@ -12,7 +12,7 @@ from functools import lru_cache
 import msgspec
 from msgspec.structs import replace
 
-from ksched_cli.cluster.loading.defaults import default_pod_spec
+from ksched_cli.cluster.loading.kinds import default_pod_spec
 from ksched_cli.cluster.loading.sources import PodParts
 from ksched_cli.cluster.objects import (
     ObjectMeta,

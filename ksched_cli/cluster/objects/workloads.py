@@ -1,9 +1,12 @@
 """The objects that pods belong to: namespaces, priorities, services, owners, disruption budgets.
 
-Upstream: k8s.io/api/{core,apps,policy,scheduling}/v1/types.go.
+Upstream: k8s.io/api/{core,apps,policy,scheduling}/v1/types.go, and k8s.io/api/scheduling/v1alpha2,
+v1alpha3 and v1beta1 (PodGroup, CompositePodGroup).
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgspec
 
@@ -18,6 +21,59 @@ from ksched_cli.cluster.objects.base import (
 from ksched_cli.cluster.objects.pod import PodSpec
 from ksched_cli.cluster.objects.storage import PersistentVolumeClaim
 from ksched_cli.kube.stored_bytes import ObjectJson
+
+
+class GangPolicy(Record, frozen=True):
+    """min_count: of a PodGroup; min_group_count: of a CompositePodGroup"""
+
+    min_count: int = 0
+    min_group_count: int = 0
+
+
+class GroupSchedulingPolicy(Record, frozen=True):
+    basic: dict[str, Any] | None = None
+    gang: GangPolicy | None = None
+
+
+class TopologyConstraint(Record, frozen=True):
+    key: str = ""
+
+
+class GroupConstraints(Record, frozen=True):
+    topology: tuple[TopologyConstraint, ...] = ()
+
+
+class DisruptionMode(Record, frozen=True):
+    single: dict[str, Any] | None = None
+    all: dict[str, Any] | None = None
+
+
+class WorkloadReference(Record, frozen=True):
+    workload_name: str = ""
+
+
+class GroupTemplateReference(Record, frozen=True):
+    workload: WorkloadReference | None = None
+
+
+class PodGroupSpec(Record, frozen=True):
+    """disruption_mode: a word in the former API, whose template pod_group_template_ref names"""
+
+    parent_composite_pod_group_name: str | None = None
+    workload_ref: WorkloadReference | None = None
+    pod_group_template_ref: GroupTemplateReference | None = None
+    scheduling_policy: GroupSchedulingPolicy = GroupSchedulingPolicy()
+    scheduling_constraints: GroupConstraints | None = None
+    disruption_mode: str | DisruptionMode | None = None
+    priority: int | None = None
+    priority_class_name: str = ""
+    preemption_policy: str = ""
+
+
+class PodGroupObject(KubeObject, frozen=True):
+    """A PodGroup or CompositePodGroup."""
+
+    spec: PodGroupSpec = PodGroupSpec()
 
 
 class Namespace(KubeObject, frozen=True):

@@ -1,28 +1,345 @@
-"""A state's objects renamed, so that every decision about them is the same, renamed."""
+"""A state's objects renamed, so that every decision about them is the same, renamed: names,
+namespaces, keys, values, images and addresses, by the sort of text that each field holds.
+
+The same text of one sort is always renamed alike, so that what referred to something still does.
+Names that are Kubernetes's own and tell nothing of a cluster stay.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
 
+from ksched_cli.cluster import objects
 from ksched_cli.cluster.loading.kinds import KINDS, type_of_kind
-from ksched_cli.cluster.objects import Device, ObjectMeta, PodSpec, ResourceAmount
-from ksched_cli.cluster.objects.devices import CELDeviceSelector
-from ksched_cli.cluster.redaction.codebook import Codebook
-from ksched_cli.cluster.redaction.fields import (
-    FIELDS,
-    KEYED_TYPES,
-    LABEL_FIELDS,
-    NUMERIC_OPERATORS,
+from ksched_cli.cluster.objects import (
+    CELDeviceSelector,
+    Device,
+    ObjectMeta,
+    PodSpec,
+    ResourceAmount,
 )
-from ksched_cli.cluster.redaction.renamer import Rename, Renamer
-from ksched_cli.cluster.trimming import trimmed
+from ksched_cli.cluster.pod_info import ANY_HOST
+from ksched_cli.cluster.redaction.codebook import Codebook
+from ksched_cli.cluster.trimming import READ_ANNOTATIONS, trimmed
 from ksched_cli.kube.plain_json import plain_json
+
+_DOMAINS = ("kubernetes.io", "k8s.io")
+
+
+class PublicNames(msgspec.Struct, frozen=True):
+    """public_names.json.
+
+    namespaces:  that every cluster has
+    objects:     classes that every cluster has, the default scheduler, and storage drivers that the
+                 migration of in-tree volumes names
+    keys:        of labels and annotations, as far as schedulers see them. Upstream: "Well-Known
+                 Labels, Annotations and Taints"
+    keys_of_public_values: keys whose values tell nothing, or are read as numbers
+    owner_kinds: of owners, whose names are not those of somebody's own resources
+    """
+
+    namespaces: frozenset[str]
+    objects: frozenset[str]
+    keys: frozenset[str]
+    keys_of_public_values: frozenset[str]
+    owner_kinds: frozenset[str]
+
+
+@cache
+def public_names() -> PublicNames:
+    data = Path(__file__).with_name("public_names.json").read_bytes()
+    names = msgspec.json.decode(data, type=PublicNames)
+    return msgspec.structs.replace(names, keys=names.keys | READ_ANNOTATIONS)
+
+
+def is_kubernetes_domain(domain: str) -> bool:
+    """Whether the prefix of a key is Kubernetes's own, or below it."""
+    return domain in _DOMAINS or domain.endswith(tuple(f".{own}" for own in _DOMAINS))
+
+
+NAMESPACE_NAME_KEY = "kubernetes.io/metadata.name"
+NAME_FIELD = "metadata.name"  # what matchFields select by
+
+_INTEGER = re.compile(r"[+-]?\d+")
+_ORDINAL = re.compile(r"(.+)-(0|[1-9]\d{0,4})")
+_VERSION = re.compile(r"v?\d+\.\d+(\.\d+)?")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_ANY_ADDRESS = ("", ANY_HOST, "::", "127.0.0.1", "::1")
+_IMAGE_PARTS = frozenset(("latest",))  # a tag that is added where there is none
+_VOLUME_PARTS = frozenset(("aws", "vol"))  # aws://ZONE/vol-ID
+_DEFAULT_POOL = "rbd"
+# Resources whose names end in that of a storage driver or of a device class.
+_RESOURCE_PREFIX = re.compile(r"attachable-volumes-csi-|deviceclass\.resource\.kubernetes\.io/")
+
+
+class Renamer:
+    """Renames texts by their sort.
+
+    In a first pass over all objects it only learns: texts come back as they are until
+    `learned` is called.
+    """
+
+    def __init__(self, codebook: Codebook) -> None:
+        self._codebook, self._public = codebook, public_names()
+        self._is_learning = True
+        self._numeric_keys: set[str] = set()
+        self._stateful_sets: set[str] = set()
+        self._selected_attributes: set[str] = set()
+        self._cache: dict[str, str] = {}
+
+    # -- the first pass ----------------------------------------------------------------------------
+
+    def learn_stateful_set(self, name: str) -> None:
+        """Names of its pods, and of their claims, end in an ordinal, which is read."""
+        self._stateful_sets.add(name)
+
+    def learn_numeric_key(self, key: str) -> None:
+        """Its values are compared as numbers, with Gt or Lt."""
+        self._numeric_keys.add(key)
+
+    def learn_expression(self, expression: str) -> None:
+        """A selector of devices in CEL: the attributes that it may mention."""
+        self._selected_attributes.update(_IDENTIFIER.findall(expression))
+
+    def learn_more(self) -> None:
+        """Begins a first pass over further objects."""
+        self._is_learning = True
+
+    def learned(self) -> None:
+        """Ends the first pass: codes for all that was there."""
+        self._codebook.assign()
+        self._is_learning = False
+
+    # -- sorts of text -----------------------------------------------------------------------------
+
+    def name(self, text: str) -> str:
+        """Any text that is of no other sort."""
+        if self._is_learning:
+            return self._learn(text)
+        renamed = self._cache.get(text)
+        if renamed is None:
+            renamed = self._cache[text] = self._renamed_name(text)
+        return renamed
+
+    def _learn(self, text: str) -> str:
+        self._codebook.collect(text)
+        return text
+
+    def _renamed_name(self, text: str) -> str:
+        if text in self._public.objects:
+            return text
+        match = _ORDINAL.fullmatch(text)
+        if match is not None and self._ends_in_stateful_set(match[1]):
+            return f"{self._codebook.renamed(match[1])}-{match[2]}"
+        return self._codebook.renamed(text)
+
+    def _ends_in_stateful_set(self, text: str) -> bool:
+        """Pods are SET-0; their claims are TEMPLATE-SET-0."""
+        while text and text not in self._stateful_sets:
+            text = text.partition("-")[2]
+        return bool(text)
+
+    def namespace(self, text: str) -> str:
+        return text if text in self._public.namespaces else self.name(text)
+
+    def key(self, text: str) -> str:
+        """Renames a key of labels, annotations, taints, topology or gates. Kubernetes's own
+        domains stay."""
+        if text in self._public.keys or text == NAME_FIELD:
+            return text
+        domain, slash, rest = text.partition("/")
+        if slash and is_kubernetes_domain(domain):
+            return f"{domain}/{self.name(rest)}"
+        return self.name(text)
+
+    def value(self, key: str, text: str) -> str:
+        """Renames the value of a label, an annotation or a taint with this key."""
+        if key == NAMESPACE_NAME_KEY:
+            return self.namespace(text)
+        if key in self._public.keys_of_public_values:
+            return text
+        if not self._is_learning and key in self._numeric_keys and _INTEGER.fullmatch(text):
+            return text
+        return self.name(text)
+
+    def resource(self, text: str) -> str:
+        """A resource's name: Kubernetes's own stay."""
+        match = _RESOURCE_PREFIX.match(text)
+        if match is not None:
+            return match[0] + self.name(text[match.end() :])
+        domain, slash, _ = text.partition("/")
+        return text if not slash or is_kubernetes_domain(domain) else self.name(text)
+
+    def image(self, text: str) -> str:
+        return self._with_public_parts(text, _IMAGE_PARTS)
+
+    def ebs_volume(self, text: str) -> str:
+        return self._with_public_parts(text, _VOLUME_PARTS)
+
+    def _with_public_parts(self, text: str, public: frozenset[str]) -> str:
+        return self._learn(text) if self._is_learning else self._codebook.renamed(text, public)
+
+    def pool(self, text: str) -> str:
+        return text if text == _DEFAULT_POOL else self.name(text)
+
+    def address(self, text: str) -> str:
+        return text if text in _ANY_ADDRESS else self.name(text)
+
+    def condition(self, text: str) -> str:
+        """The type of a condition: somebody's own have a domain."""
+        return self.key(text) if "/" in text else text
+
+    def owner_kind(self, text: str) -> str:
+        return text if text in self._public.owner_kinds else self.name(text)
+
+    def owner_version(self, text: str) -> str:
+        """An apiVersion: groups of Kubernetes have no domain, or one of its own."""
+        group, slash, version = text.rpartition("/")
+        if not slash or "." not in group or is_kubernetes_domain(group):
+            return text
+        return f"{self.name(group)}/{version}"
+
+    def kubelet_version(self, text: str) -> str:
+        """Return the version without a vendor's suffix."""
+        match = _VERSION.match(text)
+        return match[0] if match is not None else ""
+
+    def device_attribute(self, key: str, text: str) -> str:
+        """The string of an attribute: one that a selector may mention stays, as the selector."""
+        if key.rpartition("/")[2] in self._selected_attributes:
+            return text
+        return self.name(text)
+
+    def unchanged(self, text: str) -> str:
+        return text
+
+    def nothing(self, text: str) -> str:
+        """Return no text: prose may name anything."""
+        return ""
+
+
+Rename = Callable[[Renamer, str], str]
+
+
+def _stays(*fields: str) -> dict[str, Rename]:
+    return dict.fromkeys(fields, Renamer.unchanged)
+
+
+# By the types of cluster/objects: values other than texts (quantities, numbers) stay. A text that
+# is not listed here counts as a name, so that a new field is renamed rather than shown.
+# Type → field, as in JSON → how its text is renamed; of a list, its items; of a map, its keys.
+FIELDS: Mapping[type, Mapping[str, Rename]] = {
+    objects.OwnerReference: {"apiVersion": Renamer.owner_version, "kind": Renamer.owner_kind},
+    objects.ObjectMeta: {
+        "namespace": Renamer.namespace,
+        "finalizers": Renamer.key,
+        **_stays("creationTimestamp", "deletionTimestamp", "resourceVersion"),
+    },
+    objects.ObjectReference: {"namespace": Renamer.namespace, **_stays("kind")},
+    objects.TopologySelectorLabelRequirement: {"key": Renamer.key},
+    objects.Taint: {"key": Renamer.key, **_stays("effect", "timeAdded")},
+    objects.ContainerImage: {"names": Renamer.image},
+    objects.NodeSystemInfo: {"kubeletVersion": Renamer.kubelet_version},
+    objects.NodeStatus: _stays("declaredFeatures"),
+    objects.ContainerPort: {"hostIP": Renamer.address, **_stays("protocol")},
+    objects.ContainerRestartRule: _stays("action"),
+    objects.Container: {"image": Renamer.image, **_stays("restartPolicy")},
+    objects.Toleration: {"key": Renamer.key, **_stays("operator", "effect")},
+    objects.PodAffinityTerm: {
+        "namespaces": Renamer.namespace,
+        "topologyKey": Renamer.key,
+        "matchLabelKeys": Renamer.key,
+        "mismatchLabelKeys": Renamer.key,
+    },
+    objects.TopologySpreadConstraint: {
+        "topologyKey": Renamer.key,
+        "matchLabelKeys": Renamer.key,
+        **_stays("whenUnsatisfiable", "nodeAffinityPolicy", "nodeTaintsPolicy"),
+    },
+    objects.PodSchedulingGate: {"name": Renamer.key},
+    objects.PodSpec: _stays("preemptionPolicy"),
+    objects.PodCondition: {
+        "type": Renamer.condition,
+        "message": Renamer.nothing,
+        **_stays("status", "reason", "lastTransitionTime"),
+    },
+    objects.PodStatus: _stays("phase", "startTime"),
+    objects.TopologyConstraint: {"key": Renamer.key},
+    objects.PodGroupSpec: _stays("disruptionMode", "preemptionPolicy"),
+    objects.GCEPersistentDisk: _stays("fsType"),
+    objects.AWSElasticBlockStore: {"volumeID": Renamer.ebs_volume, **_stays("fsType")},
+    objects.RBD: {"pool": Renamer.pool},
+    objects.AzureDisk: _stays("kind"),
+    objects.ImageVolume: {"reference": Renamer.image},
+    objects.PersistentVolumeClaimSpec: _stays("accessModes", "volumeMode"),
+    objects.PersistentVolumeSpec: _stays(
+        "accessModes", "persistentVolumeReclaimPolicy", "volumeMode"
+    ),
+    objects.PersistentVolumeStatus: _stays("phase"),
+    objects.PersistentVolumeClaimStatus: _stays("phase", "accessModes"),
+    objects.StorageClass: _stays("reclaimPolicy", "volumeBindingMode"),
+    objects.CSINodeDriver: {"topologyKeys": Renamer.key},
+    objects.PriorityClass: _stays("preemptionPolicy"),
+    objects.PodDisruptionBudgetSpec: _stays(
+        "minAvailable", "maxUnavailable", "unhealthyPodEvictionPolicy"
+    ),
+    objects.JobCondition: _stays("type", "status"),
+    # Drivers of devices, attributes and capacities are their vendors' words; selectors name them.
+    objects.CELDeviceSelector: _stays("expression"),
+    objects.DeviceClassSpec: {"extendedResourceName": Renamer.resource},
+    objects.DeviceAttribute: _stays("version"),
+    objects.CounterSet: _stays("counters"),
+    objects.CounterConsumption: _stays("counters"),
+    objects.DeviceTaint: {"key": Renamer.key, **_stays("effect", "timeAdded")},
+    objects.DeviceToleration: {"key": Renamer.key, **_stays("operator", "effect")},
+    objects.Device: {
+        "bindingConditions": Renamer.condition,
+        "bindingFailureConditions": Renamer.condition,
+        **_stays("attributes", "capacity"),
+    },
+    objects.ResourceSliceSpec: _stays("driver"),
+    objects.CapacityRequirements: _stays("requests"),
+    objects.DeviceSubRequest: _stays("allocationMode"),
+    objects.ExactDeviceRequest: _stays("allocationMode"),
+    objects.DeviceConstraint: _stays("matchAttribute", "distinctAttribute"),
+    objects.DeviceRequestAllocationResult: {
+        "bindingConditions": Renamer.condition,
+        "bindingFailureConditions": Renamer.condition,
+        **_stays("driver", "consumedCapacity"),
+    },
+    objects.DeviceCondition: {
+        "type": Renamer.condition,
+        "message": Renamer.nothing,
+        **_stays("status", "reason"),
+    },
+    objects.AllocatedDeviceStatus: _stays("driver"),
+    objects.AllocationResult: _stays("allocationTimestamp"),
+    objects.ConsumerReference: _stays("apiGroup", "resource"),
+}
+
+# Maps of labels or annotations: keys with values that depend on them.
+LABEL_FIELDS = frozenset(("labels", "annotations", "matchLabels", "nodeSelector", "selector"))
+# Types with a key and a value, or values, of a label or a taint.
+KEYED_TYPES: Mapping[type, str] = {
+    objects.LabelSelectorRequirement: "values",
+    objects.NodeSelectorRequirement: "values",
+    objects.TopologySelectorLabelRequirement: "values",
+    objects.Taint: "value",
+    objects.Toleration: "value",
+    objects.DeviceTaint: "value",
+    objects.DeviceToleration: "value",
+}
+# Operators that compare values as numbers.
+NUMERIC_OPERATORS = ("Gt", "Lt")
+
 
 Plain = dict[str, Any]
 Change = Callable[[Renamer, Any], Any]

@@ -7,14 +7,261 @@ its group, and a question is answered from counters alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from enum import Enum
+from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.cluster.topology.domain_counts import DomainCounter, Domains
-from ksched_cli.cluster.topology.pod_selection import LabelPair, PodSelection
+from ksched_cli.cluster.snapshot import MISSING, Mask, Rows, Snapshot
+from ksched_cli.kube.selectors import IN, Requirement, Selector
+
+LabelPair = tuple[str, str]
+
+# -- the pods that a term or a constraint is about, as values: equal ones share their counters -----
+
+
+class Namespaces(Struct, frozen=True):
+    """The namespaces of these names; with `others`, every namespace but these."""
+
+    names: frozenset[str]
+    others: bool = False
+
+    def has(self, namespace: str) -> bool:
+        return (namespace in self.names) != self.others
+
+    def __str__(self) -> str:
+        names = ", ".join(sorted(self.names))
+        if not self.others:
+            return f"namespace {names}" if len(self.names) == 1 else f"namespaces {names or 'none'}"
+        return f"any namespace but {names}" if names else "any namespace"
+
+
+class Clause(Struct, frozen=True):
+    """Pods of some namespaces whose labels match."""
+
+    namespaces: Namespaces
+    selector: Selector
+
+    def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        return self.namespaces.has(namespace) and self.selector.matches(labels)
+
+    def __str__(self) -> str:
+        return f"{selector_text(self.selector)} in {self.namespaces}"
+
+
+class PodSelection(Struct, frozen=True, dict=True):
+    """Pods that match every clause. terminating: whether pods being deleted count.
+
+    Upstream: k8s.io/kube-scheduler/framework/types.go (AffinityTerm.Matches).
+    """
+
+    clauses: tuple[Clause, ...]
+    terminating: bool = True
+
+    def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        return all(clause.matches(namespace, labels) for clause in self.clauses)
+
+    @cached_property
+    def anchors(self) -> tuple[LabelPair, ...] | None:
+        """Labels of which a matching pod has one, all of the same key; None: it may have any."""
+        fewest: tuple[LabelPair, ...] | None = None
+        for clause in self.clauses:
+            if not clause.selector.selectable:
+                return ()
+            for requirement in clause.selector.requirements:
+                fewer = fewest is None or len(requirement.values) < len(fewest)
+                if requirement.operator == IN and fewer:
+                    values = dict.fromkeys(requirement.values)
+                    fewest = tuple((requirement.key, value) for value in values)
+        return fewest
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.clauses))
+
+
+def combined(first: Selector, second: Selector) -> Selector:
+    """Return the selector of what both match. Neither is the selector that matches nothing."""
+    both = (*first.requirements, *second.requirements)
+    return Selector(tuple(sorted(both, key=lambda requirement: requirement.key)))
+
+
+def selector_text(selector: Selector) -> str:
+    """Return the selector as kubectl writes it."""
+    if not selector.selectable:
+        return "nothing"
+    return ",".join(map(_requirement_text, selector.requirements)) or "any labels"
+
+
+def _requirement_text(requirement: Requirement) -> str:
+    match requirement.operator:
+        case "Exists":
+            return requirement.key
+        case "DoesNotExist":
+            return f"!{requirement.key}"
+        case "In" if len(requirement.values) == 1:
+            return f"{requirement.key}={requirement.values[0]}"
+        case operator:
+            return f"{requirement.key} {operator.lower()} ({','.join(requirement.values)})"
+
+
+# -- pods counted per domain of a topology: a domain is a code, the index of a label's value as in
+# LabelColumn. Every array of counts has one entry more than there are domains, always 0, so that
+# MISSING (-1) finds it ----------------------------------------------------------------------------
+
+# Narrow, because there may be as many domains as nodes and thousands of counters.
+Counts = NDArray[np.int32]
+# As NumPy wants indices: others are converted every time.
+Codes = NDArray[np.intp]
+Entry = TypeVar("Entry", bound=np.generic)
+
+MAX_INT32 = 2**31 - 1
+
+
+class Domains:
+    """The domains that pods are counted in. Compared by identity.
+
+    key:      the topology key
+    values:   the label value that each code stands for
+    codes:    per row the node's domain, or MISSING where pods do not count
+    present:  the codes of the domains that some counted node belongs to
+    complete: whether every row has a domain
+    by_row:   whether the domain of every row is the row's own, as hosts are
+    """
+
+    __slots__ = ("by_row", "codes", "complete", "key", "present", "values")
+
+    def __init__(self, key: str, values: tuple[str, ...], codes: Codes) -> None:
+        self.key = key
+        self.values = values
+        self.codes = codes
+        seen = np.zeros(len(values) + 1, dtype=np.bool_)
+        seen[codes] = True
+        self.present = np.flatnonzero(seen[:-1])
+        self.complete = not seen[-1]
+        self.by_row = len(values) == len(codes) and bool((codes == np.arange(len(codes))).all())
+
+    def where(self, counted: Mask) -> Domains:
+        """The same domains with fewer nodes in them."""
+        codes = np.where(counted, self.codes, MISSING)
+        return Domains(self.key, self.values, codes)
+
+    def zeros(self) -> Counts:
+        return np.zeros(len(self.values) + 1, dtype=np.int32)
+
+    def look_up(self, table: NDArray[Entry], rows: Rows | None) -> NDArray[Entry]:
+        """The rows' entries in a table with an entry per domain and one for none. rows: None for
+        all. Do not write to it."""
+        if self.by_row:
+            return table[:-1] if rows is None else table[rows]
+        return table[self.codes if rows is None else self.codes[rows]]
+
+    def least(self, counts: Counts) -> int:
+        """The smallest count of a domain with a counted node; MAX_INT32 if there is none."""
+        of_present = counts[:-1]
+        if len(self.present) != len(self.values):
+            of_present = counts[self.present]
+        return of_present.item(of_present.argmin()) if len(of_present) else MAX_INT32
+
+    def name(self, code: int) -> str:
+        """The domain as a label is written."""
+        return f"{self.key}={self.values[code]}"
+
+
+class DomainCounter:
+    """The number of pods per domain, now. Compared by identity.
+
+    total: the pods in any of the domains
+    """
+
+    __slots__ = ("counts", "domains", "total")
+
+    def __init__(self, domains: Domains) -> None:
+        self.domains = domains
+        self.counts: Counts = domains.zeros()
+        self.total = 0
+
+    def add(self, row: int, number: int) -> None:
+        """`number` pods more on the node; fewer where it is negative."""
+        code = self.domains.codes.item(row)
+        if code != MISSING:
+            self.counts[code] += number
+            self.total += number
+
+    def add_rows(self, numbers: dict[int, int]) -> None:
+        """numbers: row → pods more."""
+        rows = np.fromiter(numbers.keys(), dtype=np.intp, count=len(numbers))
+        many = np.fromiter(numbers.values(), dtype=np.int32, count=len(numbers))
+        codes = self.domains.codes[rows]
+        counted = codes != MISSING
+        np.add.at(self.counts, codes[counted], many[counted])
+        self.total += int(many[counted].sum())
+
+
+class Tally:
+    """Counts as they are when an attempt begins, and what a trial has changed since.
+
+    Copies share the counts, so that a trial on each of many nodes costs little.
+    """
+
+    __slots__ = ("changes", "counts", "domains", "total")
+
+    def __init__(
+        self, domains: Domains, counts: Counts, total: int, changes: dict[int, int] | None = None
+    ) -> None:
+        self.domains = domains
+        self.counts = counts
+        self.total = total
+        self.changes = {} if changes is None else changes
+
+    @classmethod
+    def of(cls, counters: Iterable[DomainCounter], domains: Domains) -> Tally:
+        """The sum of counters over the same domains, as of now.
+
+        It is no view of a counter: preemption for a group moves pods while it holds what an
+        attempt counted.
+        """
+        counts, total = domains.zeros(), 0
+        for counter in counters:
+            counts += counter.counts
+            total += counter.total
+        return cls(domains, counts, total)
+
+    def clone(self) -> Tally:
+        return Tally(self.domains, self.counts, self.total, dict(self.changes))
+
+    def add(self, row: int, number: int) -> None:
+        code = self.domains.codes.item(row)
+        if code != MISSING:
+            self.changes[code] = self.changes.get(code, 0) + number
+            self.total += number
+
+    def at(self, domains: Domains, rows: Rows | None) -> Counts:
+        """The counts of some rows' domains, as `domains` places the rows; 0 for none. rows: None
+        means all. Do not write to it."""
+        counts = domains.look_up(self.counts, rows)
+        if self.changes:
+            counts = counts.copy()
+            codes = domains.codes if rows is None else domains.codes[rows]
+            for code, number in self.changes.items():
+                counts[codes == code] += number
+        return counts
+
+    def current(self) -> Counts:
+        """Per domain, the changes included. Do not write to it."""
+        if not self.changes:
+            return self.counts
+        counts = self.counts.copy()
+        for code, number in self.changes.items():
+            counts[code] += number
+        return counts
+
+
+# -- the index -------------------------------------------------------------------------------------
 
 T = TypeVar("T")
 

@@ -29,12 +29,12 @@ from ksched_cli.config.go_types import (
 from ksched_cli.config.in_tree_args import InTreeArgs
 from ksched_cli.config.parsing import decode_base64
 from ksched_cli.config.types import PluginConfig, SchedulerConfiguration
+from ksched_cli.kube.document_schemas import DURATION, duration_hint, schema_problems, shown
 from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.json_tree import JsonFloat, JsonObject
 from ksched_cli.kube.near_names import did_you_mean
-from ksched_cli.kube.schema_problems import DURATION, duration_hint, schema_problems, shown
 
 _OCTET = {"type": "integer", "minimum": 0, "maximum": 255}
 _TYPES: Mapping[Kind, str] = {

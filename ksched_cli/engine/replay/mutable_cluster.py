@@ -9,11 +9,10 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from ksched_cli.cluster.node_columns import zone_key
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.pod import PodCondition, PodStatus
 from ksched_cli.cluster.pod_info import HostPort, PodInfo
-from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.snapshot import Snapshot, zone_key
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
 from ksched_cli.engine.engine import Engine, Options, carry_over

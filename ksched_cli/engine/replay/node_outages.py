@@ -17,9 +17,9 @@ from typing import TypeAlias
 
 from msgspec import Struct, field, structs
 
-from ksched_cli.cluster.node_columns import zone_key
 from ksched_cli.cluster.objects import Node, Pod
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import zone_key
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.records import Moment, PodOutcome

@@ -18,10 +18,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ksched_cli.cluster.node_columns import Column, Mask, Rows
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import PODS
-from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.snapshot import Column, Mask, Rows, Snapshot
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.preemption import Criterion, CriterionStep, Victims
 from ksched_cli.framework.results import Ids

@@ -14,9 +14,8 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ksched_cli.cluster.node_columns import Mask, Rows
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Column, Snapshot
+from ksched_cli.cluster.snapshot import Column, Mask, Rows, Snapshot
 from ksched_cli.framework.cluster_events import Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.extender import ExtenderError, PreemptionExtender

@@ -18,11 +18,9 @@ from typing import TypeAlias
 import numpy as np
 from msgspec import Struct, field
 
-from ksched_cli.cluster.node_columns import Column, Mask, Rows
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.pod_usage import PodUsageColumns
 from ksched_cli.cluster.resources import PodResources
-from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.snapshot import Column, Mask, PodUsageColumns, Rows, Snapshot
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.disruption_budgets import EvictionBudgets
 from ksched_cli.framework.nodes import NodeInfo, Nodes

@@ -15,7 +15,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from ksched_cli.cluster.loading.plain_objects import plain_objects
+from ksched_cli.cluster.loading.load import plain_objects
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.trimming import trimmed

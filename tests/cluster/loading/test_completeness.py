@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.cluster.loading.completeness import budget_warnings, part_warnings
 from ksched_cli.cluster.loading.load import load_state
+from ksched_cli.cluster.loading.state_warnings import budget_warnings, part_warnings
 from tests import messy
 from tests.cluster.build import state
 

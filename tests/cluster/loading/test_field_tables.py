@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ksched_cli.cluster.loading.field_tables import field_tables, has_valid_fields
 from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.cluster.loading.unknown_fields import field_tables, has_valid_fields
 from ksched_cli.schemas import generate_object_fields
 
 

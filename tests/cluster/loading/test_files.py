@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.cluster.loading.files import DEFAULT_FILES, StateFiles, default_state_path
-from ksched_cli.cluster.loading.load import load_state
+from ksched_cli.cluster.loading.load import (
+    DEFAULT_FILES,
+    StateFiles,
+    default_state_path,
+    load_state,
+)
 from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.cluster.loading.plain_objects import plain_objects
+from ksched_cli.cluster.loading.load import plain_objects
 from ksched_cli.errors import InputError
 from ksched_cli.testing import node, pod
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.cluster.loading.field_tables import field_tables
 from ksched_cli.cluster.loading.kinds import KINDS, Kind
+from ksched_cli.cluster.loading.unknown_fields import field_tables
 from ksched_cli.cluster.objects import (
     KubeObject,
     ObjectMeta,

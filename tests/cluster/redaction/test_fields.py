@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from ksched_cli.cluster.redaction.fields import FIELDS, KEYED_TYPES
+from ksched_cli.cluster.redaction.redact import FIELDS, KEYED_TYPES
 
 READ_FROM_JSON = {"lastTransitionTime"}
 

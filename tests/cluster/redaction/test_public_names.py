@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.cluster.redaction.public_names import is_kubernetes_domain, public_names
+from ksched_cli.cluster.redaction.redact import is_kubernetes_domain, public_names
 from ksched_cli.cluster.trimming import READ_ANNOTATIONS
 from ksched_cli.plugins.volumes import IN_TREE, REGION, ZONE
 

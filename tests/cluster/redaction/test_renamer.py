@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ksched_cli.cluster.redaction.codebook import Codebook
-from ksched_cli.cluster.redaction.renamer import Renamer
+from ksched_cli.cluster.redaction.redact import Renamer
 
 CODES = {"acme": "h", "gpu": "k", "7": "n", "latest": "p", "web": "t", "data": "m", "example": "j"}
 

@@ -6,14 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.cluster.topology.domain_counts import (
-    MAX_INT32,
-    Codes,
-    DomainCounter,
-    Domains,
-    Tally,
-)
-from ksched_cli.cluster.topology.label_columns import MISSING
+from ksched_cli.cluster.snapshot import MISSING
+from ksched_cli.cluster.topology.pod_index import MAX_INT32, Codes, DomainCounter, Domains, Tally
 
 VALUES = ("a", "b", "c")
 CODES = st.lists(st.integers(MISSING, len(VALUES) - 1), min_size=1, max_size=6)

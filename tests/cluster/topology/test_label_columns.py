@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.cluster.topology.label_columns import MISSING, LabelColumns
+from ksched_cli.cluster.snapshot import MISSING, LabelColumns
 from ksched_cli.testing import cluster, node
 
 ZONES = st.lists(st.sampled_from([None, "", "a", "b", "c"]), min_size=1, max_size=6)

@@ -6,11 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
-from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.cluster.topology.domain_counts import DomainCounter
-from ksched_cli.cluster.topology.label_columns import MISSING
-from ksched_cli.cluster.topology.pod_index import PodIndex, TermKind
-from ksched_cli.cluster.topology.pod_selection import Clause, Namespaces, PodSelection
+from ksched_cli.cluster.snapshot import MISSING, Snapshot
+from ksched_cli.cluster.topology.pod_index import (
+    Clause,
+    DomainCounter,
+    Namespaces,
+    PodIndex,
+    PodSelection,
+    TermKind,
+)
 from ksched_cli.kube.selectors import EVERYTHING, NOTHING, Requirement, Selector
 from ksched_cli.testing import cluster, node, pod
 

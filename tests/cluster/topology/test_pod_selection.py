@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.cluster.topology.pod_selection import (
+from ksched_cli.cluster.topology.pod_index import (
     Clause,
     Namespaces,
     PodSelection,

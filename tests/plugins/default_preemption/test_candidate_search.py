@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.cluster.node_columns import Rows
+from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.status import Rejection, Status
 from ksched_cli.plugins.default_preemption.column_dry_run import DryRunColumns

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.cluster.topology.pod_index import TermKind
-from ksched_cli.cluster.topology.pod_selection import Clause, PodSelection
+from ksched_cli.cluster.topology.pod_index import Clause, PodSelection, TermKind
 from ksched_cli.plugins.inter_pod_affinity import (
     NO_TERMS,
     AffinityTerms,
