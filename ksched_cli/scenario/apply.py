@@ -25,7 +25,6 @@ from ksched_cli.scenario.arguments import (
     WORKLOADS,
     Arguments,
     Target,
-    Workload,
     current_pods,
     find_object,
     find_workload,
@@ -85,9 +84,13 @@ class Apply(Change):
         documents = load_documents(decode_text(raw, name), name)
         apply = Apply.of(arguments.text, name, arguments.namespace, documents)
         selector = read_selector(arguments.text, arguments.flags.get("--selector", ""))
-        chosen = tuple(item for item in apply.manifests if selector.matches(_labels(item)))
-        apply = replace(apply, manifests=chosen)
-        return replace(apply, field_warnings=check_documents(Source(name, raw)))
+        chosen = []
+        for manifest in apply.manifests:
+            labels = (manifest.get("metadata") or {}).get("labels")
+            if selector.matches(labels if isinstance(labels, dict) else {}):
+                chosen.append(manifest)
+        warnings = check_documents(Source(name, raw))
+        return replace(apply, manifests=tuple(chosen), field_warnings=warnings)
 
     @staticmethod
     def of(text: str, source: str, namespace: str, documents: Iterable[Any]) -> Apply:
@@ -97,22 +100,21 @@ class Apply(Change):
     def apply(self, state: ClusterState) -> Changed:
         effects: list[Effect] = []
         manifests = map(deepcopy, self.manifests)
-        for (version, name), group in groupby(manifests, _version_and_kind):
+        for (version, name), group in groupby(
+            manifests, lambda each: (str(each.get("apiVersion") or ""), str(each.get("kind") or ""))
+        ):
             kind = find_kind(version, name)
+            custom = kind_with_group(version, name)
+            groups = (POD_GROUP, COMPOSITE_POD_GROUP)
             if kind is not None:
                 state, more = self._apply_to(state, kind, group)
-                effects += more
-                continue
-            custom = kind_with_group(version, name)
-            is_group = custom in (POD_GROUP, COMPOSITE_POD_GROUP)
-            if custom in state.pod_makers or custom in state.others or is_group:
+            elif custom in state.pod_makers or custom in state.others or custom in groups:
                 state, more = _with_custom(state, custom, group, self.namespace)
-                effects += more
-                continue
-            for manifest in group:
-                subject = f"{name} {(manifest.get('metadata') or {}).get('name', '')}"
+            else:
+                names = ((each.get("metadata") or {}).get("name", "") for each in group)
                 reason = "the scheduler does not read this kind"
-                effects.append(Effect(subject, "passed over", reason))
+                more = [Effect(f"{name} {each}", "passed over", reason) for each in names]
+            effects += more
         return state, effects
 
     def _apply_to(self, state: ClusterState, kind: Kind, manifests: Iterable[Manifest]) -> Changed:
@@ -158,7 +160,10 @@ class Apply(Change):
         after = _three_way(before, manifest)
         if after == before:
             return state, []
-        _remember(after, manifest)
+        annotations = (after.get("metadata") or {}).get("annotations") or {}
+        if _LAST_APPLIED in annotations:  # kubectl applied it before: what it has applied now
+            text = msgspec.json.encode(manifest).decode()
+            after["metadata"]["annotations"] = {**annotations, _LAST_APPLIED: text}
         state, effects = change_object(self, state, kind, before, after)
         return state, [Effect(f"{manifest['kind']} {obj.key}", "configured"), *effects]
 
@@ -200,15 +205,6 @@ def _run(state: ClusterState, cron_job: CronJob) -> Changed:
     return replaced(state, KINDS["Job"], [job]), effects
 
 
-def _labels(manifest: Manifest) -> dict[str, str]:
-    labels = (manifest.get("metadata") or {}).get("labels")
-    return labels if isinstance(labels, dict) else {}
-
-
-def _version_and_kind(manifest: Manifest) -> tuple[str, str]:
-    return str(manifest.get("apiVersion") or ""), str(manifest.get("kind") or "")
-
-
 def _three_way(live: Manifest, manifest: Manifest) -> Manifest:
     """What the object becomes: fields that kubectl applied last, as its annotation has them, and
     that the manifest does not have any more, go."""
@@ -220,14 +216,6 @@ def _three_way(live: Manifest, manifest: Manifest) -> Manifest:
     gone = removals(last, manifest) or {}
     merged: Manifest = strategic_merge(strategic_merge(live, gone), manifest)
     return merged
-
-
-def _remember(after: Manifest, manifest: Manifest) -> None:
-    """Where kubectl applied the object before, what it has applied now."""
-    annotations = (after.get("metadata") or {}).get("annotations") or {}
-    if _LAST_APPLIED in annotations:
-        text = msgspec.json.encode(manifest).decode()
-        after["metadata"]["annotations"] = {**annotations, _LAST_APPLIED: text}
 
 
 def _flattened(documents: Iterable[Any], source: str) -> Iterable[Manifest]:
@@ -318,45 +306,33 @@ def change_object(
 ) -> Changed:
     """The object as it is after, and what its controller does: pods made anew from a changed
     template, more or fewer of them."""
-    metadata = before["metadata"]
+    metadata, old, new = before["metadata"], before.get("spec") or {}, after.get("spec") or {}
     namespace = (metadata.get("namespace") or "default") if kind.namespaced else ""
     target = Target(kind.name, metadata["name"], namespace)
     state = replaced(state, kind, [after])
-    if kind.name == "Node":
-        return _after_node(state, before, after)
+    effects: list[Effect] = []
+    if kind.name == "Node":  # pods leave it because of its new taints and labels
+        if new.get("taints") != old.get("taints"):
+            state, effects = evict_untolerating(state, {target.name})
+        state, removals = remove_stray_daemons(state, {target.name})
+        return state, effects + removals
     if kind.name not in WORKLOADS:
         return state, []
-    effects: list[Effect] = []
-    template = (after.get("spec") or {}).get("template")
-    if template and template != (before.get("spec") or {}).get("template"):
+    template, replicas = new.get("template"), new.get("replicas")
+    if template and template != old.get("template"):
         workload = find_workload(change, state, target)
         state, effects = restarted(state, workload)
-        state = _with_template(state, workload, template)
-    replicas = (after.get("spec") or {}).get("replicas")
-    if kind.name in SCALABLE and replicas != (before.get("spec") or {}).get("replicas"):
+        # Its pods and ReplicaSets get this template; their names stay.
+        pods = [_respecified(pod, template) for pod in current_pods(state, workload)]
+        state = replaced(state, KINDS["Pod"], pods)
+        sets = KINDS["ReplicaSet"]
+        renewed = [plain_object(sets, each, template=template) for each in workload.replica_sets]
+        state = replaced(state, sets, renewed)
+    if kind.name in SCALABLE and replicas != old.get("replicas"):
         workload = find_workload(change, state, target)
         state, more = resize(change, state, workload, 1 if replicas is None else replicas)
         effects += more
     return state, effects
-
-
-def _after_node(state: ClusterState, before: Manifest, after: Manifest) -> Changed:
-    """The pods that leave a node because of its new taints and labels."""
-    nodes = {before["metadata"]["name"]}
-    effects: list[Effect] = []
-    if (after.get("spec") or {}).get("taints") != (before.get("spec") or {}).get("taints"):
-        state, effects = evict_untolerating(state, nodes)
-    state, removals = remove_stray_daemons(state, nodes)
-    return state, effects + removals
-
-
-def _with_template(state: ClusterState, workload: Workload, template: Manifest) -> ClusterState:
-    """The workload's pods and ReplicaSets with this template; their names stay."""
-    pods = [_respecified(pod, template) for pod in current_pods(state, workload)]
-    state = replaced(state, KINDS["Pod"], pods)
-    kind = KINDS["ReplicaSet"]
-    sets = [plain_object(kind, each, template=template) for each in workload.replica_sets]
-    return replaced(state, kind, sets)
 
 
 def _respecified(pod: Pod, template: Manifest) -> Manifest:

@@ -260,16 +260,12 @@ def read_selector(change_text: str, text: str) -> Selector:
 
     Raises ChangeError. Upstream: apimachinery/pkg/labels (Parse).
     """
-    expressions = tuple(_expression(change_text, part) for part in _parts(text))
+    parts = re.findall(r"(?:[^,(]|\([^)]*\)?)+", text)  # at commas outside of parentheses
+    expressions = tuple(_expression(change_text, part) for part in parts if part.strip())
     try:
         return label_selector(LabelSelector(match_expressions=expressions))
     except SelectorError as error:
         raise ChangeError(change_text, f'-l "{text}": {error}') from None
-
-
-def _parts(text: str) -> Iterable[str]:
-    """Split at commas outside of parentheses."""
-    return [part for part in re.findall(r"(?:[^,(]|\([^)]*\)?)+", text) if part.strip()]
 
 
 def _expression(change_text: str, part: str) -> LabelSelectorRequirement:
@@ -351,8 +347,13 @@ def read_targets(arguments: Arguments, kinds: Iterable[str]) -> tuple[Target, ..
     Raises ChangeError."""
     names = arguments.names
     selector = arguments.flags.get("--selector")
-    if selector is not None or arguments.has("--all"):
-        return _selected(arguments, selector or "", kinds)
+    if selector is not None or arguments.has("--all"):  # "KIND,KIND -l SELECTOR", "KIND --all"
+        if len(names) != 1 or "/" in names[0]:
+            raise arguments.error("expected KIND -l SELECTOR, such as deployments -l app=web")
+        read_selector(arguments.text, selector or "")
+        namespace = "" if arguments.has("--all-namespaces") else arguments.namespace
+        chosen = [_kind(arguments, name, name, kinds) for name in names[0].split(",")]
+        return tuple(Target(kind, "", namespace, selector or "") for kind in chosen)
     if names and "/" not in names[0]:
         names = tuple(f"{names[0]}/{name}" for name in names[1:])
     if not names:
@@ -360,34 +361,19 @@ def read_targets(arguments: Arguments, kinds: Iterable[str]) -> tuple[Target, ..
     targets = []
     for written in names:
         word, _, name = written.partition("/")
-        if not name:
-            raise _unexpected(arguments, written, kinds)
-        targets.append(Target(_kind(arguments, word, written, kinds), name, arguments.namespace))
+        kind = _kind(arguments, word if name else "", written, kinds)
+        targets.append(Target(kind, name, arguments.namespace))
     return tuple(targets)
 
 
 def _kind(arguments: Arguments, word: str, written: str, kinds: Iterable[str]) -> str:
     kind = kind_of(word)
     if kind is None or kind.name not in kinds:
-        raise _unexpected(arguments, written, kinds)
+        listed = ", ".join(kind.lower() for kind in kinds)
+        raise arguments.error(
+            f'"{written}" is not accepted here; expected KIND/NAME, with KIND one of {listed}'
+        )
     return kind.name
-
-
-def _unexpected(arguments: Arguments, written: str, kinds: Iterable[str]) -> ChangeError:
-    listed = ", ".join(kind.lower() for kind in kinds)
-    return arguments.error(
-        f'"{written}" is not accepted here; expected KIND/NAME, with KIND one of {listed}'
-    )
-
-
-def _selected(arguments: Arguments, selector: str, kinds: Iterable[str]) -> tuple[Target, ...]:
-    """Reads "KIND,KIND -l SELECTOR" and "KIND --all"."""
-    if len(arguments.names) != 1 or "/" in arguments.names[0]:
-        raise arguments.error("expected KIND -l SELECTOR, such as deployments -l app=web")
-    read_selector(arguments.text, selector)
-    namespace = "" if arguments.has("--all-namespaces") else arguments.namespace
-    chosen = [_kind(arguments, name, name, kinds) for name in arguments.names[0].split(",")]
-    return tuple(Target(kind, "", namespace, selector) for kind in chosen)
 
 
 @dataclass(frozen=True, slots=True)

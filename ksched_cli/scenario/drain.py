@@ -16,7 +16,7 @@ import msgspec
 
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS
-from ksched_cli.cluster.objects import Node, Pod, PodDisruptionBudget
+from ksched_cli.cluster.objects import Node, Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.plain_json import typed_json
@@ -150,9 +150,7 @@ class PodRules:
         if pod.metadata.controller is None and not self.force:
             return NO_CONTROLLER
         volumes = [] if self.loses_local_storage else local_volumes(pod)
-        if volumes:
-            return f"local storage: {', '.join(volumes)}"
-        return ""
+        return f"local storage: {', '.join(volumes)}" if volumes else ""
 
     def _undisrupted(self, pod: Pod) -> str:
         """The annotation's value where it holds: "true", or a time since the pod's start."""
@@ -218,18 +216,14 @@ class Drain(Change):
         state, effects = cordon(state, nodes)
         place = {name: index for index, name in enumerate(nodes)}
         selector = read_selector(self.text, self.pod_selector)
-        pods = [
-            pod
-            for pod in select_on_nodes(state.pods, place)
-            if selector.matches(pod.metadata.labels)
-        ]
+        pods = select_on_nodes(state.pods, place)
         pods.sort(key=lambda pod: (place[pod.node_name], pod.key))
         budgets = Evictions(state)
         leaving: list[Pod] = []
         gone: list[Pod] = []
         refused: list[Pod] = []
         left: list[Effect] = []
-        for pod in pods:
+        for pod in (pod for pod in pods if selector.matches(pod.metadata.labels)):
             refusal = _never_leaves(pod)
             if not refusal and not self.disable_eviction:
                 refusal = budgets.evict(pod)
@@ -253,14 +247,9 @@ class Drain(Change):
             effects.append(Effect(pod.key, "deleted", f"was on {pod.node_name}; no controller"))
         else:
             effects += moved([pod])
-            if not has_controller:
-                effects.append(
-                    Effect(
-                        pod.key,
-                        "kubectl would refuse without --force",
-                        "no controller, so nothing creates it again",
-                    )
-                )
+        if not self.force and not has_controller:
+            reason = "no controller, so nothing creates it again"
+            effects.append(Effect(pod.key, "kubectl would refuse without --force", reason))
         if not self.delete_emptydir and has_empty_dir(pod):
             effects.append(Effect(pod.key, "kubectl would refuse without --delete-emptydir-data"))
         return effects
@@ -318,7 +307,9 @@ class Evictions:
             return ""
         budget = self.budgets[keys[0]]
         status = budget.status
-        if not is_ready(pod) and self._may_leave_unready(budget):
+        always = budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+        is_healthy = status.current_healthy >= status.desired_healthy > 0
+        if not is_ready(pod) and (always or is_healthy):
             return ""
         if status.disruptions_allowed <= 0:
             evicted = self._allowed[keys[0]] - status.disruptions_allowed
@@ -337,15 +328,12 @@ class Evictions:
         keys = [key for key, matches in self._matchers.items() if matches(pod)]
         names = ", ".join(self.budgets[key].key for key in keys)
         if len(keys) > 1:
-            return (
-                NEVER,
-                f"budgets {names} select the same pods, and the eviction API refuses such pods",
-            )
+            why = f"budgets {names} select the same pods, and the eviction API refuses such pods"
+            return NEVER, why
         status = self.budgets[keys[0]].status
         if status.desired_healthy >= status.expected_pods > 0:
-            return NEVER, (
-                f"budget {names} requires {status.desired_healthy} of {status.expected_pods} pods"
-            )
+            why = f"budget {names} requires {status.desired_healthy} of {status.expected_pods} pods"
+            return NEVER, why
         evicted = self._allowed[keys[0]] - status.disruptions_allowed
         missing = status.desired_healthy + 1 - (status.current_healthy - evicted)
         more = "1 more pod is" if missing == 1 else f"{missing} more pods are"
@@ -354,12 +342,6 @@ class Evictions:
     def is_final(self, pod: Pod) -> bool:
         """Whether an eviction that is refused now is refused whenever it is tried."""
         return self.outlook(pod)[0] == NEVER
-
-    def _may_leave_unready(self, budget: PodDisruptionBudget) -> bool:
-        if budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
-            return True
-        status = budget.status
-        return status.current_healthy >= status.desired_healthy > 0
 
 
 def with_budgets(after: ClusterState, before: ClusterState, evictions: Evictions) -> ClusterState:
@@ -455,17 +437,10 @@ class Delete(TargetsChange):
             ]
             owners |= {(name, obj_name) for _, obj_name in owned}
             state = removed(state, KINDS[name], owned) if owned else state
-        pods = _owned_pods(state, workload.namespace, owners)
+        keys = {(workload.namespace, kind, name) for kind, name in owners}
+        ids = set(map(id, OwnedPods.of(state.pods).all_of(keys.__contains__)))
+        pods = select_by_id(state.pods, ids)
         return without_pods(state, pods), effects + moved(pods, "deleted")
-
-
-def _owned_pods(
-    state: ClusterState, namespace: str, owners: Iterable[tuple[str, str]]
-) -> list[Pod]:
-    """Return the owned pods in the order of the state. owners: kinds and names"""
-    keys = {(namespace, kind, name) for kind, name in owners}
-    owned = OwnedPods.of(state.pods).all_of(keys.__contains__)
-    return select_by_id(state.pods, set(map(id, owned)))
 
 
 def _empty_namespace(state: ClusterState, namespace: str) -> Changed:
@@ -489,18 +464,14 @@ def _leave(state: ClusterState, pods: Iterable[Pod], *, gone: bool = False) -> C
     anew, deleted = [], []
     effects = []
     for pod in pods:
+        comes_back = pod.metadata.controller is not None and not pod.deleting and not pod.finished
         own = is_static(pod) or is_of_daemon_set(pod)
         if is_static(pod) and not gone:
             effects.append(Effect(pod.key, "stays", "static pod"))
-        elif _comes_back(pod) and not (own and gone):
+        elif comes_back and not (own and gone):
             anew.append(pod)
             effects += moved([pod])
         else:
             deleted.append(pod)
             effects += moved([pod], "deleted")
     return pending_again(without_pods(state, deleted), anew), effects
-
-
-def _comes_back(pod: Pod) -> bool:
-    """Whether its controller makes it anew."""
-    return pod.metadata.controller is not None and not pod.deleting and not pod.finished

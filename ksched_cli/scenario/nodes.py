@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -111,27 +111,19 @@ def replace_nodes(
     )
 
 
-def with_spec(node: Node, taints: tuple[Taint, ...], unschedulable: bool) -> Node:
-    """The node with other taints, in its JSON too."""
+def with_spec(node: Node, taints: tuple[Taint, ...], unschedulable: bool | None = None) -> Node:
+    """The node with other taints, in its JSON too. unschedulable: by default as it is"""
+    unschedulable = node.spec.unschedulable if unschedulable is None else unschedulable
     spec = structs.replace(node.spec, taints=taints, unschedulable=unschedulable)
 
     def edit(data: dict[str, Any]) -> None:
-        part = data["spec"] = data.get("spec") or {}
-        part["taints"] = [
-            {key: value for key, value in _taint_fields(taint).items() if value} for taint in taints
-        ]
-        part["unschedulable"] = unschedulable
+        plain = map(msgspec.to_builtins, taints)
+        data["spec"] = (data.get("spec") or {}) | {
+            "taints": [{key: value for key, value in each.items() if value} for each in plain],
+            "unschedulable": unschedulable,
+        }
 
     return structs.replace(node, spec=spec, raw=edited_raw(node.raw, edit))
-
-
-def _taint_fields(taint: Taint) -> dict[str, str]:
-    return {
-        "key": taint.key,
-        "value": taint.value,
-        "effect": taint.effect,
-        "timeAdded": taint.time_added,
-    }
 
 
 def edited_raw(raw: ObjectJson, edit: Callable[[dict[str, Any]], None]) -> ObjectJson:
@@ -150,14 +142,11 @@ def cordon(state: ClusterState, names: Sequence[str], *, undo: bool = False) -> 
     effects = [Effect(name, f"already {done}" if marked[name] != undo else done) for name in names]
 
     def edit(node: Node) -> Node:
-        taints = tuple(taint for taint in node.spec.taints if not _is_unschedulable(taint))
+        own = (UNSCHEDULABLE.key, UNSCHEDULABLE.effect)
+        taints = tuple(taint for taint in node.spec.taints if (taint.key, taint.effect) != own)
         return with_spec(node, taints if undo else (*taints, UNSCHEDULABLE), unschedulable=not undo)
 
     return replace_nodes(state, names, edit), effects
-
-
-def _is_unschedulable(taint: Taint) -> bool:
-    return (taint.key, taint.effect) == (UNSCHEDULABLE.key, UNSCHEDULABLE.effect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,21 +184,25 @@ class TaintNodes(Change):
         if not specs:
             raise arguments.error("expected a taint: KEY=VALUE:EFFECT, or KEY- to remove one")
         added = tuple(_read_taint(arguments, spec) for spec in specs if not spec.endswith("-"))
-        removed = tuple(_read_removal(arguments, spec[:-1]) for spec in specs if spec.endswith("-"))
-        nodes = NodeChoice.read(arguments, names)
-        return TaintNodes(arguments.text, nodes, added, removed, arguments.has("--overwrite"))
+        removed = []
+        for spec in (spec for spec in specs if spec.endswith("-")):
+            key, _, effect = spec[:-1].partition(":")
+            if not key or (effect and effect not in _EFFECTS):
+                raise arguments.error(f'"{spec}" removes no taint: expected KEY- or KEY:EFFECT-')
+            removed.append((key, effect))
+        return TaintNodes(
+            arguments.text,
+            NodeChoice.read(arguments, names),
+            added,
+            tuple(removed),
+            arguments.has("--overwrite"),
+        )
 
     def apply(self, state: ClusterState) -> Changed:
         names = self.nodes.of(self, state)
-        effects: list[Effect] = []
         nodes = {node.name: node for node in state.nodes}
-        for name in names:
-            effects += self._effects(nodes[name])
-
-        def edit(node: Node) -> Node:
-            return with_spec(node, self._taints(node), node.spec.unschedulable)
-
-        state = replace_nodes(state, names, edit)
+        effects = [effect for name in names for effect in self._effects(nodes[name])]
+        state = replace_nodes(state, names, lambda node: with_spec(node, self._taints(node)))
         if any(taint.effect == "NoExecute" for taint in self.added):
             state, evictions = evict_untolerating(state, frozenset(names))
             effects += evictions
@@ -218,12 +211,8 @@ class TaintNodes(Change):
     def _taints(self, node: Node) -> tuple[Taint, ...]:
         """An added taint takes the place of one of the same key and effect."""
         replaced = {(taint.key, taint.effect) for taint in self.added}
-        remaining = tuple(
-            taint
-            for taint in node.spec.taints
-            if not self._removes(taint) and (taint.key, taint.effect) not in replaced
-        )
-        return (*self.added, *remaining)
+        remaining = (taint for taint in node.spec.taints if not self._removes(taint))
+        return (*self.added, *(t for t in remaining if (t.key, t.effect) not in replaced))
 
     def _removes(self, taint: Taint) -> bool:
         return any(
@@ -263,13 +252,6 @@ def _read_taint(arguments: Arguments, spec: str) -> Taint:
             f'"{spec}" is not a taint: expected KEY=VALUE:EFFECT, with one of {", ".join(_EFFECTS)}'
         )
     return Taint(key, value, effect)
-
-
-def _read_removal(arguments: Arguments, spec: str) -> tuple[str, str]:
-    key, _, effect = spec.partition(":")
-    if not key or (effect and effect not in _EFFECTS):
-        raise arguments.error(f'"{spec}-" removes no taint: expected KEY- or KEY:EFFECT-')
-    return key, effect
 
 
 _ADD_NODES = "add-nodes NAME [--like NODE] [--count N] [--label K=V] [--cpu N] [--memory N]"
@@ -327,7 +309,11 @@ class AddNodes(Change):
         csi_nodes = dict(state.csi_nodes)
         if self.like in csi_nodes:
             csi_nodes |= {name: copy_of_csi_node(csi_nodes[self.like], name) for name in names}
-        copies = (self._tainted(copy_of_node(model, name)) for name in names)
+        copies = [copy_of_node(model, name) for name in names]
+        if self.taints and copies:
+            # Copies share the taints of their model.
+            taints = {(t.key, t.effect): t for t in (*copies[0].spec.taints, *self.taints)}
+            copies = [with_spec(node, tuple(taints.values())) for node in copies]
         detail = f"like {self.like}" if self.like else ""
         effects = [Effect(name, "added", detail) for name in names]
         return replace(state, nodes=(*state.nodes, *copies), csi_nodes=csi_nodes), effects
@@ -346,10 +332,11 @@ class AddNodes(Change):
     def _model(self, state: ClusterState) -> Node:
         """The node that is copied, with what the change gives it."""
         node = next((node for node in state.nodes if node.name == self.like), None)
-        if node is not None and not (self.labels or self.resources):
+        if node is None:
+            data: dict[str, Any] = {"apiVersion": "v1", "metadata": {"name": self.name}}
+        elif not (self.labels or self.resources):
             return node
-        data: dict[str, Any] = {"apiVersion": "v1", "metadata": {"name": self.name}}
-        if node is not None:
+        else:
             data = plain_object(KINDS["Node"], node)
         own = {} if self.like else {HOSTNAME_LABEL: self.name}
         metadata, status = data["metadata"], data.get("status") or {}
@@ -359,12 +346,6 @@ class AddNodes(Change):
         data["metadata"] = {**metadata, "labels": labels}
         data["status"] = {**status, "capacity": capacity, "allocatable": allocatable}
         return load_objects(state, [data | {"kind": "Node"}], self.text).nodes[0]
-
-    def _tainted(self, node: Node) -> Node:
-        if not self.taints:
-            return node
-        taints = {(taint.key, taint.effect): taint for taint in (*node.spec.taints, *self.taints)}
-        return with_spec(node, tuple(taints.values()), unschedulable=False)
 
 
 def copy_of_node(model: Node, name: str) -> Node:
@@ -482,9 +463,10 @@ def _default_toleration(pod: Pod, taint: Taint) -> Toleration | None:
     taint."""
     if is_of_daemon_set(pod):
         return Toleration(taint.key, "Exists", effect=taint.effect)
-    for own in pod.spec.tolerations:
-        if own.key in (taint.key, "") and own.effect in (taint.effect, ""):
-            return None
+    if any(
+        t.key in (taint.key, "") and t.effect in (taint.effect, "") for t in pod.spec.tolerations
+    ):
+        return None
     return Toleration(taint.key, "Exists", "", taint.effect, _DEFAULT_SECONDS)
 
 
@@ -565,17 +547,13 @@ class Label(Change):
         )
 
     def apply(self, state: ClusterState) -> Changed:
-        return self._nodes(state) if self.kind == "node" else self._pods(state)
-
-    def _nodes(self, state: ClusterState) -> Changed:
-        names = NodeChoice(self.names, self.selector).of(self, state)
-        nodes = {node.name: node for node in state.nodes}
-        effects = [effect for name in names for effect in self._effects(nodes[name])]
-        state = replace_nodes(state, names, self._labelled)
-        state, removals = remove_stray_daemons(state, frozenset(names))
-        return state, effects + removals
-
-    def _pods(self, state: ClusterState) -> Changed:
+        if self.kind == "node":
+            names = NodeChoice(self.names, self.selector).of(self, state)
+            nodes = {node.name: node for node in state.nodes}
+            effects = [effect for name in names for effect in self._effects(nodes[name])]
+            state = replace_nodes(state, names, self._labelled)
+            state, removals = remove_stray_daemons(state, frozenset(names))
+            return state, effects + removals
         pods = choose_pods(self, state, self.names, self.selector, self.namespace)
         if not pods and self.selector:
             raise self.error(f"no pod matches -l {self.selector}")
@@ -632,14 +610,22 @@ _READY: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class FailNodes(Change):
-    """fail nodes NODE... | -l SELECTOR"""
+class _Outage(Change):
+    """VERB nodes NODE... | -l SELECTOR"""
 
     nodes: NodeChoice
+    verb: ClassVar[str]
 
-    @staticmethod
-    def parse(arguments: Arguments) -> FailNodes:
-        return FailNodes(arguments.text, _read_nodes(arguments, "fail"))
+    @classmethod
+    def parse(cls, arguments: Arguments) -> Self:
+        usage = f'"{cls.verb} nodes NODE..." or "{cls.verb} nodes -l SELECTOR"'
+        names = node_arguments(arguments, usage)
+        return cls(arguments.text, NodeChoice.read(arguments, names))
+
+
+@dataclass(frozen=True, slots=True)
+class FailNodes(_Outage):
+    verb = "fail"
 
     def apply(self, state: ClusterState) -> Changed:
         names = self.nodes.of(self, state)
@@ -650,14 +636,8 @@ class FailNodes(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class RecoverNodes(Change):
-    """recover nodes NODE... | -l SELECTOR"""
-
-    nodes: NodeChoice
-
-    @staticmethod
-    def parse(arguments: Arguments) -> RecoverNodes:
-        return RecoverNodes(arguments.text, _read_nodes(arguments, "recover"))
+class RecoverNodes(_Outage):
+    verb = "recover"
 
     def apply(self, state: ClusterState) -> Changed:
         names = self.nodes.of(self, state)
@@ -672,11 +652,6 @@ class RecoverNodes(Change):
         ]
 
 
-def _read_nodes(arguments: Arguments, verb: str) -> NodeChoice:
-    usage = f'"{verb} nodes NODE..." or "{verb} nodes -l SELECTOR"'
-    return NodeChoice.read(arguments, node_arguments(arguments, usage))
-
-
 def is_not_ready(node: Node) -> bool:
     """Whether the node lifecycle controller has tainted it for its Ready condition."""
     return any(taint.key in NOT_READY_TAINTS for taint in node.spec.taints)
@@ -687,8 +662,8 @@ def with_failed(state: ClusterState, names: Collection[str], effect: str) -> Clu
     taint = Taint(UNREACHABLE, effect=effect)
 
     def edit(node: Node) -> Node:
-        others = tuple(t for t in node.spec.taints if not _is_alike(t, (effect,)))
-        return _with_condition(with_spec(node, (*others, taint), node.spec.unschedulable), _UNKNOWN)
+        others = _without_outage(node, (effect,))
+        return _with_condition(with_spec(node, (*others, taint)), _UNKNOWN)
 
     return replace_nodes(state, names, edit)
 
@@ -703,16 +678,12 @@ def without_taints(
     state: ClusterState, names: Collection[str], effects: Sequence[str]
 ) -> ClusterState:
     """The state without the taints of these effects that nodes have for not being ready."""
-
-    def edit(node: Node) -> Node:
-        others = tuple(taint for taint in node.spec.taints if not _is_alike(taint, effects))
-        return with_spec(node, others, node.spec.unschedulable)
-
-    return replace_nodes(state, names, edit)
+    return replace_nodes(state, names, lambda node: with_spec(node, _without_outage(node, effects)))
 
 
-def _is_alike(taint: Taint, effects: Sequence[str]) -> bool:
-    return taint.key in NOT_READY_TAINTS and taint.effect in effects
+def _without_outage(node: Node, effects: Sequence[str]) -> tuple[Taint, ...]:
+    taints = node.spec.taints
+    return tuple(t for t in taints if t.key not in NOT_READY_TAINTS or t.effect not in effects)
 
 
 def _with_condition(node: Node, ready: Mapping[str, Any]) -> Node:

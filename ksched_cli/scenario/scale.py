@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cmp_to_key
+from itertools import islice
 from math import log2
 from typing import Any
 
@@ -44,7 +45,7 @@ from ksched_cli.scenario.pods import (
     select_by_id,
     without_pods,
 )
-from ksched_cli.scenario.workloads import suffix
+from ksched_cli.scenario.workloads import fresh_names
 
 # -- the order of removal -------------------------------------------------------------------------
 # The order in which a controller removes the pods of a workload that is scaled down.
@@ -112,13 +113,12 @@ def _candidate(pod: Pod, neighbours: Counter[str]) -> _Candidate:
     if bytes(pod.raw) and pod.status is not PENDING_AGAIN:
         status = typed_json(pod.raw, _WithStatus).status or status
     ready = is_ready(pod)
-    precedence = (
-        int(bool(pod.node_name)),
-        _PHASES.get(pod.status.phase, 0),
-        int(ready),
-        _deletion_cost(pod),
-        -neighbours[pod.node_name],
-    )
+    try:
+        cost = int(pod.metadata.annotations.get(_DELETION_COST, "0"))
+    except ValueError:
+        cost = 0
+    phase = _PHASES.get(pod.status.phase, 0)
+    precedence = (bool(pod.node_name), phase, ready, cost, -neighbours[pod.node_name])
     times = [_time(c.last_transition_time) for c in status.conditions or () if c.type == "Ready"]
     sidecars = {container.name for container in pod.spec.init_containers if container.is_sidecar}
     sidecar_statuses = [s for s in status.init_container_statuses or () if s.name in sidecars]
@@ -165,15 +165,9 @@ class _Ages:
 def time_of(state: ClusterState) -> str:
     """When the state was read, as far as it shows: the latest heartbeat of a node or creation of a
     pod."""
-    return max(newest_timestamp(state.pods), *_heartbeats(bytes(node.raw) for node in state.nodes))
-
-
-def _heartbeats(texts: Iterable[bytes]) -> Iterable[str]:
-    """At least one, which may be ""."""
-    yield ""
-    for text in texts:
-        for heartbeat in _HEARTBEAT.findall(text):
-            yield _time(heartbeat.decode())
+    heartbeats = (text for node in state.nodes for text in _HEARTBEAT.findall(bytes(node.raw)))
+    times = (_time(text.decode()) for text in heartbeats)
+    return max(newest_timestamp(state.pods), max(times, default=""))
 
 
 def _time(text: str | None) -> str:
@@ -185,17 +179,8 @@ def _time(text: str | None) -> str:
     return text or ""
 
 
-def _deletion_cost(pod: Pod) -> int:
-    """0 where the annotation is no number."""
-    try:
-        return int(pod.metadata.annotations.get(_DELETION_COST, "0"))
-    except ValueError:
-        return 0
-
-
 def _ordinal(pod: Pod) -> int:
-    end = pod.name.rpartition("-")[2]
-    number = parse_int64(end)
+    number = parse_int64(pod.name.rpartition("-")[2])
     return -1 if number is None else number
 
 
@@ -265,16 +250,9 @@ def _copies(change: Change, state: ClusterState, workload: Workload, count: int)
     model = max(workload.pods, key=lambda pod: pod.metadata.creation_timestamp)
     owner = model.metadata.controller
     prefix = owner.name if owner is not None else workload.name
-    names = names_in(state.pods, model.namespace)
     newest = newest_timestamp(state.pods)
-    copies: list[Pod] = []
-    number = 0
-    while len(copies) < count:
-        name = f"{prefix}-{suffix(number)}"
-        number += 1
-        if name not in names:
-            copies.append(_copy(model, name, newest))
-    return copies
+    fresh = fresh_names(prefix, names_in(state.pods, model.namespace))
+    return [_copy(model, name, newest) for name in islice(fresh, count)]
 
 
 def _copy(model: Pod, name: str, created: str) -> Pod:

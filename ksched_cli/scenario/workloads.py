@@ -7,9 +7,10 @@ Upstream: pkg/controller/{replicaset,statefulset,daemon,job,cronjob,deployment}.
 
 from __future__ import annotations
 
+import itertools
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -77,6 +78,15 @@ def suffix(number: int) -> str:
     return text
 
 
+def fresh_names(prefix: str, names: set[str]) -> Iterator[str]:
+    """Names of pods that are not among these; each is added to them."""
+    for number in itertools.count():
+        name = f"{prefix}-{suffix(number)}"
+        if name not in names:
+            names.add(name)
+            yield name
+
+
 def template_hash(template: Mapping[str, Any]) -> str:
     """A hash in the form of pod-template-hash; upstream hashes Go's own dump of the template, whose
     value nothing but the label depends on."""
@@ -126,18 +136,13 @@ def daemon_template(template: Mapping[str, Any]) -> Manifest:
     spec = dict(template.get("spec") or {})
     taints = [*_DAEMON_TOLERATIONS, *([_NETWORK_TAINT] if spec.get("hostNetwork") else [])]
     tolerations = list(spec.get("tolerations") or ())
+    keys = ("key", "effect", "operator", "value")  # Toleration.MatchToleration
     for key, effect in taints:
         toleration = {"key": key, "operator": "Exists", "effect": effect}
-        same = [t for t in tolerations if _matches(t, toleration)]
+        same = [t for t in tolerations if all(t.get(k, "") == toleration.get(k, "") for k in keys)]
         tolerations = [toleration if t in same else t for t in tolerations]
         tolerations += [] if same else [toleration]
     return {**template, "spec": {**spec, "tolerations": tolerations}}
-
-
-def _matches(toleration: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Upstream: Toleration.MatchToleration."""
-    keys = ("key", "effect", "operator", "value")
-    return all(toleration.get(key, "") == other.get(key, "") for key in keys)
 
 
 def on_node(manifest: Manifest, node: str) -> Manifest:
@@ -287,18 +292,29 @@ class _Plan(Struct):
             self.manifests.append(pod)
             self.owners.append(owner)
 
+    def add_replicas(
+        self,
+        owner: Workload,
+        kind: str,
+        template: Manifest,
+        count: int,
+        labels: Mapping[str, str] | None = None,
+        text: str = "",
+    ) -> None:
+        """Pods of the owner's template with names of their own; labels: see pod_manifest; text: of
+        the workload, by default the owner's. Raises InputError as `add` does."""
+        names = self.fresh_name(owner.namespace, owner.name)
+        pods = (pod_manifest(template, owner, kind, next(names), labels) for _ in range(count))
+        self.add(pods, text or f"{kind} {owner.key}", count)
+
+    def active(self, kind: str, workload: Workload) -> Sequence[Pod]:
+        return self.owned.active.get((workload.namespace, kind, workload.name), ())
+
     def fresh_name(self, namespace: str, prefix: str) -> Iterator[str]:
         """Names of pods that no pod has."""
-        names = self.names.get(namespace)
-        if names is None:
-            names = self.names[namespace] = names_in(self.state.pods, namespace)
-        number = 0
-        while True:
-            name = f"{prefix}-{suffix(number)}"
-            number += 1
-            if name not in names:
-                names.add(name)
-                yield name
+        if namespace not in self.names:
+            self.names[namespace] = names_in(self.state.pods, namespace)
+        yield from fresh_names(prefix, self.names[namespace])
 
     def load(self) -> ClusterState:
         """What has been made, alone. Raises InputError where a template is not valid."""
@@ -373,23 +389,17 @@ def _replicas(replicas: int | None) -> int:
 
 
 def _make_replicas(plan: _Plan, workload: Any, kind: str, selector: LabelSelector | None) -> None:
-    key = (workload.namespace, kind, workload.name)
-    missing = (workload.spec.replicas or 0) - len(plan.owned.active.get(key, ()))
-    if missing <= 0:
-        return
-    template = _template(plain_json(workload.raw))
-    if not template:
-        return
-    missing -= len(plan.owned.adopted(workload.namespace, selector))
-    names = plan.fresh_name(workload.namespace, workload.name)
-    pods = (pod_manifest(template, workload, kind, next(names)) for _ in range(missing))
-    plan.add(pods, f"{kind} {workload.key}", missing)
+    missing = (workload.spec.replicas or 0) - len(plan.active(kind, workload))
+    template = _template(plain_json(workload.raw)) if missing > 0 else {}
+    if template:
+        missing -= len(plan.owned.adopted(workload.namespace, selector))
+        plan.add_replicas(workload, kind, template, missing)
 
 
 def _make_deployment(plan: _Plan, deployment: Deployment) -> None:
     """Its ReplicaSet, where the state holds none, and that one's pods."""
-    key = (deployment.namespace, "Deployment", deployment.name)
-    missing = _replicas(deployment.spec.replicas) - len(plan.owned.active.get(key, ()))
+    existing = plan.active("Deployment", deployment)
+    missing = _replicas(deployment.spec.replicas) - len(existing)
     plain = plain_json(deployment.raw) if missing > 0 else {}
     template = _template(plain)
     if not template:
@@ -397,7 +407,6 @@ def _make_deployment(plan: _Plan, deployment: Deployment) -> None:
     missing -= len(plan.owned.adopted(deployment.namespace, deployment.spec.selector))
     if missing <= 0:
         return
-    existing = plan.owned.active.get(key)
     if existing and (owner := existing[0].metadata.controller) is not None:
         name, label = owner.name, {HASH_LABEL: existing[0].metadata.labels[HASH_LABEL]}
     else:
@@ -406,13 +415,9 @@ def _make_deployment(plan: _Plan, deployment: Deployment) -> None:
         name = manifest["metadata"]["name"]
         label = {HASH_LABEL: manifest["metadata"]["labels"][HASH_LABEL]}
     metadata = msgspec.structs.replace(deployment.metadata, name=name, uid="")
+    owner_text = f"Deployment {deployment.key}"
     replica_set = ReplicaSet(metadata=metadata)
-    names = plan.fresh_name(deployment.namespace, name)
-    pods = (
-        pod_manifest(template, replica_set, "ReplicaSet", next(names), label)
-        for _ in range(missing)
-    )
-    plan.add(pods, f"Deployment {deployment.key}", missing)
+    plan.add_replicas(replica_set, "ReplicaSet", template, missing, label, owner_text)
 
 
 def replica_set_of(plain: Manifest, deployment: Deployment) -> Manifest:
@@ -454,9 +459,8 @@ def _make_stateful(plan: _Plan, stateful_set: StatefulSet) -> None:
     """All at once, as with podManagementPolicy Parallel."""
     key = (stateful_set.namespace, "StatefulSet", stateful_set.name)
     replicas = stateful_set.spec.replicas or 0
-    if replicas <= len(plan.owned.active.get(key, ())):
-        return
-    plain = plain_json(stateful_set.raw)
+    enough = replicas <= len(plan.active("StatefulSet", stateful_set))
+    plain = {} if enough else plain_json(stateful_set.raw)
     if not _template(plain):
         return
     owner, start = f"StatefulSet {stateful_set.key}", stateful_set.spec.ordinals.start
@@ -469,12 +473,9 @@ def _make_stateful(plan: _Plan, stateful_set: StatefulSet) -> None:
         if f"{stateful_set.name}-{ordinal}" not in existing:
             pod, claims = stateful_manifest(plain, stateful_set, ordinal)
             plan.add([pod], owner, 1)
-            plan.others += [
-                claim
-                for claim in claims
-                if (stateful_set.namespace, claim["metadata"]["name"])
-                not in plan.state.persistent_volume_claims
-            ]
+            bound = plan.state.persistent_volume_claims
+            keys = [(stateful_set.namespace, claim["metadata"]["name"]) for claim in claims]
+            plan.others += [c for c, own in zip(claims, keys, strict=True) if own not in bound]
 
 
 def with_daemon_pods(state: ClusterState, nodes: frozenset[str], *, running: bool) -> ClusterState:
@@ -501,8 +502,7 @@ def _make_daemons(plan: _Plan, daemon_set: DaemonSet, nodes: frozenset[str] | No
     if not template:
         return
     template = daemon_template(template)
-    key = (daemon_set.namespace, "DaemonSet", daemon_set.name)
-    there = {target_node(pod) for pod in plan.owned.active.get(key, ())}
+    there = {target_node(pod) for pod in plan.active("DaemonSet", daemon_set)}
     orphans = plan.owned.adopted(daemon_set.namespace, daemon_set.spec.selector)
     there |= {pod.node_name for pod in orphans}
     absent = [
@@ -531,7 +531,7 @@ def _make_job(plan: _Plan, job: Job, plain: Manifest) -> None:
     key = (job.namespace, "Job", job.name)
     done = sum(pod.status.phase == "Succeeded" for pod in plan.owned.ended.get(key, ()))
     succeeded = max(job.status.succeeded, done)
-    active = len(plan.owned.active.get(key, ()))
+    active = len(plan.active("Job", job))
     parallelism = _replicas(job.spec.parallelism)
     completions = job.spec.completions
     if completions is None and job.spec.parallelism is None:
@@ -540,10 +540,7 @@ def _make_job(plan: _Plan, job: Job, plain: Manifest) -> None:
         count = active if succeeded else parallelism
     else:
         count = min(parallelism, completions - succeeded)
-    labels = job_labels(job)
-    names = plan.fresh_name(job.namespace, job.name)
-    pods = (pod_manifest(template, job, "Job", next(names), labels) for _ in range(count - active))
-    plan.add(pods, f"Job {job.key}", count - active)
+    plan.add_replicas(job, "Job", template, count - active, job_labels(job))
 
 
 def cron_job_run(state: ClusterState, cron_job: CronJob) -> Manifest | None:
@@ -603,11 +600,8 @@ def with_workloads(state: ClusterState) -> ClusterState:
     counts = Counter(effect.detail.removeprefix("created for ") for effect in effects)
     listed = [f"{count} for {owner}" for owner, count in counts.most_common(_MAX_LISTED)]
     more = [f"and {len(counts) - _MAX_LISTED} more workloads"] if len(counts) > _MAX_LISTED else []
-    pods = (
-        "1 missing pod of a workload is"
-        if len(effects) == 1
-        else (f"{len(effects)} missing pods of workloads are")
-    )
+    many = f"{len(effects)} missing pods of workloads are"
+    pods = "1 missing pod of a workload is" if len(effects) == 1 else many
     line = (
         f"{pods} added as pending: {', '.join((*listed, *more))} (--no-workloads leaves them out)"
     )
