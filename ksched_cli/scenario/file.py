@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
@@ -18,7 +18,6 @@ from ksched_cli.scenario.drain import Delete, Drain, Reschedule
 from ksched_cli.scenario.nodes import AddNodes, Cordon, FailNodes, Label, RecoverNodes, TaintNodes
 from ksched_cli.scenario.own_document import read_own_document
 from ksched_cli.scenario.scale import RolloutRestart, Scale, SetResources
-from ksched_cli.scenario.workloads import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +142,8 @@ def read_change(entry: Any, namespace: str, folder: Path, source: str) -> Change
         keys = ", ".join(map(str, entry)) or "no key"
         raise ChangeError(keys[:100], "expected {apply: OBJECT}, or a line as `drain node-3`")
     apply = Apply.of("apply", source, namespace, documents)
-    return replace(apply, text=f"apply {_subject(apply.manifests)}")
-
-
-def _subject(manifests: Sequence[Manifest]) -> str:
-    if len(manifests) != 1:
-        return "a list of objects"
-    metadata = manifests[0].get("metadata") or {}
-    return f"{manifests[0]['kind']}/{metadata.get('name')}"
+    subject = "a list of objects"
+    if len(apply.manifests) == 1:
+        (only,) = apply.manifests
+        subject = f"{only['kind']}/{(only.get('metadata') or {}).get('name')}"
+    return replace(apply, text=f"apply {subject}")

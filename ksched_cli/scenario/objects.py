@@ -77,19 +77,15 @@ def with_objects(state: ClusterState, added: ClusterState) -> ClusterState:
         old = [new.pop(node.name, node) for node in state.nodes]
         changes["nodes"] = (*old, *new.values())
     if added.pods:
-        changes["pods"] = _with_pods(state.pods, added.pods)
+        arriving = {pod.key: pod for pod in added.pods}
+        same_name = select_by_name(state.pods, {pod.name for pod in added.pods})
+        replacements = {id(p): arriving.pop(p.key) for p in same_name if p.key in arriving}
+        changes["pods"] = replace_pods(state.pods, replacements, arriving.values())
     for field in fields(state):
         value = getattr(added, field.name)
         if isinstance(value, Mapping) and value and field.name not in ("skipped", "others"):
             changes[field.name] = {**getattr(state, field.name), **value}
     return replace(state, **changes)
-
-
-def _with_pods(pods: tuple[Pod, ...], added: tuple[Pod, ...]) -> tuple[Pod, ...]:
-    new = {pod.key: pod for pod in added}
-    same_name = select_by_name(pods, {pod.name for pod in added})
-    replacements = {id(pod): new.pop(pod.key) for pod in same_name if pod.key in new}
-    return replace_pods(pods, replacements, new.values())
 
 
 def plain_object(kind: Kind, obj: KubeObject, **spec: Any) -> Manifest:

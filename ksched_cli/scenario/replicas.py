@@ -97,7 +97,9 @@ def next_replicas(
     change = Scale(target.text, (target,), 0)
     try:
         workload = find_workload(change, state, target)
-        count = maximum if _has_claim_templates(workload) else 1
+        raw = bytes(getattr(workload.obj, "raw", b""))
+        spec: dict[str, Any] = (plain_json(raw).get("spec") or {}) if raw else {}
+        count = maximum if spec.get("volumeClaimTemplates") else 1
         change = replace(change, replicas=len(workload.pods) + count)
         scaled = make_pods(change.apply(state)[0])[0]
     except ChangeError as error:
@@ -109,9 +111,3 @@ def next_replicas(
         raise UsageError(f"{workload.text} has no pod template")
     remaining = tuple(pod for pod in scaled.pods if pod.key in existing)
     return replace(scaled, pods=remaining), workload, added
-
-
-def _has_claim_templates(workload: Workload) -> bool:
-    raw = bytes(getattr(workload.obj, "raw", b""))
-    spec: dict[str, Any] = (plain_json(raw).get("spec") or {}) if raw else {}
-    return bool(spec.get("volumeClaimTemplates"))

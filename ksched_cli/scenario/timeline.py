@@ -402,15 +402,13 @@ class Timeline:
         namespace = target.get("namespace") or "default"
         if isinstance(kind, Kind) and not kind.namespaced:
             namespace = ""
-        period = 0 if grace is None else _microseconds(grace, "gracePeriod")
+        period = _microseconds(grace or 0, "gracePeriod")
         return Removal(kind, namespace, target["name"], period, preempted)
 
     def _unread(self, kind: str) -> EventError:
         """Says which kinds the plugins read."""
-        listed = ", ".join(sorted(self.reads))
-        hint = (
-            f"; the plugins read {listed}" if listed else ", and no plugin declares it in `reads`"
-        )
+        listed = f"; the plugins read {', '.join(sorted(self.reads))}" if self.reads else ""
+        hint = listed or ", and no plugin declares it in `reads`"
         return EventError(f'kube-scheduler does not read objects of kind "{kind}"{hint}')
 
     # -- times ----------------------------------------------------------------------------------
@@ -433,13 +431,14 @@ class Timeline:
     def moment(self, text: str) -> int:
         """Microseconds after the start of a moment that an option names: `6h`, seconds, or a time.
         Raises UsageError."""
+        at: float | str = text
         try:
-            seconds: float | None = parse_duration(text) / 1e9
+            at = parse_duration(text) / 1e9
         except DurationError:
-            is_number = text.replace(".", "", 1).isdecimal()
-            seconds = float(text) if is_number else None
+            if text.replace(".", "", 1).isdecimal():
+                at = float(text)
         try:
-            return self.time(text if seconds is None else seconds)
+            return self.time(at)
         except EventError as error:
             problem = "expected 6h, a number of seconds, or a time such as 2026-01-31T12:00:00Z"
             raise UsageError(f"--until {text}: {error}; {problem}") from None

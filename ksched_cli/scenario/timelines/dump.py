@@ -9,11 +9,10 @@ from __future__ import annotations
 import random
 import re
 from bisect import bisect_right, insort
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
-from typing import Any
 
 from ksched_cli.cluster.loading.load import plain_objects
 from ksched_cli.cluster.objects import Pod
@@ -35,7 +34,8 @@ def timeline_of_dump(paths: Sequence[str]) -> tuple[Plain, list[Plain]]:
     InputError."""
     pods: dict[str, Plain] = {}
     for item in plain_objects(paths):
-        if item["kind"] != "Pod" or _is_static(item):
+        # No scheduler sees the kubelet's own before it runs.
+        if item["kind"] != "Pod" or _MIRROR in _object(item, "metadata", "annotations"):
             continue
         pods[str(_object(item, "metadata").get("uid") or _key(item))] = item
     if not pods:
@@ -44,28 +44,20 @@ def timeline_of_dump(paths: Sequence[str]) -> tuple[Plain, list[Plain]]:
     start = min(created.values()).replace(microsecond=0)
     order = sorted(pods, key=lambda uid: (_key(pods[uid]), created[uid]))
     events = []
-    for _, uids in groupby(order, key=lambda uid: _key(pods[uid])):
+    for key, uids in groupby(order, key=lambda uid: _key(pods[uid])):
+        namespace, _, name = key.partition("/")
         for index, uid in enumerate(uids):
             at = number((created[uid] - start).total_seconds())
             if index:  # the one before has gone by then, whenever the replay started it
-                events.append({"at": at, "delete": _reference(pods[uid])})
+                reference = {"kind": "Pod", "namespace": namespace, "name": name}
+                events.append({"at": at, "delete": reference})
             events.append(_arrival(pods[uid], at))
     return header(start), events
-
-
-def _is_static(pod: Plain) -> bool:
-    """The kubelet's own; no scheduler sees it before it runs."""
-    return _MIRROR in _object(pod, "metadata", "annotations")
 
 
 def _key(pod: Plain) -> str:
     metadata = _object(pod, "metadata")
     return f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"
-
-
-def _reference(pod: Plain) -> Plain:
-    namespace, _, name = _key(pod).partition("/")
-    return {"kind": "Pod", "namespace": namespace, "name": name}
 
 
 def _arrival(pod: Plain, at: float) -> Plain:
@@ -75,18 +67,15 @@ def _arrival(pod: Plain, at: float) -> Plain:
     spec = {key: value for key, value in _object(read, "spec").items() if key != "nodeName"}
     if "volumes" in spec:
         # Only the names are left of configuration and tokens, and these differ from pod to pod.
-        volumes = [volume for volume in _objects(spec, "volumes") if set(volume) - {"name"}]
-        spec = {**spec, "volumes": volumes} if volumes else _without(spec, "volumes")
+        spec["volumes"] = [each for each in _objects(spec, "volumes") if set(each) - {"name"}]
+        if not spec["volumes"]:
+            del spec["volumes"]
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     event: Plain = {"at": at, "pod": manifest}
     length = run_time_of(pod)
     if length is not None:
         event["runsFor"] = number(length)
     return event
-
-
-def _without(spec: Mapping[str, Any], key: str) -> Plain:
-    return {name: value for name, value in spec.items() if name != key}
 
 
 # -- parts, which nobody has checked ---------------------------------------------------------------
@@ -128,7 +117,11 @@ def run_time_of(pod: Plain) -> float | None:
     status = _object(pod, "status")
     if status.get("phase") not in _FINISHED:
         return None
-    ends = [_moment(text, "status.containerStatuses", pod) for text in _end_texts(status)]
+    ends = [
+        _moment(text, "status.containerStatuses", pod)
+        for container in _objects(status, "containerStatuses")
+        if (text := _object(container, "state", "terminated").get("finishedAt"))
+    ]
     if not ends:
         return None
     conditions = {str(each.get("type")): each for each in _objects(status, "conditions")}
@@ -137,13 +130,6 @@ def run_time_of(pod: Plain) -> float | None:
     begin = placed or status.get("startTime")
     began = _moment(begin, "status.startTime", pod) if begin else _created(pod)
     return max(0.0, (max(ends) - began).total_seconds())
-
-
-def _end_texts(status: Plain) -> Iterator[str]:
-    for container in _objects(status, "containerStatuses"):
-        text = _object(container, "state", "terminated").get("finishedAt")
-        if text:
-            yield text
 
 
 def _moment(text: object, path: str, pod: Plain) -> datetime:

@@ -46,7 +46,7 @@ def arrivals_of(text: str) -> Arrivals:
     """Parse a distribution as it is written. Raises UsageError for another text."""
     match text.split(":"):
         case ["uniform"]:
-            return _uniform
+            return lambda draw, pods, length: [length * index / pods for index in range(pods)]
         case ["poisson"]:
             return _poisson
         case ["diurnal"]:
@@ -56,11 +56,6 @@ def arrivals_of(text: str) -> Arrivals:
         case ["burst", size] if (parse_int64(size) or 0) > 0:
             return _bursts(parse_int64(size) or 0)
     raise UsageError(f'--arrivals takes {ARRIVALS}; not "{text}"')
-
-
-def _uniform(draw: random.Random, pods: int, length: float) -> list[float]:
-    """Space arrivals at equal distances."""
-    return [length * index / pods for index in range(pods)]
 
 
 def _poisson(draw: random.Random, pods: int, length: float) -> list[float]:
@@ -94,18 +89,9 @@ def run_time_of(text: str, source: str = "--runs-for") -> RunTime:
     name, *parameters = text.split(":")
     try:
         numbers = [float(number) for number in parameters]
-        run_time = _run_time(name, numbers)
     except ValueError:
-        run_time = None
-    if run_time is None:
-        raise UsageError(f'{source} takes {RUN_TIMES}, in seconds; not "{text}"')
-    return run_time
-
-
-def _run_time(name: str, numbers: list[float]) -> RunTime | None:
-    if not all(0 <= number <= LONGEST for number in numbers):
-        return None
-    match name, numbers:
+        numbers = [-1.0]
+    match name, numbers if all(0 <= number <= LONGEST for number in numbers) else []:
         case "fixed", [length]:
             return lambda draw: length
         case "uniform", [least, most] if least <= most:
@@ -114,7 +100,7 @@ def _run_time(name: str, numbers: list[float]) -> RunTime | None:
             return lambda draw: draw.expovariate(1 / mean)
         case "lognormal", [median, sigma] if median and sigma <= _WIDEST:
             return lambda draw: draw.lognormvariate(math.log(median), sigma)
-    return None
+    raise UsageError(f'{source} takes {RUN_TIMES}, in seconds; not "{text}"')
 
 
 # -- templates ------------------------------------------------------------------------------------
@@ -164,7 +150,10 @@ def _template(document: object, source: str) -> PodTemplate:
     own, of_pod = _object(document, "metadata", source), _object(pod, "metadata", source)
     metadata = {"namespace": own.get("namespace"), **of_pod}
     annotations = {**_object(own, "annotations", source), **_object(of_pod, "annotations", source)}
-    weight = _weight(str(annotations.pop(WEIGHT, 1)), source)
+    text = str(annotations.pop(WEIGHT, 1))
+    weight = parse_weight(text)
+    if weight is None:
+        raise InputError(source, f'"{text}" is not a weight; expected {WEIGHTS}')
     runs_for = annotations.pop(RUNS_FOR, None)
     named = {**metadata, "annotations": annotations if pod is document else None}
     hidden = ("name", "uid", "creationTimestamp", "resourceVersion")
@@ -199,13 +188,6 @@ def parse_weight(text: str) -> float | None:
     except ValueError:
         return None
     return weight if 1 / _MAX_WEIGHT <= weight <= _MAX_WEIGHT else None
-
-
-def _weight(text: str, source: str) -> float:
-    weight = parse_weight(text)
-    if weight is None:
-        raise InputError(source, f'"{text}" is not a weight; expected {WEIGHTS}')
-    return weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,15 +299,13 @@ class WeeklyShape:
 def fitted_weights(times: Iterable[float], first: float, last: float) -> list[float]:
     """The pods an hour in each hour of a week. times: of pods, seconds since 1970. first, last: of
     all that was observed; days of which nothing was are as the others on average"""
-    counts, observed = (
-        Counter(map(_cell, times)),
-        Counter(_cell(hour) for hour in range(int(first) // HOUR * HOUR, int(last) + 1, HOUR)),
-    )
+    hours = range(int(first) // HOUR * HOUR, int(last) + 1, HOUR)
+    counts, observed = Counter(map(_cell, times)), Counter(map(_cell, hours))
     weights = []
     for cell in range(_DAYS * _HOURS):
         cells = [cell] if observed[cell] else range(cell % _HOURS, _DAYS * _HOURS, _HOURS)
-        hours = sum(observed[each] for each in cells)
-        weights.append(sum(counts[each] for each in cells) / hours if hours else 0.0)
+        total = sum(observed[each] for each in cells)
+        weights.append(sum(counts[each] for each in cells) / total if total else 0.0)
     return weights
 
 
@@ -388,11 +368,13 @@ class WeekLike:
             yield f"o{index}", owner, [key for key, _ in owner.counts.most_common(_MAX_TEMPLATES)]
 
     def header(self, start: datetime) -> Plain:
-        templates = {
-            f"{name}-{number}": _manifest(owner.pods[key])
-            for name, owner, keys in self._templates()
-            for number, key in enumerate(keys)
-        }
+        templates = {}
+        for name, owner, keys in self._templates():
+            for index, key in enumerate(keys):
+                manifest = plain_json(owner.pods[key].raw)
+                metadata = manifest.get("metadata") or {}
+                own = {field: metadata[field] for field in _METADATA if metadata.get(field)}
+                templates[f"{name}-{index}"] = {"metadata": own, "spec": manifest["spec"]}
         return header(start, templates)
 
     def events(self, seed: int, pods: int, length: float, shape: WeeklyShape) -> Iterator[Plain]:
@@ -431,13 +413,6 @@ class WeekLike:
                 event["runsFor"] = number(run_time)
             events.append((at, f"{name}-{index}", event))
         return events
-
-
-def _manifest(pod: Pod) -> Plain:
-    manifest = plain_json(pod.raw)
-    metadata = manifest.get("metadata") or {}
-    own = {key: metadata[key] for key in _METADATA if metadata.get(key)}
-    return {"metadata": own, "spec": manifest["spec"]}
 
 
 def read_week(path: str, warn: Callable[[str], None] = ignore) -> WeekLike:

@@ -7,13 +7,14 @@ The options say which column has what; nothing is guessed.
 from __future__ import annotations
 
 import csv
+import itertools
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import StringIO
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube.documents import decode_text, read_file
@@ -25,7 +26,10 @@ from ksched_cli.scenario.timelines.event_lines import LONGEST, Plain, header, nu
 # -- cells ----------------------------------------------------------------------------------------
 
 
+T = TypeVar("T")
 Row: TypeAlias = Mapping[str, str]
+NumberedRow: TypeAlias = tuple[int, int, Row]
+"""Number, line, cells."""
 # After so many rows that are wrong the others are not read.
 _MAX_ERRORS = 100
 # Resources that are divided as finely as Kubernetes counts them; others are whole.
@@ -54,32 +58,42 @@ class CsvFile:
     errors: list[InputError] = field(default_factory=list)
     _text: str = ""
 
-    def open(self) -> None:
-        """Reads it, and the names of its columns. Raises InputError."""
+    def open(self, names: Iterable[str]) -> None:
+        """Reads it, and the names of its columns. Raises InputError for one that is not there."""
         raw, self.source = read_file(self.path)
         self._text = decode_text(unpacked(raw, self.source), self.source)
         first = next(iter(self._lines()), (0, []))[1]
         numbers = map(str, range(1, len(first) + 1))
         self.columns = tuple(first if self.has_header else numbers)
-
-    def check_columns(self, names: Iterator[str]) -> None:
-        """Raises InputError for a column that is not there."""
         for column in names:
             if column not in self.columns:
                 listed = ", ".join(self.columns) or "none"
                 hint = f'unknown column "{column}"; expected one of {listed}'
                 raise InputError(self.source, hint)
 
-    def rows(self) -> Iterator[tuple[int, Row]]:
-        """Yield the rows with the line that each ends in; those that lack a cell are errors."""
-        count = len(self.columns)
+    def rows(self) -> Iterator[NumberedRow]:
+        """Yield the rows with their number and the line that each ends in; those that lack a cell
+        are errors."""
+        count, number = len(self.columns), itertools.count()
         for index, (line, cells) in enumerate(self._lines()):
             if (index == 0 and self.has_header) or not cells:
                 continue
             if len(cells) != count:
                 self.add_error(line, RowError(f"expected {count} values, got {len(cells)}"))
                 continue
-            yield line, dict(zip(self.columns, cells, strict=True))
+            yield next(number), line, dict(zip(self.columns, cells, strict=True))
+
+    def read(self, rows: Iterable[NumberedRow], read: Callable[[int, Row], T]) -> list[T]:
+        """Return what is read of each row. Raises InputError for those of which `read` raises
+        RowError, unless they are left out."""
+        results = []
+        for index, line, row in rows:
+            try:
+                results.append(read(index, row))
+            except RowError as error:
+                self.add_error(line, error)
+        self._raise_errors()
+        return results
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
         reader = csv.reader(StringIO(self._text, newline=""))
@@ -95,13 +109,25 @@ class CsvFile:
         position = Position(line, 1)
         self.errors.append(InputError(self.source, str(error), position=position))
         if len(self.errors) >= _MAX_ERRORS:
-            self.raise_errors()
+            self._raise_errors()
 
-    def raise_errors(self) -> None:
+    def _raise_errors(self) -> None:
         """Raises InputError with all of them, unless such rows are left out."""
         if self.errors and not self.skips_bad:
-            first, *others = self.errors
-            raise first.with_others(others)
+            raise self.errors[0].with_others(self.errors[1:])
+
+
+def cell(row: Row, column: str) -> str:
+    """The text in a column; "" where there is none."""
+    return row[column].strip() if column else ""
+
+
+def name_in(row: Row, column: str, default: str) -> str:
+    """default: where there is no column. Raises RowError for an empty cell."""
+    name = cell(row, column) if column else default
+    if not name:
+        raise RowError(f'column "{column}": expected a name')
+    return name
 
 
 def number_in(text: str, column: str) -> float:
@@ -260,20 +286,10 @@ class TraceReader:
 
     def read(self, file: CsvFile) -> Trace:
         """Raises InputError with the lines of rows that are wrong."""
-        file.open()
-        file.check_columns(iter((*self.columns.named(), *self.rules.where)))
+        file.open((*self.columns.named(), *self.rules.where))
         left_out: Counter[str] = Counter()
-        events: list[tuple[float, Plain]] = []
-        rows = 0
-        for index, line, row in self._chosen(file, left_out):
-            try:
-                own = list(self._events(row, index))
-            except RowError as error:
-                file.add_error(line, error)
-            else:
-                rows += 1
-                events += own
-        file.raise_errors()
+        rows = file.read(self._chosen(file, left_out), lambda *each: list(self._events(*each)))
+        events = [event for own in rows for event in own]
         if file.errors:
             left_out["by --skip-bad"] = len(file.errors)
         if not events:
@@ -284,7 +300,7 @@ class TraceReader:
             header(start, self._templates),
             [event for _, event in events],
             self._groups,
-            rows + left_out.total(),
+            len(rows) + left_out.total(),
             left_out,
             file.errors[0].text() if file.errors else "",
             span,
@@ -292,14 +308,14 @@ class TraceReader:
             self._requests,
         )
 
-    def _chosen(self, file: CsvFile, left_out: Counter[str]) -> Iterable[tuple[int, int, Row]]:
-        """Yield those of the sample, or all that --where leaves, with their number and line."""
+    def _chosen(self, file: CsvFile, left_out: Counter[str]) -> Iterable[NumberedRow]:
+        """Yield those of the sample, or all that --where leaves."""
         rules = self.rules
 
-        def chosen() -> Iterator[tuple[int, int, Row]]:
-            for index, (line, row) in enumerate(file.rows()):
-                if all(row[name].strip() in values for name, values in rules.where.items()):
-                    yield index, line, row
+        def chosen() -> Iterator[NumberedRow]:
+            for each in file.rows():
+                if all(each[-1][name].strip() in values for name, values in rules.where.items()):
+                    yield each
                 else:
                     left_out["by --where"] += 1
 
@@ -329,17 +345,18 @@ class TraceReader:
 
     # -- rows -------------------------------------------------------------------------------------
 
-    def _events(self, row: Row, index: int) -> Iterator[tuple[float, Plain]]:
+    def _events(self, index: int, row: Row) -> Iterator[tuple[float, Plain]]:
         """Yield events with their times since 1970. Raises RowError."""
         columns = self.columns
-        created = self._created(row)
-        name = row[columns.name].strip() if columns.name else f"pod-{index}"
-        if not name:
-            raise RowError(f'column "{columns.name}": expected a name')
-        namespace = (row[columns.namespace].strip() if columns.namespace else "") or "default"
+        created = self._time(row, columns.created, self.rules.created_default)
+        if created is None:
+            expected = "a time is expected (--created-default TIME for empty cells)"
+            raise RowError(f'column "{columns.created}": {expected}')
+        name = name_in(row, columns.name, f"pod-{index}")
+        namespace = cell(row, columns.namespace) or "default"
         run_time, ended = self._end(row, created)
         column = columns.replicas
-        count = count_in(row[column].strip(), column, _MAX_REPLICAS) if column else 1
+        count = count_in(cell(row, column), column, _MAX_REPLICAS) if column else 1
         key = self._key(row, count)
         manifest = self._manifests.get(key) or self._manifest(row, count)
         if len(self._manifests) < _MAX_TEMPLATES:
@@ -361,15 +378,6 @@ class TraceReader:
                 reference = {"kind": "Pod", "namespace": namespace, "name": each}
                 yield max(created, ended), {"at": 0.0, "delete": reference}
 
-    def _created(self, row: Row) -> float:
-        """Raises RowError."""
-        column = self.columns.created
-        created = self._time(row, column, self.rules.created_default)
-        if created is None:
-            expected = "a time is expected (--created-default TIME for empty cells)"
-            raise RowError(f'column "{column}": {expected}')
-        return created
-
     def _unique(self, namespace: str, name: str) -> str:
         """The name, or NAME-2 where a pod of the namespace has it, or NAME-3, …"""
         unique = name
@@ -384,7 +392,7 @@ class TraceReader:
         node. Raises RowError."""
         columns = self.columns
         if columns.duration:
-            text = row[columns.duration].strip()
+            text = cell(row, columns.duration)
             if not text:
                 return self._default_duration(columns.duration), None
             duration = number_in(text, columns.duration) / TIME_UNITS[self.rules.unit]
@@ -401,7 +409,7 @@ class TraceReader:
         if began is None:
             began, column = created, columns.created
         if ended < began:
-            before = f'"{row[columns.ended].strip()}" is before "{row[column].strip()}"'
+            before = f'"{cell(row, columns.ended)}" is before "{cell(row, column)}"'
             raise RowError(f'column "{columns.ended}": {before} of column "{column}"')
         return (None, ended) if scheduled is None else (ended - began, None)
 
@@ -417,7 +425,7 @@ class TraceReader:
 
     def _time(self, row: Row, column: str, default: str = "") -> float | None:
         """Seconds since 1970; None if there is none."""
-        text = row[column].strip() or default
+        text = cell(row, column) or default
         if not text:
             return None
         try:
@@ -439,7 +447,7 @@ class TraceReader:
         own = (*(column for column, _ in columns.requests.values()), columns.priority)
         own = (*own, *columns.selectors.values(), *columns.labels.values())
         shares = (str(count),) if self.rules.divided else ()
-        return (*(row[column].strip() for column in own if column), *shares)
+        return (*(cell(row, column) for column in own if column), *shares)
 
     def _pod(self, manifest: Plain, key: tuple[str, ...], namespace: str, name: str) -> Plain:
         """The fields of an event: the pod's name and template, or its manifest."""
@@ -463,7 +471,7 @@ class TraceReader:
         columns = self.columns
         amounts = {}
         for resource, (column, unit) in columns.requests.items():
-            amount = quantity_in(row[column].strip(), unit, column)
+            amount = quantity_in(cell(row, column), unit, column)
             if amount and resource in self.rules.divided:
                 amount = divided(amount, resource, count, column)
             if amount:
@@ -474,21 +482,21 @@ class TraceReader:
         if limits:
             resources["limits"] = limits
         spec: Plain = {"containers": [{"name": "main", "image": "main", "resources": resources}]}
-        if columns.priority and row[columns.priority].strip():
-            priority = number_in(row[columns.priority].strip(), columns.priority)
+        if text := cell(row, columns.priority):
+            priority = number_in(text, columns.priority)
             if not -(2**31) <= priority < 2**31:
                 raise RowError(f'column "{columns.priority}": {priority:g} is not a priority')
             spec["priority"] = int(priority)
         terms = [
-            {"key": label, "operator": "In", "values": row[column].strip().split(_ALTERNATIVES)}
+            {"key": label, "operator": "In", "values": text.split(_ALTERNATIVES)}
             for label, column in columns.selectors.items()
-            if row[column].strip()
+            if (text := cell(row, column))
         ]
         if terms:
             required = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
             affinity = {"requiredDuringSchedulingIgnoredDuringExecution": required}
             spec["affinity"] = {"nodeAffinity": affinity}
-        labels = {key: row[column].strip() for key, column in columns.labels.items()}
+        labels = {key: cell(row, column) for key, column in columns.labels.items()}
         return {"metadata": {"labels": labels}, "spec": spec} if labels else {"spec": spec}
 
 
@@ -520,33 +528,22 @@ class NodeColumns:
 
 def read_nodes(file: CsvFile, columns: NodeColumns) -> list[Plain]:
     """The nodes, a row each. Raises InputError with the lines of rows that are wrong."""
-    file.open()
-    file.check_columns(columns.named())
-    nodes: dict[str, Plain] = {}
-    for index, (line, row) in enumerate(file.rows()):
-        try:
-            node = _node(row, index, columns)
-            name = node["metadata"]["name"]
-            if name in nodes:
-                raise RowError(f'another row has the node "{name}"')
-            nodes[name] = node
-        except RowError as error:
-            file.add_error(line, error)
-    file.raise_errors()
-    return [*nodes.values()]
+    names: set[str] = set()
 
+    def node(index: int, row: Row) -> Plain:
+        name = name_in(row, columns.name, f"node-{index}")
+        amounts = {
+            resource: quantity_in(cell(row, column), unit, column)
+            for resource, (column, unit) in columns.capacity.items()
+        }
+        if name in names:
+            raise RowError(f'another row has the node "{name}"')
+        names.add(name)
+        labels = {label: cell(row, column) for label, column in columns.labels.items()}
+        return node_manifest(name, amounts, labels)
 
-def _node(row: Row, index: int, columns: NodeColumns) -> Plain:
-    """Raises RowError."""
-    name = row[columns.name].strip() if columns.name else f"node-{index}"
-    if not name:
-        raise RowError(f'column "{columns.name}": expected a name')
-    amounts = {
-        resource: quantity_in(row[column].strip(), unit, column)
-        for resource, (column, unit) in columns.capacity.items()
-    }
-    labels = {label: row[column].strip() for label, column in columns.labels.items()}
-    return node_manifest(name, amounts, labels)
+    file.open(columns.named())
+    return file.read(file.rows(), node)
 
 
 def node_manifest(name: str, amounts: Mapping[str, str], labels: Mapping[str, str]) -> Plain:
