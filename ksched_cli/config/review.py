@@ -204,7 +204,12 @@ def _check(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> 
         hint = "keep one of them"
         position = Position(item.line, item.column)
         findings.put(at_position("duplicate-key", (str(item.key),), position, message, hint))
-    _check_structure(parsed, registry, findings)
+    if parsed.error is not None:
+        # The schema finds every wrong key and type; a text that decodes has none. jsonschema takes
+        # longer to import than all the rest.
+        from ksched_cli.config.checks.json_schema import check_structure
+
+        check_structure(parsed.data, registry, findings)
     check_args_kind(parsed.configuration, parsed.data, registry, findings)
     for field_error in judgement.field_errors:
         add_field_error(field_error, (), findings)
@@ -230,18 +235,6 @@ def _texts(data: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
     elif isinstance(data, list):
         for index, value in enumerate(data):
             yield from _texts(value, (*path, index))
-
-
-def _check_structure(parsed: ParsedText, registry: KnownPlugins, findings: Findings) -> None:
-    """The schema finds every wrong key and type; a text that decodes has none.
-
-    jsonschema takes longer to import than all the rest, so it is imported only then.
-    """
-    if parsed.error is None:
-        return
-    from ksched_cli.config.checks.json_schema import check_structure
-
-    check_structure(parsed.data, registry, findings)
 
 
 def _lint(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker
@@ -26,7 +27,6 @@ from ksched_cli.config.go_types import (
     Wired,
     fields_of,
 )
-from ksched_cli.config.in_tree_args import InTreeArgs
 from ksched_cli.config.parsing import decode_base64
 from ksched_cli.config.types import PluginConfig, SchedulerConfiguration
 from ksched_cli.kube.document_schemas import DURATION, duration_hint, schema_problems, shown
@@ -55,7 +55,14 @@ def configuration_schema(registry: KnownPlugins) -> dict[str, Any]:
     for item in args.values():
         meta = definitions[item.kind]["properties"]["kind"]
         meta["enum"] = [item.kind, "", None]
-    definitions[_name(PluginConfig)]["allOf"] = [_args_of(*item) for item in args.items()]
+    # A pluginConfig entry that names the plugin has args of its type.
+    definitions[_name(PluginConfig)]["allOf"] = [
+        {
+            "if": {"required": ["name"], "properties": {"name": {"const": plugin}}},
+            "then": {"properties": {"args": {"$ref": f"#/$defs/{item.kind}"}}},
+        }
+        for plugin, item in args.items()
+    ]
     document = definitions.pop(_name(SchedulerConfiguration))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -66,14 +73,6 @@ def configuration_schema(registry: KnownPlugins) -> dict[str, Any]:
         "properties": document["properties"],
         "required": ["apiVersion", "kind"],
         "$defs": dict(sorted(definitions.items())),
-    }
-
-
-def _args_of(plugin: str, args: InTreeArgs[Any]) -> dict[str, Any]:
-    """A pluginConfig entry that names the plugin has args of its type."""
-    return {
-        "if": {"required": ["name"], "properties": {"name": {"const": plugin}}},
-        "then": {"properties": {"args": {"$ref": f"#/$defs/{args.kind}"}}},
     }
 
 
@@ -183,16 +182,12 @@ def _doubled(data: Any, path: Path) -> Iterator[Path]:
     if isinstance(data, JsonObject):
         counts = Counter(key for key, _ in data.pairs)
         yield from ((*path, key) for key, count in counts.items() if count > 1)
-    items = data.items() if isinstance(data, dict) else enumerate(_as_items(data))
-    for step, value in items:
+    listed = data if isinstance(data, list) else ()
+    for step, value in data.items() if isinstance(data, dict) else enumerate(listed):
         yield from _doubled(value, (*path, step))
 
 
-def _as_items(data: Any) -> list[Any]:
-    return data if isinstance(data, list) else []
-
-
-def _fits(value: object, bits: int) -> bool:
+def _fits(bits: int, value: object) -> bool:
     if isinstance(value, JsonFloat):
         return False  # Go takes no 1.0 or 1e3 for an integer
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -200,14 +195,8 @@ def _fits(value: object, bits: int) -> bool:
     return -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)
 
 
-@_FORMATS.checks("int32")
-def _int32(value: object) -> bool:
-    return _fits(value, 32)
-
-
-@_FORMATS.checks("int64")
-def _int64(value: object) -> bool:
-    return _fits(value, 64)
+for _bits in (32, 64):
+    _FORMATS.checks(f"int{_bits}")(partial(_fits, _bits))
 
 
 @_FORMATS.checks(DURATION, raises=DurationError)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ksched_cli.config.checks.findings import Findings, Severity
 from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.checks.refusals import unknown_plugin
-from ksched_cli.config.effective import KnownPlugin, KnownPlugins, Profile
+from ksched_cli.config.effective import KnownPlugins, Profile
 from ksched_cli.config.startup import tls_files, unreadable
 from ksched_cli.config.types import (
     ALL,
@@ -40,17 +40,16 @@ class Subject:
     registry: KnownPlugins
     findings: Findings
 
-    def enabled(self, point: str) -> Iterator[tuple[Path, PluginSetEntry]]:
-        """Return what the file enables at a point, with its path."""
-        chosen = (self.given.plugins or Plugins()).enabled(point)
-        for index, plugin in enumerate(chosen):
-            yield (*self.path, "plugins", point, "enabled", index), plugin
-
-    def disabled(self, point: str) -> Iterator[tuple[Path, PluginSetEntry]]:
-        """Return what the file disables at a point, with its path."""
-        chosen = (self.given.plugins or Plugins()).at(point).disabled
-        for index, plugin in enumerate(chosen or ()):
-            yield (*self.path, "plugins", point, "disabled", index), plugin
+    def entries(
+        self, *points: str, key: str = "enabled"
+    ) -> Iterator[tuple[Path, str, PluginSetEntry]]:
+        """Path, point and entry of what the file enables at these points, or disables. key: of the
+        list"""
+        for point in points:
+            chosen = (self.given.plugins or Plugins()).at(point)
+            entries = chosen.enabled if key == "enabled" else chosen.disabled
+            for index, plugin in enumerate(entries or ()):
+                yield (*self.path, "plugins", point, key, index), point, plugin
 
     def extends(self, name: str, point: str) -> bool:
         return name in self.registry and point in self.registry[name].points
@@ -70,54 +69,45 @@ class Subject:
         return {ref.name for ref in self.effective.plugins.get(point, ())}
 
 
-def zero_weights(subject: Subject) -> None:
-    """A weight of 0 counts as 1 (framework.go, getScoreWeights)."""
-    for point in ("score", MULTI_POINT):
-        for path, plugin in subject.enabled(point):
-            if plugin.weight == 0 and subject.scores(plugin.name):
-                hint = "to leave the plugin out of scoring, disable it at score"
-                message = f"weight 0 of {plugin.name} counts as 1"
-                subject.findings.warn("weight-zero", (*path, "weight"), message, hint)
-
-
-def negative_weights(subject: Subject) -> None:
-    """Upstream takes negative weights, and overflows where another weight follows."""
-    for point in ("score", MULTI_POINT):
-        for path, plugin in subject.enabled(point):
-            path = (*path, "weight")
-            is_refused = subject.findings.has_error_at(path)
-            if (plugin.weight or 0) < 0 and subject.scores(plugin.name) and not is_refused:
-                message = (
-                    f"{plugin.name} has a negative weight: it prefers the nodes that it "
-                    "scores lowest"
-                )
-                hint = "write a weight above 0; to leave the plugin out, disable it at score"
-                subject.findings.warn("weight-negative", path, message, hint)
+def odd_weights(subject: Subject) -> None:
+    """A weight of 0 counts as 1 (framework.go, getScoreWeights). Upstream takes negative weights,
+    and overflows where another weight follows."""
+    for path, _, plugin in subject.entries("score", MULTI_POINT):
+        path, weight = (*path, "weight"), plugin.weight
+        if weight is None or weight > 0 or not subject.scores(plugin.name):
+            continue
+        if weight == 0:
+            hint = "to leave the plugin out of scoring, disable it at score"
+            message = f"weight 0 of {plugin.name} counts as 1"
+            subject.findings.warn("weight-zero", path, message, hint)
+        elif not subject.findings.has_error_at(path):
+            message = (
+                f"{plugin.name} has a negative weight: it prefers the nodes that it scores lowest"
+            )
+            hint = "write a weight above 0; to leave the plugin out, disable it at score"
+            subject.findings.warn("weight-negative", path, message, hint)
 
 
 def ignored_weights(subject: Subject) -> None:
     """Only score, and multiPoint for plugins that score, read a weight."""
-    for point in (*POINT_KEYS, MULTI_POINT):
-        for path, plugin in subject.enabled(point):
-            scores = point == "score" or (
-                point == MULTI_POINT and subject.extends(plugin.name, "score")
-            )
-            if plugin.weight is not None and plugin.name in subject.registry and not scores:
-                why = "it does not score" if point == MULTI_POINT else f"{point} reads none"
-                message = f"the weight of {plugin.name} is ignored: {why}"
-                belongs = subject.extends(plugin.name, "score")
-                hint = "weights belong under score or multiPoint" if belongs else "remove it"
-                subject.findings.warn("weight-ignored", (*path, "weight"), message, hint)
-        for path, plugin in subject.disabled(point):
-            if plugin.weight is not None:
-                message = f"the weight of {plugin.name} in a disabled list is ignored"
-                subject.findings.warn("weight-ignored", (*path, "weight"), message, "remove it")
+    for path, point, plugin in subject.entries(*POINT_KEYS, MULTI_POINT):
+        belongs = subject.extends(plugin.name, "score")
+        scores = point == "score" or (point == MULTI_POINT and belongs)
+        if plugin.weight is not None and plugin.name in subject.registry and not scores:
+            why = "it does not score" if point == MULTI_POINT else f"{point} reads none"
+            message = f"the weight of {plugin.name} is ignored: {why}"
+            hint = "weights belong under score or multiPoint" if belongs else "remove it"
+            subject.findings.warn("weight-ignored", (*path, "weight"), message, hint)
+    for path, _, plugin in subject.entries(*POINT_KEYS, MULTI_POINT, key="disabled"):
+        if plugin.weight is not None:
+            message = f"the weight of {plugin.name} in a disabled list is ignored"
+            subject.findings.warn("weight-ignored", (*path, "weight"), message, "remove it")
 
 
 def hidden_weights(subject: Subject) -> None:
     """A plugin under both score and multiPoint has score's weight."""
-    here = {plugin.name: plugin.weight or 1 for _, plugin in subject.enabled("score")}
-    for path, plugin in subject.enabled(MULTI_POINT):
+    here = {plugin.name: plugin.weight or 1 for _, _, plugin in subject.entries("score")}
+    for path, _, plugin in subject.entries(MULTI_POINT):
         weight = plugin.weight
         if weight is not None and here.get(plugin.name, weight) != weight:
             message = (
@@ -149,34 +139,19 @@ def outvoted_strategy(subject: Subject) -> None:
         listed = ", ".join(f"{name} {weight}" for name, weight in against.items())
         message = f"{strategy} has weight {own}; plugins that spread pods outvote it: {listed}"
         hint = "raise NodeResourcesFit's weight under score, or disable those at score"
-        path = _args_path(subject, "NodeResourcesFit")
+        names = [config.name for config in subject.given.plugin_config or ()]
+        path = subject.path
+        if "NodeResourcesFit" in names:
+            path = (*path, "pluginConfig", names.index("NodeResourcesFit"))
         subject.findings.warn("strategy-outvoted", path, message, hint)
 
 
-def _args_path(subject: Subject, name: str) -> Path:
-    for index, config in enumerate(subject.given.plugin_config or ()):
-        if config.name == name:
-            return (*subject.path, "pluginConfig", index)
-    return subject.path
-
-
 # Point, the other one, and what is wrong with a plugin that is at the first and not at the other.
+_HALF = "{} runs without {}, which prepares it"
 _PAIRS = (
-    (
-        "score",
-        "preScore",
-        Severity.WARNING,
-        "half-scored",
-        "score runs without preScore, which prepares it",
-    ),
-    ("preScore", "score", Severity.INFO, "idle-prescore", "preScore runs, but score is off"),
-    (
-        "filter",
-        "preFilter",
-        Severity.WARNING,
-        "half-filtered",
-        "filter runs without preFilter, which prepares it",
-    ),
+    ("score", "preScore", Severity.WARNING, "half-scored", _HALF),
+    ("preScore", "score", Severity.INFO, "idle-prescore", "{} runs, but {} is off"),
+    ("filter", "preFilter", Severity.WARNING, "half-filtered", _HALF),
 )
 # Where a plugin protects pods, if not at filter.
 _PROTECTS_AT = {"SchedulingGates": "preEnqueue"}
@@ -202,7 +177,8 @@ def halves(subject: Subject) -> None:
             hint = f"leave {it} on at {other}"
             if point != "filter":  # which pods rely on, see switched_off
                 hint = f"disable {it} at {point} too, or {hint}"
-            subject.findings.add(severity, rule, path, f"{', '.join(here)}: {problem}", hint)
+            message = f"{', '.join(here)}: {problem.format(point, other)}"
+            subject.findings.add(severity, rule, path, message, hint)
 
 
 def switched_off(subject: Subject) -> None:
@@ -230,19 +206,12 @@ def switched_off(subject: Subject) -> None:
 
 def _by_entry(subject: Subject, names: Iterable[str], point: str) -> dict[Path, list[str]]:
     """The plugins by the entry that takes them from a point."""
-    entries: dict[Path, list[str]] = {}
+    by_entry: dict[Path, list[str]] = {}
+    disabled = list(subject.entries(point, MULTI_POINT, key="disabled"))
     for name in names:
-        entries.setdefault(_disabling(subject, name, point), []).append(name)
-    return entries
-
-
-def _disabling(subject: Subject, name: str, point: str) -> Path:
-    """The entry that takes a plugin from a point."""
-    for key in (point, MULTI_POINT):
-        for path, plugin in subject.disabled(key):
-            if plugin.name in (name, ALL):
-                return path
-    return (*subject.path, "plugins", point)
+        paths = [path for path, _, plugin in disabled if plugin.name in (name, ALL)]
+        by_entry.setdefault((*paths, (*subject.path, "plugins", point))[0], []).append(name)
+    return by_entry
 
 
 def unused_args(subject: Subject) -> None:
@@ -250,7 +219,8 @@ def unused_args(subject: Subject) -> None:
     enabled = set().union(*(subject.placed(point) for point in POINT_KEYS))
     for index, config in enumerate(subject.given.plugin_config or ()):
         path = (*subject.path, "pluginConfig", index)
-        if config.name not in subject.registry:
+        plugin = subject.registry.get(config.name)
+        if plugin is None:
             message, hint = unknown_plugin(config.name, subject.registry)
             problem = f"{message}; these args have no effect"
             subject.findings.warn("args-of-unknown", (*path, "name"), problem, hint)
@@ -258,29 +228,24 @@ def unused_args(subject: Subject) -> None:
             message = f"the profile does not enable {config.name}; these args have no effect"
             hint = "enable it, or remove them"
             subject.findings.warn("args-unused", (*path, "name"), message, hint)
-        elif _takes_no_args(subject.registry[config.name]):
+        elif plugin.origin == "in-tree" and plugin.in_tree_args is None:
             message = f"{config.name} takes no args; these have no effect"
             subject.findings.warn("args-unused", (*path, "name"), message, "remove them")
 
 
-def _takes_no_args(plugin: KnownPlugin) -> bool:
-    return plugin.origin == "in-tree" and plugin.in_tree_args is None
-
-
 def vain_disabling(subject: Subject) -> None:
     """Names in a disabled list that were not on; one near a plugin's leaves that one on."""
-    for point in (*POINT_KEYS, MULTI_POINT):
-        for path, plugin in subject.disabled(point):
-            name = plugin.name
-            if name == ALL or (point == MULTI_POINT and name in subject.registry):
-                continue
-            if name not in subject.registry:
-                _disabled_unknown(subject, path, name)
-            elif not subject.extends(name, point):
-                extends = [key for key in POINT_KEYS if key in subject.registry[name].points]
-                message = f"{name} does not extend {point}, so disabling it has no effect"
-                hint = f"{_REMOVE}; {name} extends {', '.join(extends)}"
-                subject.findings.warn("disables-nothing", path, message, hint)
+    for path, point, plugin in subject.entries(*POINT_KEYS, MULTI_POINT, key="disabled"):
+        name = plugin.name
+        if name == ALL or (point == MULTI_POINT and name in subject.registry):
+            continue
+        if name not in subject.registry:
+            _disabled_unknown(subject, path, name)
+        elif not subject.extends(name, point):
+            extends = [key for key in POINT_KEYS if key in subject.registry[name].points]
+            message = f"{name} does not extend {point}, so disabling it has no effect"
+            hint = f"{_REMOVE}; {name} extends {', '.join(extends)}"
+            subject.findings.warn("disables-nothing", path, message, hint)
 
 
 def _disabled_unknown(subject: Subject, path: Path, name: str) -> None:
@@ -368,8 +333,7 @@ def _extender(path: Path, extender: Extender, findings: Findings) -> None:
 
 
 PROFILE_RULES: tuple[Callable[[Subject], None], ...] = (
-    zero_weights,
-    negative_weights,
+    odd_weights,
     ignored_weights,
     hidden_weights,
     outvoted_strategy,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -30,9 +30,6 @@ from ksched_cli.kube.near_names import did_you_mean, nearest
 
 # -- checks ---------------------------------------------------------------------------------------
 
-
-# From the error, its key and what the pattern matched to message and hint.
-_Explain: TypeAlias = Callable[[FieldError, str, re.Match[str]], tuple[str, str]]
 
 _RANGE = re.compile(r"not in valid range (?P<open>[\[(])(?P<least>\d+)(?:, |-)(?P<most>\w+)[\])]")
 
@@ -59,80 +56,48 @@ def _tables() -> _ExplanationTables:
 def explanation(error: FieldError, key: str) -> tuple[str, str]:
     """Message and hint. key: the last step of the error's path"""
     if not error.path:  # args as a whole: the plugin says which field it means
-        return _BY_TYPE[error.type](error, key)
-    for pattern, explain in _WORDED_ANEW:
-        if match := re.search(pattern, error.detail):
-            return explain(error, key, match)
+        return _by_type(error, key)
+    left_out = _tables().left_out.get(key)
+    leave_out = f"leave it out for {left_out}" if left_out else ""
+    if match := _RANGE.search(error.detail):
+        least, most = match["least"], match["most"]
+        if match["open"] == "(":
+            bounds = f"more than {least}" + ("" if most == "inf" else f" and at most {most}")
+        else:
+            bounds = f"at least {least}" if most == "inf" else f"from {least} to {most}"
+        return f"{key} is {error.value}, and must be {bounds}", leave_out
+    if 'was invalid in version "v1"' in error.detail:
+        name = error.value.strip('"')
+        return f"v1 has no plugin {name}", name_tables().removed_plugins.get(name, "remove it")
     for text in _tables().texts:
         if re.search(text.pattern, error.detail):
             values = {"key": key, "value": error.value}
-            return text.message.format(**values), text.hint.format(**values) or _left_out(key)
-    return _BY_TYPE[error.type](error, key)
+            return text.message.format(**values), text.hint.format(**values) or leave_out
+    return _by_type(error, key)
 
 
-def _left_out(key: str) -> str:
-    left_out = _tables().left_out.get(key)
-    return f"leave it out for {left_out}" if left_out else ""
+def _by_type(error: FieldError, key: str) -> tuple[str, str]:
+    detail, value = error.detail, error.value
+    match error.type, key:
+        case ErrorType.REQUIRED, "schedulerName":
+            hint = "add one; with several profiles, each requires its own name"
+            return "the profile has no schedulerName", hint
+        case ErrorType.REQUIRED, _:
+            return f"{key} is missing", _tables().missing.get(key, detail)
+        case ErrorType.DUPLICATE, "schedulerName":
+            return "another profile already has this schedulerName", "give each its own"
+        case ErrorType.DUPLICATE, _:
+            return f"{value} appears twice", "keep one of them"
+        case ErrorType.FORBIDDEN, _:
+            return f"{key} is not allowed here: {detail}", "remove it"
+        case ErrorType.UNSUPPORTED, _:
+            options = [item.strip('"') for item in detail.partition(": ")[2].split(", ")]
+            near = nearest(value.strip('"'), options)
+            hint = f'did you mean "{near}"?' if near else f"write one of {', '.join(options)}"
+            return f"{key} cannot be {value}", hint
+    detail = detail if detail.startswith("not ") else f"not valid: {detail}"
+    return f"{key}: {value} is {detail}", ""
 
-
-def _range(error: FieldError, key: str, match: re.Match[str]) -> tuple[str, str]:
-    least, most = match["least"], match["most"]
-    if match["open"] == "(":
-        bounds = f"more than {least}" + ("" if most == "inf" else f" and at most {most}")
-    else:
-        bounds = f"at least {least}" if most == "inf" else f"from {least} to {most}"
-    return f"{key} is {error.value}, and must be {bounds}", _left_out(key)
-
-
-def _removed(error: FieldError, key: str, match: re.Match[str]) -> tuple[str, str]:
-    name = error.value.strip('"')
-    return f"v1 has no plugin {name}", name_tables().removed_plugins.get(name, "remove it")
-
-
-_WORDED_ANEW: tuple[tuple[str, _Explain], ...] = (
-    (_RANGE.pattern, _range),
-    ('was invalid in version "v1"', _removed),
-)
-
-
-def _invalid(error: FieldError, key: str) -> tuple[str, str]:
-    detail = error.detail if error.detail.startswith("not ") else f"not valid: {error.detail}"
-    return f"{key}: {error.value} is {detail}", ""
-
-
-def _missing(error: FieldError, key: str) -> tuple[str, str]:
-    if key == "schedulerName":
-        return (
-            "the profile has no schedulerName",
-            "add one; with several profiles, each requires its own name",
-        )
-    return f"{key} is missing", _tables().missing.get(key, error.detail)
-
-
-def _twice(error: FieldError, key: str) -> tuple[str, str]:
-    if key == "schedulerName":
-        return "another profile already has this schedulerName", "give each its own"
-    return f"{error.value} appears twice", "keep one of them"
-
-
-def _forbidden(error: FieldError, key: str) -> tuple[str, str]:
-    return f"{key} is not allowed here: {error.detail}", "remove it"
-
-
-def _unsupported(error: FieldError, key: str) -> tuple[str, str]:
-    options = [item.strip('"') for item in error.detail.partition(": ")[2].split(", ")]
-    near = nearest(error.value.strip('"'), options)
-    hint = f'did you mean "{near}"?' if near else f"write one of {', '.join(options)}"
-    return f"{key} cannot be {error.value}", hint
-
-
-_BY_TYPE: Mapping[ErrorType, Callable[[FieldError, str], tuple[str, str]]] = {
-    ErrorType.INVALID: _invalid,
-    ErrorType.REQUIRED: _missing,
-    ErrorType.DUPLICATE: _twice,
-    ErrorType.FORBIDDEN: _forbidden,
-    ErrorType.UNSUPPORTED: _unsupported,
-}
 
 _ALLOW = (
     f"`{program_name()} plugins` lists the known ones; --allow-plugins accepts plugins of "
@@ -227,7 +192,11 @@ def _at(data: Any, path: Path) -> Any:
 
 def add_field_error(error: FieldError, prefix: Path, findings: Findings) -> None:
     """Adds one of upstream's field errors. prefix: where its path begins in the file."""
-    path = (*prefix, *_path_in_file(error.path))
+    # Upstream leaves out a level of the shape's path, and capitalises a Go field's name.
+    shape = "scoringStrategy.requestedToCapacityRatio.shape"
+    nested = error.path.replace("scoringStrategy.shape", shape)
+    nested = nested.replace(".queueSort.Enabled", ".queueSort.enabled")
+    path = (*prefix, *parse_path(nested))
     names = [step for step in path if isinstance(step, str)]
     message, hint = explanation(error, names[-1] if names else "")
     findings.error(_RULES[error.type], path, message, hint)
@@ -240,12 +209,6 @@ _RULES = {
     ErrorType.FORBIDDEN: "forbidden-value",
     ErrorType.UNSUPPORTED: "unsupported-value",
 }
-
-
-def _path_in_file(path: str) -> Path:
-    """Upstream leaves out a level of the shape's path, and capitalises a Go field's name."""
-    nested = path.replace("scoringStrategy.shape", "scoringStrategy.requestedToCapacityRatio.shape")
-    return parse_path(nested.replace(".queueSort.Enabled", ".queueSort.enabled"))
 
 
 def check_names(
