@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import field
@@ -12,7 +12,6 @@ from ksched_cli.config.checks.findings import Finding
 from ksched_cli.config.effective import (
     Configuration,
     KnownPlugins,
-    PluginRef,
     Profile,
     in_tree_args,
 )
@@ -65,12 +64,18 @@ def differences(
         name: to_wire(args.with_defaults(args.type()))
         for name, args in in_tree_args(registry).items()
     }
-    return (*_common(before, after), *_of_profiles(before, after, defaults))
-
-
-def _common(before: Configuration, after: Configuration) -> Iterator[ConfigurationChange]:
-    for path, old, new in _compare("", _fields(before), _fields(after)):
-        yield ConfigurationChange("", path, old, new)
+    common = _compare("", _fields(before), _fields(after))
+    changes = [ConfigurationChange("", *each) for each in common]
+    old = {profile.scheduler_name: profile for profile in before.profiles}
+    new = {profile.scheduler_name: profile for profile in after.profiles}
+    for name in {**old, **new}:
+        if name in old and name in new:
+            changes += _of_profile(name, old[name], new[name])
+            changes += _of_args(name, old[name].args, new[name].args, defaults)
+        else:
+            states = (_PRESENT, _ABSENT) if name in old else (_ABSENT, _PRESENT)
+            changes.append(ConfigurationChange(name, "profile", *states))
+    return tuple(changes)
 
 
 def _fields(configuration: Configuration) -> dict[str, Any]:
@@ -84,39 +89,28 @@ def _fields(configuration: Configuration) -> dict[str, Any]:
     return {**source, **extenders}
 
 
-def _of_profiles(
-    before: Configuration, after: Configuration, defaults: Mapping[str, Any]
-) -> Iterator[ConfigurationChange]:
-    old = {profile.scheduler_name: profile for profile in before.profiles}
-    new = {profile.scheduler_name: profile for profile in after.profiles}
-    for name in {**old, **new}:
-        if name in old and name in new:
-            yield from _of_profile(name, old[name], new[name])
-            yield from _of_args(name, old[name].args, new[name].args, defaults)
-        else:
-            states = (_PRESENT, _ABSENT) if name in old else (_ABSENT, _PRESENT)
-            yield ConfigurationChange(name, "profile", *states)
-
-
 def _of_profile(name: str, before: Profile, after: Profile) -> Iterator[ConfigurationChange]:
     points = dict.fromkeys((*before.plugins, *after.plugins))  # of two minors, perhaps
-    old, new = _settings(before, points), _settings(after, points)
-    for path, first, second in _compare("", old, new):
-        yield ConfigurationChange(name, path, first, second)
+    old, new = (
+        {
+            "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
+            "plugins": {
+                # A plugin's weight at score, elsewhere that it runs.
+                point: {ref.name: ref.weight or True for ref in profile.plugins.get(point, ())}
+                for point in points
+            },
+        }
+        for profile in (before, after)
+    )
+    for each in _compare("", old, new):
+        yield ConfigurationChange(name, *each)
     for key in before.plugins:
-        first_order, second_order = _shared_order(before, after, key)
-        if first_order != second_order:
-            yield ConfigurationChange(name, f"plugins.{key}.order", first_order, second_order)
-
-
-def _settings(profile: Profile, points: Iterable[str]) -> dict[str, Any]:
-    return {
-        "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
-        "plugins": {
-            point: {ref.name: _presence(ref) for ref in profile.plugins.get(point, ())}
-            for point in points
-        },
-    }
+        first = [ref.name for ref in before.plugins[key]]
+        second = [ref.name for ref in after.plugins.get(key, ())]
+        orders = [x for x in first if x in second], [x for x in second if x in first]
+        # Scores are summed up, so that their plugins have no order.
+        if orders[0] != orders[1] and key != "score":
+            yield ConfigurationChange(name, f"plugins.{key}.order", *orders)
 
 
 def _of_args(
@@ -129,27 +123,8 @@ def _of_args(
         old = to_wire(before[name]) if name in before else default
         new = to_wire(after[name]) if name in after else default
         for path, first, second in _compare(f"args.{name}", old, new):
-            yield ConfigurationChange(
-                profile,
-                path,
-                first if name in before else None,
-                second if name in after else None,
-            )
-
-
-def _presence(ref: PluginRef) -> int | bool:
-    """A plugin's weight at score, elsewhere that it runs."""
-    return ref.weight or True
-
-
-def _shared_order(before: Profile, after: Profile, key: str) -> tuple[list[str], list[str]]:
-    """The plugins that both sides run at a point, in the order of each; scores are summed up, so
-    that theirs has none."""
-    if key == "score":
-        return [], []
-    old = [ref.name for ref in before.plugins[key]]
-    new = [ref.name for ref in after.plugins.get(key, ())]
-    return [name for name in old if name in new], [name for name in new if name in old]
+            sides = first if name in before else None, second if name in after else None
+            yield ConfigurationChange(profile, path, *sides)
 
 
 def _compare(path: str, before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -173,20 +148,14 @@ def _members(value: Any) -> Mapping[str, Any] | None:
         return value
     if not isinstance(value, list) or not value:
         return None
-    names = [_name(item) for item in value]
-    if "" in names or len(set(names)) < len(names):
+    names: list[Any] = [item.get("name") if isinstance(item, dict) else None for item in value]
+    if not all(isinstance(name, str) and name for name in names) or len({*names}) < len(names):
         return None
-    return dict(zip(names, map(_without_name, value), strict=True))
-
-
-def _name(item: Any) -> str:
-    name = item.get("name") if isinstance(item, dict) else None
-    return name if isinstance(name, str) else ""
-
-
-def _without_name(item: Mapping[str, Any]) -> Any:
-    rest = {key: value for key, value in item.items() if key != "name"}
-    return next(iter(rest.values())) if len(rest) == 1 else rest
+    members: dict[str, Any] = {}
+    for name, item in zip(names, value, strict=True):
+        rest = {key: own for key, own in item.items() if key != "name"}
+        members[name] = next(iter(rest.values())) if len(rest) == 1 else rest
+    return members
 
 
 class KubeSchedulerVerdict(Part, frozen=True):

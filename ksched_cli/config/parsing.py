@@ -177,9 +177,9 @@ class Decoder:
         literal = _literal(data)
         limit = 2 ** (wire.bits - 1)
         is_integer = literal.lstrip("-").isdigit() and len(literal) <= _MAX_DIGITS
-        if not is_integer or not -limit <= int(literal) < limit:
-            return self._mismatch(data, wire, f"number {literal}")
-        return int(literal)
+        if is_integer and -limit <= int(literal) < limit:
+            return int(literal)
+        return self._mismatch(data, wire, f"number {literal}")
 
     def _float(self, wire: Scalar, data: Any) -> Any:
         if abs(data) > 3.4028235677973366e38:
@@ -348,15 +348,11 @@ def parse(text: str, registry: KnownPlugins) -> ParsedText:
         position = Position(error.line, error.column or 1) if error.line else None
         syntax_error = TextSyntaxError(error.message.removeprefix("yaml: "), position)
         return ParsedText(error.message, None, SchedulerConfiguration(), syntax_error)
-    return _decode_document(text, first, _count_documents(text), scheme)
-
-
-def _count_documents(text: str) -> int:
-    """kube-scheduler never reads past the first, so what is wrong further down is no error."""
     try:
-        return sum(1 for _ in read_documents(text))
-    except YamlError:
-        return 2
+        count = sum(1 for _ in read_documents(text))
+    except YamlError:  # past the first, which is all that kube-scheduler reads
+        count = 2
+    return _decode_document(text, first, count, scheme)
 
 
 def _decode_document(text: str, document: Document, documents: int, scheme: Scheme) -> ParsedText:

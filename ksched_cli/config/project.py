@@ -93,15 +93,11 @@ class Projects:
             path = candidate / FILE
             if path.is_file():
                 if path not in self._projects:
-                    self._projects[path] = read_project(_shown(path))
+                    here = Path.cwd()
+                    shown = path.relative_to(here) if path.is_relative_to(here) else path
+                    self._projects[path] = read_project(str(shown))
                 return self._projects[path]
         return Project()
-
-
-def _shown(path: Path) -> str:
-    """Relative where it is below the current folder."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def read_project(path: str) -> Project:

@@ -126,9 +126,13 @@ def configurations_in(raw: bytes, name: str) -> list[ConfigurationText]:
             texts.append(ConfigurationText(name, raw))
             continue
         for owner, path, node in _inside(document, document, (), set()):
-            content, place = _content(node, text, lines)
+            if isinstance(node, ScalarNode):
+                content, place = node.value, _place_of_text(node, lines)
+            else:
+                content, place = _mapping_text(node, text, lines)
+            own = content.encode("utf-8", "surrogatepass")
             holder, names = _described(owner, path, index)
-            texts.append(ConfigurationText(name, content, holder, place, names))
+            texts.append(ConfigurationText(name, own, holder, place, names))
     return texts
 
 
@@ -202,15 +206,6 @@ def _described(owner: Node, path: Path, document: int) -> tuple[str, tuple[str, 
     return ": ".join(filter(None, (subject, ends[-1]))), (*ends, *objects, *pairs)
 
 
-def _content(node: Node, text: str, lines: Sequence[str]) -> tuple[bytes, Place]:
-    """The text of a configuration, and where it stands."""
-    if isinstance(node, ScalarNode):
-        content, place = node.value, _place_of_text(node, lines)
-    else:
-        content, place = _mapping_text(node, text, lines)
-    return content.encode("utf-8", "surrogatepass"), place
-
-
 def _place_of_text(node: ScalarNode, lines: Sequence[str]) -> Place:
     """Line by line for a block scalar that keeps its line breaks; for others, where the scalar
     begins."""
@@ -240,7 +235,10 @@ def _mapping_text(node: Node, text: str, lines: Sequence[str]) -> tuple[str, Pla
     else:
         first = _first_line(start.line, indent, lines)
         last = end.line + (1 if end.column else 0)
-        parts = [_dedented(line, indent) for line in lines[first:last]]
+        parts = [
+            line.lstrip(" ") if line[:indent].strip() or len(line) <= indent else line[indent:]
+            for line in lines[first:last]
+        ]
         parts[start.line - first] = lines[start.line][indent:]  # "- " may stand before it
         content = "".join(parts)
         place = replace(place, line=first + 1)
@@ -267,11 +265,6 @@ def _composes(text: str) -> bool:
         return bool(list(yaml_tree.compose(text)))
     except YamlError:
         return False
-
-
-def _dedented(line: str, indent: int) -> str:
-    begin = line[:indent]
-    return line[indent:] if not begin.strip() and len(line) > indent else line.lstrip(" ")
 
 
 def with_text(source: ConfigurationText, text: str, path: str) -> bytes:
@@ -441,12 +434,13 @@ def _unchosen(
     """An error that lists the configurations, each as it can be chosen: by the first of its names
     that no other has."""
     counts = Counter(name for own in names for name in set(own))
-    references = [
-        _shell_word(
-            f"{file}#{next((n for n in own if counts[n] == 1 and n.isprintable()), own[-1])}"
-        )
-        for own in names
-    ]
+    references = []
+    for own in names:
+        unique = (name for name in own if counts[name] == 1 and name.isprintable())
+        reference = f"{file}#{next(unique, own[-1])}"
+        # Quoted where a shell would read it otherwise; "#" within a word is nothing special to it.
+        plain = reference.replace("#", "")
+        references.append(reference if shlex.quote(plain) == plain else shlex.quote(reference))
     width = max(map(len, references))
     lines = [
         f"  {reference:{width}}  {text.object or 'the first document'}"
@@ -455,12 +449,6 @@ def _unchosen(
     more = [f"  and {len(lines) - _MAX_LISTED} more"] if len(lines) > _MAX_LISTED else []
     hint = "\n  ".join(["choose one of these:", *lines[:_MAX_LISTED], *more])
     return InputError(texts[0].path, problem, hint=hint)
-
-
-def _shell_word(reference: str) -> str:
-    """Quoted where a shell would read it otherwise; "#" within a word is nothing special to it."""
-    plain = reference.replace("#", "")
-    return reference if shlex.quote(plain) == plain else shlex.quote(reference)
 
 
 def _embedded(raw: bytes, name: str) -> list[ConfigurationText] | None:

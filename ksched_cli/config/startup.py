@@ -12,8 +12,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ksched_cli.config.effective import Configuration, KnownPlugin, KnownPlugins, PluginRef, Profile
-from ksched_cli.config.in_tree_args import StartupCrash
+from ksched_cli.config.effective import (
+    Configuration,
+    KnownPlugin,
+    KnownPlugins,
+    PluginRef,
+    Profile,
+    StartupCrash,
+)
 from ksched_cli.config.types import (
     ALL,
     MULTI_POINT,

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ksched_cli.config.effective import KnownPlugins, in_tree_args
+from ksched_cli.config.effective import InTreeArgs, KnownPlugins, in_tree_args
 from ksched_cli.config.go_types import to_wire
-from ksched_cli.config.in_tree_args import InTreeArgs
 from ksched_cli.config.types import (
     API_VERSION,
     Extender,

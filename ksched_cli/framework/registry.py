@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ksched_cli.config.effective import PluginTable
-from ksched_cli.config.in_tree_args import InTreeArgs
+from ksched_cli.config.effective import InTreeArgs, PluginTable
 from ksched_cli.framework.interface import Plugin, points_of
 from ksched_cli.kube.field_errors import FieldError
 from ksched_cli.kube.versions import Release, release_of

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
 
+from ksched_cli.config.effective import InTreeArgs, StartupCrash
 from ksched_cli.config.go_types import (
     BOOL,
     DURATION,
@@ -26,7 +27,6 @@ from ksched_cli.config.go_types import (
     named,
     or_default,
 )
-from ksched_cli.config.in_tree_args import InTreeArgs, StartupCrash
 from ksched_cli.config.types import TypeMeta
 from ksched_cli.kube.field_errors import (
     FieldError,

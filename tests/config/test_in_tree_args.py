@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import pytest
 
-from ksched_cli.config.effective import in_tree_args
+from ksched_cli.config.effective import InTreeArgs, in_tree_args
 from ksched_cli.config.go_types import INT32, field
-from ksched_cli.config.in_tree_args import InTreeArgs
 from ksched_cli.config.types import API_VERSION, TypeMeta
 from tests.config.registries import REGISTRY
 

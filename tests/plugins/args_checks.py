@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ksched_cli.config.in_tree_args import InTreeArgs
+from ksched_cli.config.effective import InTreeArgs
 
 PATH = "args"
 

@@ -7,9 +7,8 @@ import pytest
 
 from ksched_cli.config import load_configuration
 from ksched_cli.config.checks.json_schema import configuration_schema
-from ksched_cli.config.effective import Profile
+from ksched_cli.config.effective import InTreeArgs, Profile, StartupCrash
 from ksched_cli.config.go_types import INT32, field, or_default
-from ksched_cli.config.in_tree_args import InTreeArgs, StartupCrash
 from ksched_cli.config.review import review
 from ksched_cli.config.types import API_VERSION, TypeMeta
 from ksched_cli.errors import InputError

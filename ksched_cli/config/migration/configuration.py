@@ -9,7 +9,7 @@ from typing import Any
 from ksched_cli.config.checks.known_names import name_tables
 from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.migration.old_versions import FIT, Effect, OldVersion, Strategy
-from ksched_cli.config.migration.settle import Remarks, list_at
+from ksched_cli.config.migration.settle import Remarks, index_named, list_at
 from ksched_cli.config.types import API_VERSION, GROUP
 from ksched_cli.kube.document_edits import EditableDocument
 from ksched_cli.kube.documents import Path
@@ -69,20 +69,16 @@ def edit_profile(profile: OldProfile) -> None:
         message = f"kube-scheduler {profile.version.release} refused this profile"
         text = f"{message}: {profile.effect.refusal}"
         profile.remarks.lost(profile.path, text, "each plugin is kept once, where v1 allows it")
-    _remark_on_strategy(profile)
+    for name in profile.strategy.others:
+        plugin = profile.strategy.plugin
+        message = f"{name} scored too; v1 has one scoring strategy, that of {plugin}"
+        hint = f"disable {name} in the old file to see what changes"
+        profile.remarks.lost((*profile.path, "plugins", "score"), message, hint)
     if profile.effect.runs(_AVOID, "score") and _AVOID not in profile.named:
         profile.remarks.changed(profile.path, AVOID_PODS, AVOID_PODS_HINT)
     _edit_lists(profile)
     _edit_args(profile)
     _set_strategy(profile)
-
-
-def _remark_on_strategy(profile: OldProfile) -> None:
-    strategy = profile.strategy
-    for name in strategy.others:
-        message = f"{name} scored too; v1 has one scoring strategy, that of {strategy.plugin}"
-        hint = f"disable {name} in the old file to see what changes"
-        profile.remarks.lost((*profile.path, "plugins", "score"), message, hint)
 
 
 def _successor(name: str) -> str:
@@ -195,42 +191,35 @@ def strategy_args(kind: str, args: Mapping[str, Any]) -> dict[str, Any]:
 
 def _set_strategy(profile: OldProfile) -> None:
     """The strategy of a plugin that had no args; and not one that NodeResourcesFit had in vain."""
-    strategy, index = profile.strategy, _config_index(profile, FIT)
+    kind, index = profile.strategy.type, _config_index(profile, FIT)
     path = (*profile.path, "pluginConfig", index or 0, "args", "scoringStrategy")
     args = None if index is None else profile.document.get(path)
-    if not strategy.type or (isinstance(args, Mapping) and args.get("type") == strategy.type):
-        return
-    if strategy.type != "LeastAllocated" or args is not None:
-        _put_strategy(profile, strategy_args(strategy.type, {}), None)
+    is_set = isinstance(args, Mapping) and args.get("type") == kind
+    if kind and not is_set and (kind != "LeastAllocated" or args is not None):
+        _put_strategy(profile, strategy_args(kind, {}), None)
 
 
 def _put_strategy(profile: OldProfile, strategy: Mapping[str, Any], place: Path | None) -> None:
     """place: an entry of pluginConfig to write it in, where NodeResourcesFit has none."""
     document, index = profile.document, _config_index(profile, FIT)
+    args, configs = {"scoringStrategy": dict(strategy)}, (*profile.path, "pluginConfig")
     if index is not None:
-        path = (*profile.path, "pluginConfig", index, "args")
-        if not isinstance(document.get(path), Mapping):
-            document.put(path, {"scoringStrategy": dict(strategy)})
-        else:
+        path = (*configs, index, "args")
+        if isinstance(document.get(path), Mapping):
             document.put((*path, "scoringStrategy"), dict(strategy))
+        else:
+            document.put(path, args)
         if place is not None:
             document.delete(place)
-        return
-    args = {"scoringStrategy": dict(strategy)}
-    if place is not None:
+    elif place is not None:
         document.put((*place, "args"), args)
         document.put((*place, "name"), FIT)
-        return
-    configs = (*profile.path, "pluginConfig")
-    document.put((*configs, len(list_at(document, configs))), {"name": FIT, "args": args})
+    else:
+        document.put((*configs, len(list_at(document, configs))), {"name": FIT, "args": args})
 
 
 def _config_index(profile: OldProfile, name: str) -> int | None:
-    configs = list_at(profile.document, (*profile.path, "pluginConfig"))
-    for index, config in enumerate(configs):
-        if isinstance(config, Mapping) and config.get("name") == name:
-            return index
-    return None
+    return index_named(profile.document, (*profile.path, "pluginConfig"), name)
 
 
 # -- NodeLabel ------------------------------------------------------------------------------------

@@ -97,32 +97,27 @@ def settle(
     were written out, per profile."""
     before = judge(document.text, registry, ())
     weights: dict[int, dict[str, int]] = {}
-    for index, profile in enumerate(expected):
-        actual = _profile(before, index)
-        if actual is None:
-            continue
-        for difference in list(_differences(index, profile, actual)):
-            if difference.name:
-                _mend(document, difference, profile)
-            if difference.point == "score" and difference.actual and difference.expected:
-                weights.setdefault(index, {})[difference.name] = difference.expected
+    for difference in _differences(before, expected):
+        index = difference.profile
+        if difference.name:
+            _mend(document, difference, expected[index])
+        if difference.point == "score" and difference.actual and difference.expected:
+            weights.setdefault(index, {})[difference.name] = difference.expected
     after = judge(document.text, registry, ())
-    remaining = [
+    return after, _differences(after, expected), weights
+
+
+def _differences(judgement: Judgement, expected: Sequence[Expected]) -> list[Difference]:
+    profiles = zip(expected, judgement.startup.profiles, strict=False)
+    return [
         difference
-        for index, profile in enumerate(expected)
-        for actual in [_profile(after, index)]
+        for index, (profile, actual) in enumerate(profiles)
         if actual is not None
-        for difference in _differences(index, profile, actual)
+        for difference in _differences_of(index, profile, actual)
     ]
-    return after, remaining, weights
 
 
-def _profile(judgement: Judgement, index: int) -> Profile | None:
-    profiles = judgement.startup.profiles
-    return profiles[index] if index < len(profiles) else None
-
-
-def _differences(index: int, expected: Expected, actual: Profile) -> Iterator[Difference]:
+def _differences_of(index: int, expected: Expected, actual: Profile) -> Iterator[Difference]:
     for point, names in expected.running.items():
         present = tuple(ref.name for ref in actual.plugins.get(point, ()))
         for name in names:
@@ -144,14 +139,14 @@ def _mend(document: EditableDocument, difference: Difference, expected: Expected
     if difference.expected is False:
         point = MULTI_POINT if expected.is_off(name) else difference.point
         entries: Path = (*plugins, point, "disabled")
-        if not any(_index(document, entries, item) is not None for item in (name, ALL)):
+        if not any(index_named(document, entries, item) is not None for item in (name, ALL)):
             _append(document, entries, {"name": name})
         return
     entry: dict[str, Any] = {"name": name}
     if difference.point == "score":
         entry["weight"] = difference.expected
     entries = (*plugins, difference.point, "enabled")
-    index = _index(document, entries, name)
+    index = index_named(document, entries, name)
     if index is None:
         _append(document, entries, entry)
     elif "weight" in entry:
@@ -162,7 +157,8 @@ def _append(document: EditableDocument, entries: Path, entry: Mapping[str, Any])
     document.put((*entries, len(list_at(document, entries))), dict(entry))
 
 
-def _index(document: EditableDocument, entries: Path, name: str) -> int | None:
+def index_named(document: EditableDocument, entries: Path, name: str) -> int | None:
+    """The place in a list of the first entry with this name."""
     for index, entry in enumerate(list_at(document, entries)):
         if isinstance(entry, Mapping) and entry.get("name") == name:
             return index
