@@ -50,7 +50,7 @@ def headline(answer: Comparison, limit: Limit) -> str:
         text = f"no difference: {counted(answer.pod_count, 'pod')} in the same place on every side"
         return limit.verdict(text, GREEN)
     lines = [_of_side(answer, index) for index in range(1, len(answer.sides))]
-    return limit.verdict("\n".join(limit.paragraph(line) for line in lines), YELLOW)
+    return limit.verdict("\n".join(lines), YELLOW)
 
 
 def _of_side(answer: Comparison, index: int) -> str:

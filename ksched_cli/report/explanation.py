@@ -59,18 +59,16 @@ def headline(explanation: Explanation, limit: Limit) -> str:
     """The pod, then the verdict and what is behind it."""
     lines = [limit.paragraph(f"{explanation.pod} (profile {explanation.profile})")]
     if explanation.ignored:
-        text = limit.paragraph(f"the scheduler never looks at it: it is {explanation.ignored}")
+        text = f"the scheduler never looks at it: it is {explanation.ignored}"
         return "\n".join([*lines, limit.verdict(text, YELLOW)])
     if explanation.running_on:
         lines.append(limit.paragraph(_running(explanation)))
     if explanation.gated:
         gate = f"{explanation.gated.plugin}: {explanation.gated.message}"
-        text = limit.paragraph(f"is not in the queue yet: {gate}")
-        lines += [limit.verdict(text, YELLOW), "once it is:"]
+        lines += [limit.verdict(f"is not in the queue yet: {gate}", YELLOW), "once it is:"]
     if explanation.undecided or explanation.error:
         cannot = "cannot be decided" if explanation.undecided else "cannot be scheduled"
-        text = limit.paragraph(f"{cannot}: {explanation.error or explanation.message}")
-        lines.append(limit.verdict(text, RED))
+        lines.append(limit.verdict(f"{cannot}: {explanation.error or explanation.message}", RED))
     elif explanation.node:
         lines += _placed(explanation, limit)
     else:
@@ -96,8 +94,7 @@ def _placed(explanation: Explanation, limit: Limit) -> list[str]:
     verb = "today it would go to" if explanation.running_on else "goes to"
     if explanation.running_on == explanation.node:
         verb = "today it would go there too, to"
-    text = limit.paragraph(f"{verb} {explanation.node}{_why_there(explanation, limit)}")
-    lines = [limit.verdict(text, GREEN)]
+    lines = [limit.verdict(f"{verb} {explanation.node}{_why_there(explanation, limit)}", GREEN)]
     if explanation.evicts:
         evicted = limit.listed(explanation.evicts)
         lines.append(limit.paragraph(f"once {evicted} is evicted"))
@@ -251,8 +248,7 @@ def scale_up_table(answer: ScaleUp | None, limit: Limit) -> str:
     """Nothing where nobody asked."""
     if answer is None:
         return ""
-    text = limit.paragraph(scale_up_line(answer))
-    lines = [limit.verdict(text, GREEN if answer.would_scale_up else YELLOW)]
+    lines = [limit.verdict(scale_up_line(answer), GREEN if answer.would_scale_up else YELLOW)]
     if answer.groups:
         lines.append(limit.cut_columns(GROUP_HEADERS, [group_row(each) for each in answer.groups]))
     return "\n\n".join(lines)

@@ -40,7 +40,8 @@ def headline(answer: Remedies, limit: Limit) -> str:
     """The pods, and what is in their way."""
     if not answer.pods:
         text = f"{answer.pod or 'every pod'} needs no remedy: "
-        return limit.verdict(text + _where(answer), GREEN)
+        where = f"it is placed on {answer.node}" if answer.node else "none waits"
+        return limit.verdict(text + where, GREEN)
     lines = [limit.paragraph(_subject(answer))]
     is_alone = not answer.group and answer.blocked_by in ("", *answer.pods[:1])
     who = "" if is_alone else f"{answer.blocked_by} "
@@ -68,10 +69,6 @@ def _subject(answer: Remedies) -> str:
     subject, *names = (key.rpartition("/")[2] for key in (answer.pod, answer.group, *answer.pods))
     name = f"PodGroup {answer.group}" if answer.group and subject in names else answer.pod
     return f"{name}: {count} without a node"
-
-
-def _where(answer: Remedies) -> str:
-    return f"it is placed on {answer.node}" if answer.node else "none waits"
 
 
 def _block(number: int, remedy: Remedy, answer: Remedies, limit: Limit) -> str:

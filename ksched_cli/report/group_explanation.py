@@ -39,8 +39,7 @@ def headline(explanation: GroupExplanation, limit: Limit) -> str:
     if not explanation.pending:
         chosen = (domain.domain for domain in explanation.domains if domain.chosen)
         where = "".join(f", in {explanation.topology_key}={name}" for name in chosen)
-        text = limit.paragraph(f"every pod has a node{where}")
-        lines.append(limit.verdict(text, GREEN))
+        lines.append(limit.verdict(f"every pod has a node{where}", GREEN))
     else:
         lines += _unplaced(explanation, limit)
     if explanation.evicts:

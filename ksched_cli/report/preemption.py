@@ -44,12 +44,11 @@ def headline(answer: PreemptionResult, limit: Limit) -> str:
     heading = f"{answer.pod} (profile {answer.profile}, priority {answer.priority})"
     lines = [limit.paragraph(heading)]
     if answer.ignored:
-        text = limit.paragraph(f"the scheduler never looks at it: it is {answer.ignored}")
+        text = f"the scheduler never looks at it: it is {answer.ignored}"
         return "\n".join([*lines, limit.verdict(text, YELLOW)])
     if answer.gated:
         gate = f"{answer.gated.plugin}: {answer.gated.message}"
-        text = limit.paragraph(f"is not in the queue yet: {gate}")
-        lines += [limit.verdict(text, YELLOW), "once it is:"]
+        lines += [limit.verdict(f"is not in the queue yet: {gate}", YELLOW), "once it is:"]
     if answer.running_on:
         text = f"runs on {answer.running_on}; asked as if it were still to be placed"
         lines.append(limit.paragraph(text))

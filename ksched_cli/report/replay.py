@@ -425,7 +425,7 @@ def comparison_headline(answer: ReplayComparison, limit: Limit) -> str:
         text = f"no difference: {counted(answer.pod_count, 'pod')} placed alike on every side"
         return limit.verdict(text, GREEN)
     lines = [_of_replayed_side(answer, index) for index in range(1, len(answer.sides))]
-    return limit.verdict("\n".join(limit.paragraph(line) for line in lines), YELLOW)
+    return limit.verdict("\n".join(lines), YELLOW)
 
 
 def _of_replayed_side(answer: ReplayComparison, index: int) -> str:
@@ -549,7 +549,7 @@ def drawn_headline(answer: DrawnComparison, limit: Limit) -> str:
     count = len(answer.seeds)
     lines = [_of_drawn_side(answer, side, count) for side in answer.sides[1:]]
     colour = YELLOW if answer.differs else GREEN
-    return limit.verdict("\n".join(limit.paragraph(line) for line in lines), colour)
+    return limit.verdict("\n".join(lines), colour)
 
 
 def _of_drawn_side(answer: DrawnComparison, side: DrawnSide, count: int) -> str:

@@ -25,10 +25,17 @@ from starlette.types import ASGIApp
 from ksched_cli import __version__
 from ksched_cli.errors import shortened_lines
 from ksched_cli.report.table import printable
-from ksched_cli.serve.cut import cut_document
 from ksched_cli.serve.http import TokenCheck
 from ksched_cli.serve.listening import Listening, is_loopback
-from ksched_cli.serve.tools import BY_NAME, TOOLS, ArgumentsError, Call, QuestionTool, call_of
+from ksched_cli.serve.tools import (
+    BY_NAME,
+    TOOLS,
+    ArgumentsError,
+    Call,
+    QuestionTool,
+    call_of,
+    cut_document,
+)
 
 INSTRUCTIONS = (
     "ksched decides exactly as kube-scheduler does, offline. Every tool answers about a "

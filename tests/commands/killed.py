@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ksched_cli.commands import checkpoints
+from ksched_cli.commands import replay as checkpoints
 from ksched_cli.commands.main import main
 from ksched_cli.live.snapshot import ClusterSnapshot
 from ksched_cli.live.snapshot_file import parts

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from ksched_cli.analysis.replay_result import replay_result
-from ksched_cli.commands import checkpoints
-from ksched_cli.commands.checkpoints import Checkpoints, check_state, fingerprint_of
+from ksched_cli.commands import replay as checkpoints
+from ksched_cli.commands.replay import Checkpoints, check_state, fingerprint_of
 from ksched_cli.commands.signals import EndedBySignal
 from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions

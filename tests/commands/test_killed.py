@@ -225,7 +225,6 @@ def test_a_recording_of_extenders_has_the_whole_lines(outcomes: Outcomes, tmp_pa
 KILLED, ASIDE = "killed above", "by written_aside, which is killed above"
 SCRATCH = "a file of this process, which nobody reads after it"
 WRITERS = {
-    "commands/checkpoints.py": KILLED,
     "commands/config.py": KILLED,
     "commands/main.py": "a traceback for a report, under a new name; a device",
     "commands/output.py": "a page under another name, which is renamed when it is whole",

@@ -289,7 +289,7 @@ def test_what_templates_ask_for_and_no_node_has_is_said_first(
 def test_a_checkpoint_of_another_autoscaler_is_refused(
     ksched: Ksched, write_state: WriteState, timeline: Path, autoscaler: Path, tmp_path: Path
 ) -> None:
-    from ksched_cli.commands.checkpoints import fingerprint_of
+    from ksched_cli.commands.replay import fingerprint_of
     from ksched_cli.run.open import Opener
     from ksched_cli.run.run import Run
 

@@ -18,7 +18,7 @@ from state_formats import beside_states
 from subject import within
 from substitutes import byte_variants, cell_variants
 
-from ksched_cli.commands.checkpoints import Checkpoints
+from ksched_cli.commands.replay import Checkpoints
 from ksched_cli.engine.replay.checkpoint import write_file
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.kube.versions import NEWEST

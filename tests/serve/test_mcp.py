@@ -25,9 +25,8 @@ from typer.testing import CliRunner
 from ksched_cli.commands.main import application
 from ksched_cli.errors import UsageError
 from ksched_cli.serve import mcp as served
-from ksched_cli.serve.cut import Page, cut_document
 from ksched_cli.serve.mcp import Questions, server_of
-from ksched_cli.serve.tools import BY_NAME, TOOLS
+from ksched_cli.serve.tools import BY_NAME, TOOLS, Page, cut_document
 from ksched_cli.testing import node, pod
 from tests.serve.conftest import PLUGINS
 

@@ -1,17 +1,24 @@
-"""Charts as numbers that a template draws: bars of parts, and histograms of shares."""
+"""Charts as numbers that a template draws: bars of parts, histograms of shares, intervals, points
+in the plane of two metrics, and flows of pods."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10, sqrt
 from typing import Any, NamedTuple
 
+from ksched_cli.report.table import counted
+
+# -- bars, and histograms of shares ----------------------------------------------------------------
+
+
 BAR_WIDTH = 1000  # of the longest bar, in units of the drawing
 BINS = 10
 # What the chart of a histogram is drawn in.
-WIDTH, HEIGHT = 320, 120
-GAP = 4
+BINS_WIDTH, BINS_HEIGHT = 320, 120
+BINS_GAP = 4
 TICKS = 5
 
 
@@ -113,11 +120,11 @@ def histogram(title: str, series: Sequence[Sequence[float]]) -> Histogram:
         [*bins, "over 100%"][:count],
         _columns(counts, heights[-1]),
         [
-            Tick(round(WIDTH * share / count, 1), f"{share * 10}%")
+            Tick(round(BINS_WIDTH * share / count, 1), f"{share * 10}%")
             for share in range(0, BINS + 1, 2)
         ],
         [
-            Tick(round(HEIGHT - HEIGHT * height / heights[-1], 1), number(height))
+            Tick(round(BINS_HEIGHT - BINS_HEIGHT * height / heights[-1], 1), number(height))
             for height in heights
         ],
     )
@@ -143,17 +150,270 @@ def _columns(counts: Sequence[Sequence[int]], top: float) -> list[Column]:
     """The columns of a bin stand beside each other, a series each. top: of the chart"""
     if not counts:
         return []
-    step = WIDTH / len(counts[0])
-    width = (step - GAP) / len(counts)
+    step = BINS_WIDTH / len(counts[0])
+    width = (step - BINS_GAP) / len(counts)
     return [
         Column(
-            round(index * step + GAP / 2 + series * width, 1),
-            round(HEIGHT - HEIGHT * value / top, 1),
+            round(index * step + BINS_GAP / 2 + series * width, 1),
+            round(BINS_HEIGHT - BINS_HEIGHT * value / top, 1),
             round(width, 1),
-            round(HEIGHT * value / top, 1),
+            round(BINS_HEIGHT * value / top, 1),
             series,
         )
         for series, bins in enumerate(counts)
         for index, value in enumerate(bins)
         if value
     ]
+
+
+# -- intervals, spreads of metrics, variants in the plane of two metrics ---------------------------
+
+
+RANGE_WIDTH = 1000  # from the lowest to the highest value of a scale, in units of the drawing
+PLANE_WIDTH, PLANE_HEIGHT = 1000, 320
+LINE, LETTER = 17, 6.6  # of a label, in units of the drawing
+
+
+class Range(NamedTuple):
+    """A line from least to most, a box from low to high, and a mark in it."""
+
+    least: float
+    low: float
+    middle: float
+    high: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class RangeRow:
+    """cells: before the drawing, in the order of the headers; marks: in units of the drawing, one
+    per series, None where it has none; label: what the drawing says in words"""
+
+    cells: Sequence[Any]
+    marks: Sequence[Range | None]
+    label: str
+
+
+def ranges(rows: Sequence[tuple[Sequence[Any], Sequence[Range | None]]]) -> list[RangeRow]:
+    """A row for each, all on one scale."""
+    ends = [
+        end
+        for _, row in rows
+        for each in row
+        if each is not None
+        for end in (each.least, each.most)
+    ]
+    least, most = (min(ends), max(ends)) if ends else (0.0, 0.0)
+    scale = RANGE_WIDTH / (most - least) if most > least else 0.0
+
+    def scaled(each: Range | None) -> Range | None:
+        return each and Range(*(round((value - least) * scale, 1) for value in each))
+
+    return [
+        RangeRow(cells, [scaled(each) for each in row], "; ".join(map(_label, filter(None, row))))
+        for cells, row in rows
+    ]
+
+
+def _label(each: Range) -> str:
+    return f"{number(each.middle)}, from {number(each.least)} to {number(each.most)}"
+
+
+class Point(NamedTuple):
+    """A variant in the plane of two metrics; y counts downwards. text, anchor, text_y: of its
+    label, "" where it has none"""
+
+    x: float
+    y: float
+    title: str
+    on_front: bool
+    text: str = ""
+    anchor: str = "start"
+    text_y: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """names: of the two metrics; x_ticks, y_ticks: of the axes; front: the points of the line
+    through the front, in SVG's syntax"""
+
+    names: tuple[str, str]
+    x_ticks: Sequence[Tick]
+    y_ticks: Sequence[Tick]
+    points: Sequence[Point]
+    front: str
+
+
+def plane(
+    names: tuple[str, str], values: Sequence[tuple[str, float, float, bool]], labelled: str = ""
+) -> Plane:
+    """values: of each variant its name, the two metrics, and whether it is on the front. labelled:
+    the variant that has a label although it is not"""
+    x_steps = steps([value[1] for value in values])
+    y_steps = steps([value[2] for value in values])
+
+    def x_of(value: float) -> float:
+        return round(_share(value, x_steps) * PLANE_WIDTH, 1)
+
+    def y_of(value: float) -> float:
+        return round((1 - _share(value, y_steps)) * PLANE_HEIGHT, 1)
+
+    points = [
+        Point(
+            x_of(x),
+            y_of(y),
+            f"{name}: {names[0]} {number(x)}, {names[1]} {number(y)}",
+            on_front,
+            name if on_front or name == labelled else "",
+        )
+        for name, x, y, on_front in values
+    ]
+    front = sorted({(point.x, point.y) for point in points if point.on_front})
+    return Plane(
+        names,
+        [Tick(x_of(step), number(step)) for step in x_steps],
+        [Tick(y_of(step), number(step)) for step in y_steps],
+        _labelled(points),
+        " ".join(f"{x:g},{y:g}" for x, y in front),
+    )
+
+
+def _labelled(points: Sequence[Point]) -> list[Point]:
+    """Labels beside their points, below each other where they would overlap. Variants of one point
+    share a label."""
+    named: dict[tuple[float, float], list[str]] = {}
+    for point in points:
+        if point.text:
+            named.setdefault((point.x, point.y), []).append(point.text)
+    taken: list[tuple[float, float, float]] = []  # left, right and height of a label
+    labelled = []
+    for point in sorted(points, key=lambda point: (point.y, point.x)):
+        names = named.pop((point.x, point.y), [])
+        if not point.text or not names:
+            labelled.append(point._replace(text=""))
+            continue
+        text = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
+        length = len(text) * LETTER
+        is_left = point.x + 10 + length > PLANE_WIDTH
+        left = point.x - 10 - length if is_left else point.x + 10
+        height = point.y + 4
+        while any(
+            left < right and begin < left + length and abs(height - other) < LINE
+            for begin, right, other in taken
+        ):
+            height += LINE
+        taken.append((left, left + length, height))
+        anchor = "end" if is_left else "start"
+        labelled.append(point._replace(text=text, anchor=anchor, text_y=round(height, 1)))
+    return labelled
+
+
+def _share(value: float, ticks: Sequence[float]) -> float:
+    least, most = ticks[0], ticks[-1]
+    return (value - least) / (most - least) if most > least else 0.5
+
+
+# -- flows of pods from places on one side to places on another ------------------------------------
+
+
+FLOW_WIDTH = 1000  # of the drawing; bands run from LEFT to RIGHT
+LEFT, RIGHT, BLOCK = 290.0, 710.0, 12.0
+FLOW_HEIGHT, FLOW_GAP, LEAST = 260.0, 20.0, 1.5  # of all blocks, between two, of a band
+MAX_PLACES = 14
+OTHERS = "other places"
+
+
+class Block(NamedTuple):
+    """A place: where it begins, how high it is, what it says."""
+
+    y: float
+    height: float
+    text: str
+
+
+class Band(NamedTuple):
+    """Pods of one pair of places. path: in SVG's syntax; colour: of the place that they leave"""
+
+    path: str
+    colour: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """names: of the two sides; height: of the drawing"""
+
+    names: tuple[str, str]
+    left: list[Block]
+    right: list[Block]
+    bands: list[Band]
+    height: float
+
+
+def flow(names: tuple[str, str], pairs: Iterable[tuple[str, str]]) -> Flow:
+    """pairs: the places of each pod. The places of the fewest pods are put together."""
+    counts = Counter(pairs)
+    counts = _merged(counts, 0)
+    counts = _merged(counts, 1)
+    scale = FLOW_HEIGHT / counts.total() if counts else 0.0
+    sides = [_blocks(counts, side, scale) for side in (0, 1)]
+    offsets = [{place: block.y for place, block in blocks.items()} for blocks in sides]
+    colours = {place: index % 10 for index, place in enumerate(sides[0])}
+    order = [{place: index for index, place in enumerate(blocks)} for blocks in sides]
+    bands = []
+    for (source, target), count in sorted(
+        counts.items(), key=lambda item: (order[0][item[0][0]], order[1][item[0][1]])
+    ):
+        height = count * scale
+        start, end = offsets[0][source], offsets[1][target]
+        offsets[0][source] += height
+        offsets[1][target] += height
+        title = f"{source} to {target}: {counted(count, 'pod')}"
+        bands.append(Band(_path(start, end, max(height, LEAST)), colours[source], title))
+    height = max((block.y + block.height for side in sides for block in side.values()), default=0)
+    left, right = (list(blocks.values()) for blocks in sides)
+    return Flow(names, left, right, bands, round(height, 1))
+
+
+def _merged(counts: Counter[tuple[str, str]], side: int) -> Counter[tuple[str, str]]:
+    """At most MAX_PLACES on a side."""
+    totals: Counter[str] = Counter()
+    for pair, count in counts.items():
+        totals[pair[side]] += count
+    if len(totals) <= MAX_PLACES:
+        return counts
+    largest = {place for place, _ in totals.most_common(MAX_PLACES - 1)}
+    merged: Counter[tuple[str, str]] = Counter()
+    for pair, count in counts.items():
+        places = [*pair]
+        if pair[side] not in largest:
+            places[side] = OTHERS
+        merged[places[0], places[1]] += count
+    return merged
+
+
+def _blocks(counts: Counter[tuple[str, str]], side: int, scale: float) -> dict[str, Block]:
+    """By place, in the order of the names."""
+    totals: Counter[str] = Counter()
+    for pair, count in counts.items():
+        totals[pair[side]] += count
+    blocks: dict[str, Block] = {}
+    y = 0.0
+    for place in sorted(totals):
+        height = totals[place] * scale
+        blocks[place] = Block(
+            round(y, 1), round(max(height, LEAST), 1), f"{place}  {totals[place]:,}"
+        )
+        y += height + FLOW_GAP
+    return blocks
+
+
+def _path(start: float, end: float, height: float) -> str:
+    """A band from the left at one height to the right at another."""
+    middle = (LEFT + RIGHT) / 2
+    first, last = LEFT + BLOCK, RIGHT - BLOCK
+    return (
+        f"M{first:g} {start:.1f}C{middle:g} {start:.1f} {middle:g} {end:.1f} {last:g} {end:.1f}"
+        f"v{height:.1f}C{middle:g} {end + height:.1f} {middle:g} {start + height:.1f} "
+        f"{first:g} {start + height:.1f}Z"
+    )

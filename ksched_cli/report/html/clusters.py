@@ -17,10 +17,9 @@ from ksched_cli.analysis.usage import UtilizationByLabel
 from ksched_cli.report import capacity, compare, drift, shrink
 from ksched_cli.report.capacity import trial_nodes
 from ksched_cli.report.compare import standing_text, totals
-from ksched_cli.report.html.charts import bar
+from ksched_cli.report.html.charts import MAX_PLACES, bar, flow
 from ksched_cli.report.html.cluster_map import cluster_figures, map_data, utilisation
 from ksched_cli.report.html.columns import Kind, column, filled
-from ksched_cli.report.html.flows import MAX_PLACES, flow
 from ksched_cli.report.html.pods import pending_blocks
 from ksched_cli.report.html.sections import (
     Bars,

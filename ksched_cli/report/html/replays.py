@@ -24,7 +24,7 @@ from ksched_cli.analysis.replay_result import (
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report import replay
-from ksched_cli.report.html.charts import number
+from ksched_cli.report.html.charts import Range, number, ranges
 from ksched_cli.report.html.columns import Kind, column
 from ksched_cli.report.html.curves import curves_of_run, curves_of_sides
 from ksched_cli.report.html.sections import (
@@ -38,7 +38,6 @@ from ksched_cli.report.html.sections import (
     TimeCharts,
     present,
 )
-from ksched_cli.report.html.spreads import Range, ranges
 from ksched_cli.report.replay import (
     MomentTexts,
     assumption_lines,

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from ksched_cli.report.html.charts import Bar, Histogram, bar
+from ksched_cli.report.html.charts import Bar, Flow, Histogram, Plane, RangeRow, bar
 from ksched_cli.report.html.curves import HEADERS, Curves
-from ksched_cli.report.html.flows import Flow
-from ksched_cli.report.html.spreads import Plane, RangeRow
 
 
 @dataclass(frozen=True, slots=True)

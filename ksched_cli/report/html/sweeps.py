@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ksched_cli.kube.shown_yaml import block_yaml
-from ksched_cli.report.html.charts import number
+from ksched_cli.report.html.charts import Range, number, plane, ranges
 from ksched_cli.report.html.columns import Kind, column
 from ksched_cli.report.html.sections import (
     Grid,
@@ -24,7 +24,6 @@ from ksched_cli.report.html.sections import (
     Tile,
     present,
 )
-from ksched_cli.report.html.spreads import Range, plane, ranges
 from ksched_cli.report.sweep import axis_texts, plan_headline
 from ksched_cli.report.table import PAGE, counted
 from ksched_cli.sweep.answers import (

@@ -1,15 +1,15 @@
 """Flows of pods between places as shapes."""
 
-from ksched_cli.report.html.flows import HEIGHT, MAX_PLACES, OTHERS, flow
+from ksched_cli.report.html.charts import FLOW_HEIGHT, MAX_PLACES, OTHERS, flow
 
 
 def test_blocks_are_as_high_as_their_pods_and_bands_say_how_many() -> None:
     drawn = flow(("old", "new"), [("a", "b")] * 3 + [("a", "pending")])
     (left,) = drawn.left
-    assert (left.text, left.height) == ("a  4", HEIGHT)
+    assert (left.text, left.height) == ("a  4", FLOW_HEIGHT)
     assert [(block.text, block.height) for block in drawn.right] == [
-        ("b  3", HEIGHT * 3 / 4),
-        ("pending  1", HEIGHT / 4),
+        ("b  3", FLOW_HEIGHT * 3 / 4),
+        ("pending  1", FLOW_HEIGHT / 4),
     ]
     assert [band.title for band in drawn.bands] == ["a to b: 3 pods", "a to pending: 1 pod"]
 

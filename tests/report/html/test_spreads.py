@@ -1,6 +1,13 @@
 """Ranges and points as numbers."""
 
-from ksched_cli.report.html.spreads import HEIGHT, RANGE_WIDTH, WIDTH, Range, plane, ranges
+from ksched_cli.report.html.charts import (
+    PLANE_HEIGHT,
+    PLANE_WIDTH,
+    RANGE_WIDTH,
+    Range,
+    plane,
+    ranges,
+)
 
 
 def test_ranges_are_on_one_scale() -> None:
@@ -21,7 +28,7 @@ def test_what_never_varies_is_a_point_and_what_is_not_there_is_no_mark() -> None
 
 def test_points_lie_in_the_plane_with_more_above_and_to_the_right() -> None:
     drawn = plane(("x", "y"), [("a", 0, 10, True), ("b", 5, 0, False)])
-    assert [(point.x, point.y) for point in drawn.points] == [(0, 0), (WIDTH, HEIGHT)]
+    assert [(point.x, point.y) for point in drawn.points] == [(0, 0), (PLANE_WIDTH, PLANE_HEIGHT)]
     assert drawn.points[0].title == "a: x 0, y 10"
     assert [tick.text for tick in drawn.x_ticks] == ["0", "1", "2", "3", "4", "5"]
     assert [tick.text for tick in drawn.y_ticks] == ["0", "2", "4", "6", "8", "10"]
