@@ -31,7 +31,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.autoscaler.autoscaler import AutoscalerState
 from ksched_cli.engine.replay.mutable_cluster import Memories
 from ksched_cli.engine.replay.node_outages import OutageState
-from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
+from ksched_cli.engine.replay.queued_pod import QueuedPodInfo, QueueHistory
 from ksched_cli.engine.replay.records import (
     LAST_MOMENT,
     Count,
@@ -112,9 +112,9 @@ class PodTable:
 
     def places(self, pods: Iterable[Pod]) -> tuple[int, ...]:
         """The pods must stay in memory until `save`."""
-        return tuple(map(self._place, pods))
+        return tuple(map(self.place, pods))
 
-    def _place(self, pod: Pod) -> int:
+    def place(self, pod: Pod) -> int:
         place = self._places.setdefault(id(pod), len(self._pods))
         if place == len(self._pods):
             spec = self._specs.setdefault(pod.spec, len(self._specs))
@@ -167,35 +167,6 @@ class _File(Struct, frozen=True, array_like=True, tag="ksched checkpoint"):
     checkpoint: Raw
 
 
-class _Queued(Struct, frozen=True, array_like=True):
-    """The part of a QueuedPodInfo that does not follow from the rest."""
-
-    timestamp: Moment
-    sequence: Count
-    attempts: Count
-    unschedulable_count: Count
-    consecutive_errors: Count
-    unschedulable_plugins: frozenset[str]
-    pending_plugins: frozenset[str]
-    gating_plugin: str
-    backoff_expiration: Moment | None
-    message: str
-    repeats: bool
-    first_active: Moment | None
-    flushed: Moment
-    tries: Count
-    place: Place
-
-    @classmethod
-    def of(cls, queued: QueuedPodInfo) -> _Queued:
-        return cls(*(getattr(queued, name) for name in cls.__struct_fields__))
-
-    def fields(self) -> dict[str, Any]:
-        """Return the fields except its place."""
-        names = (name for name in self.__struct_fields__ if name != "place")
-        return {name: getattr(self, name) for name in names}
-
-
 class _Log(Struct, frozen=True, array_like=True):
     """The fields of PodLog."""
 
@@ -244,8 +215,8 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     running: tuple[Count, ...]
     bound: tuple[str, ...]
     strays: tuple[Count, ...]
-    queued: tuple[tuple[Count, _Queued], ...]
-    groups: tuple[tuple[GroupKey, _Queued], ...]
+    queued: tuple[tuple[Count, QueueHistory], ...]
+    groups: tuple[tuple[GroupKey, QueueHistory], ...]
     incomplete: tuple[str, ...]
     sequence: Count
     nominated: tuple[tuple[str, str], ...]
@@ -285,10 +256,8 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         running=table.places(pod.pod for pods in cluster.snapshot.pods for pod in pods),
         bound=tuple(cluster.bound),
         strays=table.places(cluster.strays.values()),
-        queued=tuple(
-            zip(table.places(each.pod.pod for each in queued), map(_Queued.of, queued), strict=True)
-        ),
-        groups=tuple((group.key, _Queued.of(group)) for group in queue.entities),
+        queued=tuple((table.place(each.pod.pod), each.history) for each in queued),
+        groups=tuple((group.key, group.history) for group in queue.entities),
         incomplete=tuple(queue.incomplete),
         sequence=queue.sequence,
         nominated=tuple(
@@ -430,15 +399,15 @@ def _resume_queue(replay: Replay, checkpoint: Checkpoint, pods: list[Pod]) -> No
     cluster, queue = replay.cluster, replay.queue
     groups = cluster.engine.queued_groups
     queue.use(cluster.engine.frameworks, groups)
-    for index, values in checkpoint.queued:
+    for index, history in checkpoint.queued:
         info = cluster.info(pods[index])
         cluster.expect(info)
-        queue.restore(QueuedPodInfo(info, **values.fields()), values.place)
+        queue.restore(history, info)
     members: defaultdict[GroupKey | None, list[QueuedPodInfo]] = defaultdict(list)
     for queued in queue:
         members[groups.entity_of(queued.pod.pod) if groups is not None else None].append(queued)
-    for key, values in checkpoint.groups:
-        queue.restore_group(key, members[key], values.place, **values.fields())
+    for key, history in checkpoint.groups:
+        queue.restore_group(key, members[key], history)
     queue.restore_incomplete(checkpoint.incomplete)
     queue.sequence = checkpoint.sequence
     by_uid = {queued.pod.uid: queued.pod for queued in queue}

@@ -197,7 +197,7 @@ class EventApplier:
         return [queued.pod for queued in chain(self.queue, held)]
 
     def _pending_pod(self, key: str) -> PodInfo | None:
-        queued = self.queue.get(key)
+        queued = self.queue.pods.get(key)
         if queued is not None:
             return queued.pod
         held = self.scheduler.waiting.values()

@@ -11,16 +11,16 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from enum import Enum
 from math import sqrt
 from typing import Any, Protocol
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.replay.records import Count, Moment
 from ksched_cli.framework.cluster_events import ClusterEvent
 from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.framework.pod_groups import GroupKey
@@ -43,42 +43,49 @@ class Place(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(slots=True, eq=False)
-class QueuedPodInfo:
-    """timestamp: when it came into the queue, or came back from an attempt; microseconds
+class QueueHistory(Struct, array_like=True, eq=False):
+    """What has happened to an entry of the queue; a checkpoint holds it.
+
+    timestamp: when it came into the queue, or came back from an attempt; microseconds
     sequence:  orders pods of one timestamp
     unschedulable_plugins, pending_plugins: that rejected it in the last attempt
-    gating_plugin: that holds it back, or ""; gating_events: what that plugin registered for
+    gating_plugin: that holds it back, or ""
     message:   of the last attempt
     repeats:   the last attempt found that it fits nowhere, and would for equal pods
-    is_member: of an EquivalenceClass, which represents it in the queue
     first_active: when it was to be tried for the first time
     flushed:   when it was last moved because it had waited for long
     tries:     attempts that failed at its timestamp, all at that one instant
+    """
+
+    timestamp: Moment
+    sequence: Count
+    attempts: Count = 0
+    unschedulable_count: Count = 0
+    consecutive_errors: Count = 0
+    unschedulable_plugins: frozenset[str] = _NO_PLUGINS
+    pending_plugins: frozenset[str] = _NO_PLUGINS
+    gating_plugin: str = ""
+    backoff_expiration: Moment | None = None
+    message: str = ""
+    repeats: bool = False
+    first_active: Moment | None = None
+    flushed: Moment = 0
+    tries: Count = 0
+    place: Place = Place.NOWHERE
+
+
+class QueuedPodInfo(QueueHistory, eq=False, kw_only=True):
+    """gating_events: what the plugin that holds it back registered for
+    is_member: of an EquivalenceClass, which represents it in the queue
     entry:     counts its moves; a heap's entries of earlier ones are void
     group:     the QueuedPodGroupInfo that it is in
     """
 
     pod: PodInfo
-    timestamp: int
-    sequence: int
-    attempts: int = 0
-    unschedulable_count: int = 0
-    consecutive_errors: int = 0
-    unschedulable_plugins: frozenset[str] = _NO_PLUGINS
-    pending_plugins: frozenset[str] = _NO_PLUGINS
-    gating_plugin: str = ""
     gating_events: Sequence[ClusterEvent] = ()
-    backoff_expiration: int | None = None
-    message: str = ""
-    repeats: bool = False
     is_member: bool = False
-    first_active: int | None = None
-    flushed: int = 0
-    tries: int = 0
-    place: Place = Place.NOWHERE
     entry: int = 0
-    group: QueuedPodInfo | None = None
+    group: QueuedPodGroupInfo | None = None
 
     @property
     def size(self) -> int:
@@ -95,6 +102,11 @@ class QueuedPodInfo:
             return self.unschedulable_plugins
         return self.unschedulable_plugins | self.pending_plugins
 
+    @property
+    def history(self) -> QueueHistory:
+        """The part that does not follow from the rest."""
+        return QueueHistory(*(getattr(self, name) for name in QueueHistory.__struct_fields__))
+
     def forget_rejection(self) -> None:
         """A new attempt begins."""
         self.attempts += 1
@@ -103,8 +115,7 @@ class QueuedPodInfo:
         self.gating_events = ()
 
 
-@dataclass(slots=True, eq=False)
-class QueuedPodGroupInfo(QueuedPodInfo):
+class QueuedPodGroupInfo(QueuedPodInfo, eq=False, kw_only=True):
     """pod: the first one. members: in the order in which they are tried; their places are the
     group's whenever it is in one"""
 
@@ -114,13 +125,8 @@ class QueuedPodGroupInfo(QueuedPodInfo):
     @classmethod
     def of(cls, key: GroupKey, first: QueuedPodInfo) -> QueuedPodGroupInfo:
         """A new group with its first pod, as old as that."""
-        group = cls(
-            first.pod,
-            first.timestamp,
-            first.sequence,
-            first_active=first.first_active,
-            key=key,
-        )
+        age = first.timestamp, first.sequence
+        group = cls(*age, pod=first.pod, first_active=first.first_active, key=key)
         group.add(first)
         return group
 
@@ -157,8 +163,7 @@ _Numbers = NDArray[np.int64]
 _Segment = tuple[NDArray[Any], _Numbers, _Numbers]
 
 
-@dataclass(slots=True, eq=False)
-class EquivalenceClass(QueuedPodInfo):
+class EquivalenceClass(QueuedPodInfo, eq=False, kw_only=True):
     """Represents its members in the queue: pods of one signature, timestamp, backoff and message.
 
     `pod` is the first of them, `sequence` is its sequence. What a member has of its own, as the
@@ -178,9 +183,9 @@ class EquivalenceClass(QueuedPodInfo):
     def of(cls, first: QueuedPodInfo, on_rejections: OnRejections | None) -> EquivalenceClass:
         """A class of one member."""
         alike = cls(
-            first.pod,
             first.timestamp,
             first.sequence,
+            pod=first.pod,
             unschedulable_count=first.unschedulable_count,
             unschedulable_plugins=first.unschedulable_plugins,
             pending_plugins=first.pending_plugins,

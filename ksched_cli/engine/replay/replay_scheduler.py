@@ -54,9 +54,13 @@ class End(Struct, frozen=True):
 
 
 class Ends:
-    """The earliest end given for each pod; ends at one time keep their order of arrival."""
+    """The earliest end given for each pod; ends at one time keep their order of arrival.
+
+    next: the time of the next end
+    """
 
     def __init__(self) -> None:
+        self.next: int | None = None
         self._by_uid: dict[str, End] = {}
         self._heap: list[tuple[int, int, str]] = []
         self._sequence = 0
@@ -72,10 +76,12 @@ class Ends:
         self._by_uid[uid] = end
         self._sequence += 1
         heappush(self._heap, (end.at, self._sequence, uid))
+        self.next = self._heap[0][0]
 
     def cancel(self, uid: str) -> None:
         """The pod has ended otherwise."""
-        self._by_uid.pop(uid, None)
+        if self._by_uid.pop(uid, None) is not None:
+            self._drop_void()
 
     def listed(self) -> tuple[tuple[str, End], ...]:
         """Return UIDs with their ends, in the order in which they are due."""
@@ -86,24 +92,24 @@ class Ends:
                 due[uid] = end
         return tuple(due.items())
 
-    @property
-    def next(self) -> int | None:
-        """The time of the next end."""
-        heap = self._heap
+    def _drop_void(self) -> None:
+        """The first of the heap is the next end afterwards."""
+        heap, self.next = self._heap, None
         while heap:
             at, _, uid = heap[0]
             end = self._by_uid.get(uid)
             if end is not None and end.at == at:
-                return at
+                self.next = at
+                return
             heappop(heap)
-        return None
 
     def pop(self, now: int) -> End | None:
         """The next end that is due."""
-        at = self.next
-        if at is None or at > now:
+        if self.next is None or self.next > now:
             return None
-        return self._by_uid.pop(heappop(self._heap)[2])
+        end = self._by_uid.pop(heappop(self._heap)[2])
+        self._drop_void()
+        return end
 
 
 _DEFAULT_GRACE = 30
@@ -246,7 +252,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         self.cluster.start(queued.pod, self.clock.text)
 
     def _take_group_again(self, members: Sequence[QueuedPodInfo]) -> list[QueuedPodInfo]:
-        group = self.queue.group_of(members[0])
+        group = members[0].group
         if group is None:
             return super()._take_group_again(members)
         if group.gated:

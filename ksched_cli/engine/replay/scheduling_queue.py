@@ -15,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from msgspec.structs import astuple
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
@@ -27,6 +29,7 @@ from ksched_cli.engine.replay.queued_pod import (
     Place,
     QueuedPodGroupInfo,
     QueuedPodInfo,
+    QueueHistory,
     Time,
     sort_key,
 )
@@ -134,37 +137,40 @@ class InFlightEvent(NamedTuple):
 
 
 class InFlight:
-    """The pods that are being tried, by uid, and the events since the first of them began."""
+    """The pods that are being tried, and the events since the first of them began.
+
+    begins: by uid, how many events there were when the attempt began
+    """
 
     def __init__(self) -> None:
-        # By uid, how many events there were when the attempt began.
-        self._begins: dict[str, int] = {}
+        self.begins: dict[str, int] = {}
         self._events: list[InFlightEvent] = []
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self._begins
+        return uid in self.begins
 
     def begin(self, uid: str) -> None:
-        self._begins[uid] = len(self._events)
+        self.begins[uid] = len(self._events)
 
     def end(self, uid: str) -> None:
         """The attempt is over, or what comes after it needs no events any more."""
-        self._begins.pop(uid, None)
-        if not self._begins:
+        self.begins.pop(uid, None)
+        if not self.begins:
             self._events.clear()
 
     def note(self, event: ClusterEvent, old: EventObject, new: EventObject) -> None:
-        if self._begins:
+        if self.begins:
             self._events.append(InFlightEvent(event, old, new))
 
     def since(self, uid: str) -> Iterable[InFlightEvent]:
         """The events since the pod's attempt began."""
-        return self._events[self._begins.get(uid, 0) :]
+        return self._events[self.begins.get(uid, 0) :]
 
 
 class SchedulingQueue:
     """The pods without a node, except those that are being tried.
 
+    pods: by key
     sequence: of the pod that came last, or came back last
     has_groups: pods of groups are tried together; such a pod that failed always backs off, as
                 events are of no group yet
@@ -183,7 +189,7 @@ class SchedulingQueue:
     ) -> None:
         self.backoff = backoff
         self._clock = clock
-        self._pods: dict[str, QueuedPodInfo] = {}
+        self.pods: dict[str, QueuedPodInfo] = {}
         self.sequence = 0
         self._in_flight = InFlight()
         self._has_groups = has_groups
@@ -213,7 +219,7 @@ class SchedulingQueue:
         """Do as `use`, and give the pods new PodInfos too."""
         self._former_groups = self._groups
         self.use(frameworks, groups)
-        everything = [*self._entities.values(), *(q for q in self if self.group_of(q) is None)]
+        everything = [*self._entities.values(), *(q for q in self if q.group is None)]
         places = [(queued, queued.place) for queued in everything]
         self._places.dissolve_classes()
         for queued, place in places:
@@ -227,7 +233,7 @@ class SchedulingQueue:
             self._places.put(queued, place)
 
     def __len__(self) -> int:
-        return len(self._pods)
+        return len(self.pods)
 
     @property
     def gated_count(self) -> int:
@@ -238,10 +244,7 @@ class SchedulingQueue:
         """Iterate in the order in which the pods arrived, or came back."""
         for alike in self._places.classes():
             alike.refresh()
-        return iter(sorted(self._pods.values(), key=attrgetter("sequence")))
-
-    def get(self, key: str) -> QueuedPodInfo | None:
-        return self._pods.get(key)
+        return iter(sorted(self.pods.values(), key=attrgetter("sequence")))
 
     def in_place(self, *places: Place) -> list[QueuedPodInfo]:
         """Return the pods at these places, in the order in which they would be tried."""
@@ -252,48 +255,53 @@ class SchedulingQueue:
 
     def add(self, pod: PodInfo) -> QueuedPodInfo:
         """A pod is new. Upstream: Add."""
-        message = _message_of(pod.pod)
-        queued = QueuedPodInfo(pod, self._clock.now, self._next(), message=message)
-        self._pods[pod.key] = queued
+        queued = QueuedPodInfo(self._clock.now, self._next(), pod=pod)
+        # The last attempt's message, as the scheduler wrote it into the pod.
+        for condition in pod.pod.status.conditions:
+            if condition.type == "PodScheduled" and not queued.message:
+                queued.message = condition.message
+        self.pods[pod.key] = queued
         self._join(queued)
         return queued
 
-    def restore(self, queued: QueuedPodInfo, place: Place) -> None:
+    def restore(self, history: QueueHistory, pod: PodInfo) -> None:
         """A pod is where it was in another queue; one of a group is with it, which is restored
         after all pods."""
-        self._restore_gating(queued)
-        self._pods[queued.pod.key] = queued
-        if not self._is_member(queued):
-            self._places.put(queued, place)
+        queued = QueuedPodInfo(*astuple(history), pod=pod)
+        self.pods[pod.key] = queued
+        self._restore(queued, is_placed=not self._is_member(queued))
 
     def restore_group(
-        self, key: GroupKey, members: Sequence[QueuedPodInfo], place: Place, **fields: Any
+        self, key: GroupKey, members: Sequence[QueuedPodInfo], history: QueueHistory
     ) -> None:
-        """A group is where it was. members: at least one, restored. fields: of QueuedPodInfo"""
-        group = QueuedPodGroupInfo(members[0].pod, key=key, **fields)
+        """A group is where it was. members: at least one, restored"""
+        group = QueuedPodGroupInfo(*astuple(history), pod=members[0].pod, key=key)
         for member in members:
             group.add(member)
-        self._restore_gating(group)
         self._entities[key] = group
-        self._places.put(group, place)
+        self._restore(group, is_placed=True)
+
+    def _restore(self, queued: QueuedPodInfo, *, is_placed: bool) -> None:
+        if queued.gating_plugin:
+            name = queued.pod.spec.scheduler_name
+            queued.gating_events = self._hints.events_of(name, queued.gating_plugin)
+        place, queued.place = queued.place, Place.NOWHERE
+        if is_placed:
+            self._places.put(queued, place)
 
     def restore_incomplete(self, keys: Iterable[str]) -> None:
         """These pods wait for the object of their group. Raises LookupError for others, and where
         any other pod of a group is with none."""
-        self._incomplete = {key: self._pods[key] for key in keys}
-        for key, queued in self._pods.items():
+        self._incomplete = {key: self.pods[key] for key in keys}
+        for key, queued in self.pods.items():
             is_alone = self._is_member(queued) and queued.group is None
             if is_alone != (key in self._incomplete):
                 raise LookupError(f"pod {key} is in no group, or in one that has no object")
 
-    def _restore_gating(self, queued: QueuedPodInfo) -> None:
-        if queued.gating_plugin:
-            name = queued.pod.spec.scheduler_name
-            queued.gating_events = self._hints.events_of(name, queued.gating_plugin)
-
     def pop(self) -> QueuedPodInfo | None:
         """Return the next pod to try, which is in flight then; None if there is none now."""
-        queued = self._places.take(self._next_place())
+        # Mostly one is active.
+        queued = self._places.take(Place.ACTIVE) or self._places.take(self._next_place())
         if isinstance(queued, QueuedPodGroupInfo):
             return self.pop_group(queued)
         return None if queued is None else self._begin(queued)
@@ -316,7 +324,7 @@ class SchedulingQueue:
         """This pod to be tried next, wherever it is; None where it is held back or not here.
         Upstream: PopSpecificPod."""
         self.activate((key,))
-        queued = self._pods.get(key)
+        queued = self.pods.get(key)
         if queued is None or self._places.place_of(queued) is not Place.ACTIVE:
             return None
         self._places.put(queued, Place.NOWHERE)
@@ -324,7 +332,7 @@ class SchedulingQueue:
 
     def _begin(self, queued: QueuedPodInfo) -> QueuedPodInfo:
         """An attempt begins."""
-        del self._pods[queued.pod.key]
+        del self.pods[queued.pod.key]
         queued.group = None
         self._in_flight.begin(queued.pod.uid)
         queued.forget_rejection()
@@ -358,7 +366,7 @@ class SchedulingQueue:
         queued.tries = queued.tries + 1 if queued.timestamp == self._clock.now else 1
         queued.timestamp, queued.sequence = self._clock.now, self._next()
         queued.backoff_expiration = None
-        self._pods[queued.pod.key] = queued
+        self.pods[queued.pod.key] = queued
         # 2. A pod of a group waits with its group.
         if self._is_member(queued):
             self.done(queued.pod.uid)
@@ -375,18 +383,11 @@ class SchedulingQueue:
         """Whether the pod is queued with its group."""
         return self._groups is not None and queued.pod.spec.scheduling_group is not None
 
-    def group_of(self, queued: QueuedPodInfo) -> QueuedPodGroupInfo | None:
-        """The group in the queue that the pod is in."""
-        group = queued.group
-        assert group is None or isinstance(group, QueuedPodGroupInfo), "no pod is in a pod"
-        return group
-
     def is_held(self, queued: QueuedPodInfo) -> bool:
         """Whether a plugin holds the pod back, or its group."""
         if queued.pod.key in self._incomplete:
             return True
-        group = self.group_of(queued)
-        return queued.gated if group is None else group.gated
+        return (queued.group or queued).gated
 
     @property
     def incomplete(self) -> list[str]:
@@ -401,10 +402,11 @@ class SchedulingQueue:
     def _join(self, queued: QueuedPodInfo) -> None:
         """A pod comes into the queue: to its group, where it has one. Upstream: addPod,
         addPodGroupMember."""
-        key = self._groups.entity_of(queued.pod.pod) if self._groups is not None else None
-        if key is None or self._groups is None:
+        groups = self._groups
+        key = groups.entity_of(queued.pod.pod) if groups is not None else None
+        if key is None or groups is None:
             self._to_active(queued)
-        elif self._groups.root_of(key) is None:
+        elif groups.root_of(key) is None:
             queued.place = Place.NOWHERE
             self._incomplete[queued.pod.key] = queued
         elif (group := self._entities.get(key)) is not None:
@@ -501,7 +503,7 @@ class SchedulingQueue:
         """Keeps a failed pod that is never tried again: no event moves it."""
         queued.message = message
         queued.timestamp, queued.sequence = self._clock.now, self._next()
-        self._pods[queued.pod.key] = queued
+        self.pods[queued.pod.key] = queued
         self.done(queued.pod.uid)
 
     def _strategy_in_flight(self, queued: QueuedPodInfo) -> Strategy:
@@ -544,50 +546,32 @@ class SchedulingQueue:
             for event in events:
                 self._in_flight.note(event, old, new)
             return
-        queued = self._pods.get(new.key)
-        if queued is None:
+        member = self.pods.get(new.key)
+        if member is None:
             self.add(new)
             return
-        if self._is_member(queued):
-            self._update_member(queued, old, new, events)
-            return
+        queued = member.group or member
         place = self._places.place_of(queued)
-        self._places.put(queued, Place.NOWHERE)
-        queued.pod = new
-        self._places.put(queued, place)
+        if isinstance(queued, QueuedPodGroupInfo) and queued.members[0] is not member:
+            member.pod = new
+        else:
+            self._places.put(queued, Place.NOWHERE)
+            member.pod = queued.pod = new
+            self._places.put(queued, place)
         if place is Place.UNSCHEDULABLE:
             leaves = (Place.ACTIVE, *RETRIES) if self.backoff.by_window else (Place.ACTIVE,)
             for event in events:
-                self._requeue(queued, self._hints.strategy(queued, event, old, new))
+                self._requeue(queued, self._strategy(queued, event, old, new))
                 if queued.place in leaves:
-                    break
-
-    def _update_member(
-        self, queued: QueuedPodInfo, old: PodInfo, new: PodInfo, events: Sequence[ClusterEvent]
-    ) -> None:
-        group = self.group_of(queued)
-        queued.pod = new
-        if group is None:
-            return
-        if group.members[0] is queued:
-            place = group.place
-            self._places.put(group, Place.NOWHERE)
-            group.pod = new
-            self._places.put(group, place)
-        if group.place is Place.UNSCHEDULABLE:
-            leaves = (Place.ACTIVE, *RETRIES) if self.backoff.by_window else (Place.ACTIVE,)
-            for event in events:
-                self._requeue(group, self._strategy(group, event, old, new))
-                if group.place in leaves:
                     break
 
     def update_status(self, key: str) -> None:
         """Record a new condition or nomination of a pod that the scheduler wrote. The API server
         reports it like any other change: a plugin that is asked about every event is asked."""
-        member = self._pods.get(key)
+        member = self.pods.get(key)
         if member is None:
             return
-        pod, queued = member.pod, self.group_of(member) or member
+        pod, queued = member.pod, member.group or member
         strategy = self._strategy(queued, TARGET_POD_UPDATE, pod, pod)
         if strategy and self._places.place_of(queued) is Place.UNSCHEDULABLE:
             self._places.put(queued, Place.NOWHERE)
@@ -595,10 +579,10 @@ class SchedulingQueue:
 
     def delete(self, key: str) -> None:
         """Delete the pod. Does nothing if it is not in the queue."""
-        queued = self._pods.pop(key, None)
+        queued = self.pods.pop(key, None)
         if queued is None:
             return
-        group = self.group_of(queued)
+        group = queued.group
         self._incomplete.pop(key, None)
         if group is not None:
             self._change(group, lambda: group.remove(queued))
@@ -608,10 +592,10 @@ class SchedulingQueue:
     def activate(self, keys: Iterable[str]) -> None:
         """Pods to try at once, whatever rejected them. Upstream: Activate."""
         for key in keys:
-            member = self._pods.get(key)
+            member = self.pods.get(key)
             if member is None:
                 continue
-            queued = self.group_of(member) or member
+            queued = member.group or member
             place = self._places.place_of(queued)
             if place is Place.ACTIVE or place is Place.NOWHERE:
                 continue  # to be tried anyway, or never again
@@ -635,7 +619,7 @@ class SchedulingQueue:
         skips_subject: but not the pod that the event is about
         Upstream: MoveAllToActiveOrBackoffQueue
         """
-        if len(self._places.unschedulable):
+        if self._places.unschedulable.keys:
             subject = new if new is not None else old
             uid = subject.uid if isinstance(subject, PodInfo) else ""
             for group in self._places.unschedulable.groups():
@@ -644,7 +628,8 @@ class SchedulingQueue:
                     self._move_alike([own], event, old, new, most_important)
                 if group:
                     self._move_alike([*group.values()], event, old, new, most_important)
-        self._in_flight.note(event, old, new)
+        if self._in_flight.begins:
+            self._in_flight.note(event, old, new)
 
     def _move_alike(
         self,
@@ -731,9 +716,11 @@ class SchedulingQueue:
         if asks_plugins:
             self._run_pre_enqueue(queued)
         if not queued.gated:
-            for each in (queued, *_members(queued)):
-                if each.first_active is None:
-                    each.first_active = self._clock.now
+            if queued.first_active is None:
+                queued.first_active = self._clock.now
+            for member in _members(queued):
+                if member.first_active is None:
+                    member.first_active = self._clock.now
             self._places.put(queued, Place.ACTIVE)
         elif queued.place is Place.NOWHERE or queued.place is Place.UNSCHEDULABLE:
             self._places.put(queued, Place.UNSCHEDULABLE)
@@ -754,25 +741,18 @@ class SchedulingQueue:
         return self._has_groups and queued.pod.spec.scheduling_group is not None
 
     def _run_pre_enqueue(self, queued: QueuedPodInfo) -> None:
-        if not isinstance(queued, QueuedPodGroupInfo):
-            self._run_pre_enqueue_of_pod(queued)
-            return
+        """Of a group, the last pod that is held back holds back all."""
         queued.gating_plugin = ""
-        for member in queued.members:
-            self._run_pre_enqueue_of_pod(member)
-            if member.gated:
-                queued.gating_plugin = member.gating_plugin
-                queued.gating_events = member.gating_events
-
-    def _run_pre_enqueue_of_pod(self, queued: QueuedPodInfo) -> None:
-        name = queued.pod.spec.scheduler_name
-        status = self._frameworks[name].pre_enqueue(queued.pod)
-        if status is SUCCESS or status.is_success:
-            queued.gating_plugin = ""
-            return
-        queued.unschedulable_plugins |= {status.plugin}
-        queued.gating_plugin = status.plugin
-        queued.gating_events = self._hints.events_of(name, status.plugin)
+        for each in _members(queued):
+            each.gating_plugin = ""
+            name = each.pod.spec.scheduler_name
+            status = self._frameworks[name].pre_enqueue(each.pod)
+            if status is SUCCESS or status.is_success:
+                continue
+            each.unschedulable_plugins |= {status.plugin}
+            events = self._hints.events_of(name, status.plugin)
+            for gated in (each, queued):
+                gated.gating_plugin, gated.gating_events = status.plugin, events
 
     def _next(self) -> int:
         self.sequence += 1
@@ -799,9 +779,3 @@ def _key_of(queued: QueuedPodInfo) -> GroupKey:
 def _members(queued: QueuedPodInfo) -> Sequence[QueuedPodInfo]:
     """The pods of a group; of a pod, itself."""
     return queued.members if isinstance(queued, QueuedPodGroupInfo) else (queued,)
-
-
-def _message_of(pod: Pod) -> str:
-    """The last attempt's message, as the scheduler wrote it into the pod."""
-    messages = (each.message for each in pod.status.conditions if each.type == "PodScheduled")
-    return next(messages, "")

@@ -53,6 +53,7 @@ class UnschedulablePods:
     forms_classes: whether pods become members of classes
     rules: see Rules.flushes_gated_pods, remembers_flushes
     gated_count: how many of the pods are gated
+    keys: by pod, those of its group, and in the group
     """
 
     def __init__(
@@ -69,13 +70,10 @@ class UnschedulablePods:
         self._rules = rules
         self.gated_count = 0
         self._groups: dict[_GroupKey, Group] = {}
-        self._keys: dict[QueuedPodInfo, tuple[_GroupKey, Hashable]] = {}
+        self.keys: dict[QueuedPodInfo, tuple[_GroupKey, Hashable]] = {}
         # (time of the flush, number of the entry, the pod's entry, pod); void where it has moved.
         self._flushes: list[tuple[int, int, int, QueuedPodInfo]] = []
         self._numbers = count()
-
-    def __len__(self) -> int:
-        return len(self._keys)
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
         """Pods, and classes in place of theirs."""
@@ -99,7 +97,7 @@ class UnschedulablePods:
             if present is not None:
                 queued = self._merge(present, queued)
         group[key] = queued
-        self._keys[queued] = group_key, key
+        self.keys[queued] = group_key, key
         if queued.gated:
             self.gated_count += queued.size
         if self._rules.flushes_gated_pods or not queued.gated:
@@ -113,7 +111,7 @@ class UnschedulablePods:
 
     def _merge(self, present: QueuedPodInfo, queued: QueuedPodInfo) -> EquivalenceClass:
         """Merges a pod that is here with a pod or a class that arrives."""
-        del self._keys[present]
+        del self.keys[present]
         if isinstance(queued, EquivalenceClass):
             queued.add(present)
             return queued
@@ -124,7 +122,7 @@ class UnschedulablePods:
 
     def remove(self, queued: QueuedPodInfo) -> None:
         """No member of a class."""
-        group_key, key = self._keys.pop(queued)
+        group_key, key = self.keys.pop(queued)
         if group_key.gating_plugin:
             self.gated_count -= queued.size
         group = self._groups[group_key]

@@ -18,7 +18,9 @@ SECOND = 1_000_000
 
 def queued(count: int, errors: int = 0, timestamp: int = 0) -> QueuedPodInfo:
     pod = PodCatalog().info(Pod())
-    return QueuedPodInfo(pod, timestamp, 1, unschedulable_count=count, consecutive_errors=errors)
+    return QueuedPodInfo(
+        timestamp, 1, pod=pod, unschedulable_count=count, consecutive_errors=errors
+    )
 
 
 @pytest.mark.parametrize(("count", "seconds"), [(1, 1), (2, 2), (4, 8), (5, 10), (80, 10)])

@@ -14,7 +14,7 @@ NO_PLUGIN: frozenset[str] = frozenset()
 
 def queued(name: str, sequence: int) -> QueuedPodInfo:
     pod = CATALOG.info(Pod(ObjectMeta(name, "default", name), SPEC))
-    return QueuedPodInfo(pod, 0, sequence, attempts=1, unschedulable_count=1, repeats=True)
+    return QueuedPodInfo(0, sequence, pod=pod, attempts=1, unschedulable_count=1, repeats=True)
 
 
 def class_of(*pods: QueuedPodInfo) -> EquivalenceClass:

@@ -84,7 +84,7 @@ TABLE = HintTable({
 def test_only_the_plugins_that_rejected_the_pod_are_heard(
     plugins: str, pending: str, event: ClusterEvent, strategy: Strategy
 ) -> None:
-    queued = QueuedPodInfo(PodCatalog().info(Pod()), 0, 1)
+    queued = QueuedPodInfo(0, 1, pod=PodCatalog().info(Pod()))
     queued.unschedulable_plugins = frozenset(plugins.split())
     queued.pending_plugins = frozenset(pending.split())
     assert TABLE.strategy(queued, event, None, None) is strategy

@@ -12,7 +12,7 @@ SPEC = PodSpec()
 
 
 def queued(name: str) -> QueuedPodInfo:
-    return QueuedPodInfo(CATALOG.info(Pod(ObjectMeta(name, "default", uid=name), SPEC)), 0, 0)
+    return QueuedPodInfo(0, 0, pod=CATALOG.info(Pod(ObjectMeta(name, "default", uid=name), SPEC)))
 
 
 def filled(*pods: QueuedPodInfo) -> PodHeaps:

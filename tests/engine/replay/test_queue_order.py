@@ -24,7 +24,7 @@ def keys(folder: Path, *, foreign: bool = False) -> tuple[Framework, list[Queued
     if foreign:
         framework.queue_sort, framework.sort_key = ByName(None, framework.handle), None
     pending = cluster.engine.pending()
-    return framework, [QueuedPodInfo(info, 0, number) for number, info in enumerate(pending)]
+    return framework, [QueuedPodInfo(0, number, pod=info) for number, info in enumerate(pending)]
 
 
 def test_pods_are_sorted_by_priority_then_time_then_sequence(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_pods_are_sorted_by_priority_then_time_then_sequence(tmp_path: Path) -> 
 
 def test_a_plugin_from_outside_compares_pods_and_the_sequence_decides_ties(tmp_path: Path) -> None:
     framework, pods = keys(tmp_path, foreign=True)
-    again = QueuedPodInfo(pods[0].pod, 0, 9)
+    again = QueuedPodInfo(0, 9, pod=pods[0].pod)
     ordered = sorted([again, *pods], key=lambda queued: sort_key(queued, framework, ReplayClock()))
     assert [(queued.pod.name, queued.sequence) for queued in ordered] == [
         ("a", 1),

@@ -8,7 +8,7 @@ from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
 
 
 def test_plugins_that_wait_for_something_are_rejectors_too() -> None:
-    queued = QueuedPodInfo(PodCatalog().info(Pod()), 0, 1)
+    queued = QueuedPodInfo(0, 1, pod=PodCatalog().info(Pod()))
     queued.unschedulable_plugins = frozenset("a")
     assert queued.rejectors == {"a"}
     queued.pending_plugins = frozenset("b")
@@ -16,7 +16,7 @@ def test_plugins_that_wait_for_something_are_rejectors_too() -> None:
 
 
 def test_a_new_attempt_forgets_the_last_rejection_but_not_how_many_there_were() -> None:
-    queued = QueuedPodInfo(PodCatalog().info(Pod()), 0, 1, unschedulable_count=3)
+    queued = QueuedPodInfo(0, 1, pod=PodCatalog().info(Pod()), unschedulable_count=3)
     queued.unschedulable_plugins = frozenset("a")
     queued.gating_plugin = "a"
     queued.forget_rejection()

@@ -144,7 +144,7 @@ def test_a_pod_is_not_tried_for_ever_at_one_instant(tmp_path: Path) -> None:
 
 def test_gated_pods_stay_until_their_gates_are_gone(tmp_path: Path) -> None:
     bench = Bench(tmp_path, pod("a", schedulingGates=[{"name": "g"}]))
-    queued = bench.queue.get("default/a")
+    queued = bench.queue.pods.get("default/a")
     assert queued is not None
     assert (queued.gated, queued.place) == (True, Place.UNSCHEDULABLE)
     assert queued.gating_plugin == "SchedulingGates"

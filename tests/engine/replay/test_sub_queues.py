@@ -25,7 +25,7 @@ class Bench:
         self.places = SubQueues(framework, Backoff(SECOND, 10 * SECOND, True), ReplayClock())
         self.pods = {}
         for sequence, info in enumerate(cluster.engine.pending(), start=1):
-            queued = QueuedPodInfo(info, 0, sequence, 1, 1, 0, FIT, repeats=True)
+            queued = QueuedPodInfo(0, sequence, 1, 1, 0, FIT, pod=info, repeats=True)
             self.pods[info.name] = queued
             self.places.put(queued, Place.UNSCHEDULABLE)
 
@@ -87,5 +87,5 @@ def test_dissolved_classes_leave_no_trace(tmp_path: Path) -> None:
         alike.refresh()
     bench.places.dissolve_classes()
     assert not list(bench.places.classes())
-    assert len(bench.places.unschedulable) == 0
+    assert len(bench.places.unschedulable.keys) == 0
     assert not any(isinstance(queued, EquivalenceClass) for queued in bench.places.heaps)

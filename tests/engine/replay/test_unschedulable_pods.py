@@ -17,7 +17,7 @@ SECOND = 1_000_000
 
 def queued(name: str, timestamp: int = 0) -> QueuedPodInfo:
     pod = CATALOG.info(Pod(ObjectMeta(name, "default", uid=name), SPEC))
-    return QueuedPodInfo(pod, timestamp, ord(name), place=Place.UNSCHEDULABLE)
+    return QueuedPodInfo(timestamp, ord(name), pod=pod, place=Place.UNSCHEDULABLE)
 
 
 def test_pods_alike_are_in_one_group() -> None:
@@ -41,7 +41,7 @@ def test_pods_rejected_together_are_one_class_when_their_backoff_is_as_long() ->
     for pod in waiting:
         pods.add(pod)
     sizes = [len(each) if isinstance(each, EquivalenceClass) else 1 for each in pods]
-    assert (sorted(sizes), len(pods)) == ([1, 1, 2, 2], 4)  # a b, c, d e, f
+    assert (sorted(sizes), len(pods.keys)) == ([1, 1, 2, 2], 4)  # a b, c, d e, f
     assert len(pods.take_overdue(330 * SECOND)) == 4
 
 
