@@ -84,15 +84,20 @@ class EventApplier:
     outages: NodeOutages = field(init=False)
     unscheduled: dict[str, Pod] = field(default_factory=dict)
     spared: set[str] = field(default_factory=set)
+    # Whether the queue hears of pods that arrive without a node.
+    _tells_of_arrivals: bool = False
 
     def __post_init__(self) -> None:
         self.scheduler.arrive = self.arrive
+        release = self.cluster.configuration.release
+        gate = POD_GROUP_GATE if release.rules.queues_groups else "GangScheduling"
+        self._tells_of_arrivals = release.enabled(gate)
         self.outages = NodeOutages(self.cluster, self.scheduler, self.change, self.arrive)
 
     def apply(self, event: TimelineEvent) -> None:
         """Raises UsageError where the event names what is not there, or is there already."""
         action = event.action
-        self._note(action)
+        self.log.counts.events += 1
         try:
             if isinstance(action, Arrival):
                 self.arrive(action.pod, action.runs_for)
@@ -100,10 +105,6 @@ class EventApplier:
                 self._replace(action)
             elif isinstance(action, Removal):
                 self._remove(action)
-            elif isinstance(action, FailNodes):
-                self.outages.fail(action.nodes.of(action, self.cluster.state))
-            elif isinstance(action, RecoverNodes):
-                self.outages.recover(action.nodes.of(action, self.cluster.state))
             elif isinstance(action, Completion):
                 self._complete(action)
             elif isinstance(action, RecordedDecision):
@@ -111,14 +112,18 @@ class EventApplier:
             elif isinstance(action, Gap):
                 self.warnings[_GAP] = None
             else:
-                self.change(lambda state: self._changed(state, action))
+                self._apply_change(action)
         except UsageError as error:
             raise UsageError(f"event {event.index} of the timeline: {error}") from None
 
-    def _note(self, action: object) -> None:
-        self.log.counts.events += 1
-        if isinstance(action, Change):
-            self.log.changes.append(LoggedChange(self.scheduler.clock.now, action.text))
+    def _apply_change(self, change: Change) -> None:
+        self.log.changes.append(LoggedChange(self.scheduler.clock.now, change.text))
+        if isinstance(change, FailNodes):
+            self.outages.fail(change.nodes.of(change, self.cluster.state))
+        elif isinstance(change, RecoverNodes):
+            self.outages.recover(change.nodes.of(change, self.cluster.state))
+        else:
+            self.change(lambda state: self._changed(state, change))
 
     def _changed(self, state: ClusterState, change: Change) -> ClusterState:
         self.warnings |= dict.fromkeys((*change.warnings, *change.warnings_in(state)))
@@ -145,37 +150,33 @@ class EventApplier:
         cluster = self.cluster
         return key in self.log.live or key in cluster.bound or key in cluster.strays
 
-    def enqueue(self, pod: PodInfo) -> None:
+    def enqueue(self, pod: PodInfo, runs_for: int | None) -> None:
         """A pod without a node is there from now on. Raises UsageError."""
         self.claim_uid(pod)
-        self.log.arrive(pod, self.scheduler.clock.now)
+        self.log.arrive(pod, self.scheduler.clock.now, runs_for)
         self.cluster.note_arrival(pod)
         self.cluster.expect(pod)
         if pod.pod.status.nominated_node_name:
             nominator = self.cluster.engine.nominator
             nominator.nominate(pod, pod.pod.status.nominated_node_name)
         self.queue.add(pod)
-        release = self.cluster.configuration.release
-        gate = POD_GROUP_GATE if release.rules.queues_groups else "GangScheduling"
-        if release.enabled(gate):
+        if self._tells_of_arrivals:
             self.queue.move(UNSCHEDULED_POD_ADD, None, pod)
 
     def arrive(self, pod: Pod, runs_for: int | None) -> None:
         """A pod is created, with a node or without. Raises UsageError where it is there already."""
-        if pod.key in self.spared and self._is_there(pod.key):
-            self.log.counts.absent += 1
-            return
-        if self._is_there(pod.key):
-            raise UsageError(f"pod {pod.key} already exists")
         info = self.cluster.info(pod)
-        if pod.node_name:
+        if self._is_there(info.key):
+            if info.key not in self.spared:
+                raise UsageError(f"pod {info.key} already exists")
+            self.log.counts.absent += 1
+        elif pod.node_name:
             self._arrive_bound(info, runs_for)
         elif why_ignored(pod, self.cluster.engine.frameworks):
             self.log.counts.ignored += 1
-            self.unscheduled[pod.key] = pod
+            self.unscheduled[info.key] = pod
         else:
-            self.enqueue(info)
-            self.log.live[pod.key].runs_for = runs_for
+            self.enqueue(info, runs_for)
 
     def _arrive_bound(self, pod: PodInfo, runs_for: int | None) -> None:
         if pod.pod.finished:

@@ -168,8 +168,8 @@ class NodeOutages:
             self._forget_removed()
             self._notice()
             self._taint_some()
-            while (end := self._evictions.pop(self._now)) is not None:
-                self._evict(end.key)
+            while self._evictions.next is not None and self._evictions.next <= self._now:
+                self._evict(self._evictions.pop().key)
 
     def _forget_removed(self) -> None:
         """Nodes that have left the cluster meanwhile."""

@@ -250,7 +250,7 @@ class UsageRecorder:
         self._by_amounts: dict[tuple[tuple[str, int], ...], int] = {}
         # By id; the resources are there so that no others get the id.
         self._cached: dict[int, tuple[int, PodResources]] = {}
-        self._snapshot = Snapshot(())
+        self.snapshot = Snapshot(())
         self._follow(0, snapshot)
 
     def resume(self, history: UsageHistory, snapshot: Snapshot) -> None:
@@ -265,20 +265,18 @@ class UsageRecorder:
 
     def note(self, at: int, snapshot: Snapshot, pending: int) -> None:
         """All that happens at a time has happened. pending: pods without a node, not gated"""
-        history = self.history
-        if snapshot is not self._snapshot:
+        history, is_changed = self.history, False
+        if snapshot is not self.snapshot:
+            before = len(history.node_changes)
             self._follow(at, snapshot)
-        times, changed = history.times, len(history.nodes)
-        if times:
-            if times[-1] == at:
-                history.pending[-1], history.upto[-1] = pending, changed
-                return
-            node_change = history.node_changes[-1].at == at if history.node_changes else False
-            if pending == history.pending[-1] and changed == history.upto[-1] and not node_change:
-                return
-        times.append(at)
-        history.pending.append(pending)
-        history.upto.append(changed)
+            is_changed = len(history.node_changes) > before
+        times, upto = history.times, len(history.nodes)
+        if times and times[-1] == at:
+            history.pending[-1], history.upto[-1] = pending, upto
+        elif is_changed or not times or (history.pending[-1], history.upto[-1]) != (pending, upto):
+            times.append(at)
+            history.pending.append(pending)
+            history.upto.append(upto)
 
     # -- pods ---------------------------------------------------------------------------------
 
@@ -309,7 +307,7 @@ class UsageRecorder:
 
     def _follow(self, at: int, snapshot: Snapshot) -> None:
         """Record the differences after the cluster was rebuilt from other nodes or objects."""
-        before = self._snapshot
+        before = self.snapshot
         self._note_nodes(at, before, snapshot)
         old, new = self._stays(before), self._stays(snapshot)
         history = self.history
@@ -321,7 +319,7 @@ class UsageRecorder:
         self._watch(snapshot)
 
     def _watch(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         self._nodes = [self._ids[name] for name in snapshot.names]
         snapshot.subscribe(self)
 

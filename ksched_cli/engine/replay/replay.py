@@ -121,7 +121,6 @@ class NodeBiller:
         return NodeBill(price.name, price.price.per_hour, at, minimum)
 
 
-_FLUSH = 30 * SECOND
 # Upstream: maxTimeout of framework/runtime, 15 minutes, and
 # DefaultPodMaxInUnschedulablePodsDuration, 5.
 _IN_VAIN = 20 * 60 * SECOND
@@ -252,7 +251,7 @@ class Replay:
     def run(self) -> None:
         """Run to the end."""
         with gc_rare():
-            self._advance()
+            self._next_event = next(self.events, None)
             if not self.is_resumed:
                 self._begin()
             while not self.is_interrupted and (at := self._next_instant()) is not None:
@@ -275,8 +274,7 @@ class Replay:
         pending = engine.pending()
         pending.sort(key=lambda pod: seconds(pod.pod.metadata.creation_timestamp))
         for pod in pending:
-            self.applier.enqueue(pod)
-            self.log.live[pod.key].runs_for = run_times.get(pod.key)
+            self.applier.enqueue(pod, run_times.get(pod.key))
         self.log.counts.ignored += len(engine.ignored())
         self.applier.unscheduled = {
             pod.key: pod
@@ -296,13 +294,14 @@ class Replay:
             certain.append(end)
         if self.autoscaler is not None and (scaling := self.autoscaler.next_instant()) is not None:
             certain.append(scaling)
-        if (outage := self.applier.outages.next_instant()) is not None:
+        outages = self.applier.outages
+        if self.scheduler.down_nodes and (outage := outages.next_instant()) is not None:
             certain.append(outage)
         is_open = self.options.until is None and not certain
         if (wake := self._next_wake()) is not None:
             certain.append(wake)
         # Mostly no pod waits.
-        flush = self.queue.next_flush() if len(self.queue) else None
+        flush = self.queue.next_flush() if self.queue.pods else None
         if is_open and self._is_in_vain():
             return None
         if flush is None:
@@ -322,9 +321,9 @@ class Replay:
     def _next_wake(self) -> int | None:
         """The next Permit timeout, or alarm of a plugin."""
         waiting = self.cluster.engine.waiting
-        moment, alarm = waiting.next_deadline, waiting.clock.next_alarm
-        if moment is None or (alarm is not None and alarm < moment):
-            moment = alarm
+        moment = waiting.clock.next_alarm
+        if self.scheduler.waiting and (deadline := waiting.next_deadline) is not None:
+            moment = deadline if moment is None else min(moment, deadline)
         if moment is None:
             return None
         return max(self.clock.now, round((moment - self.clock.start) * SECOND))
@@ -332,61 +331,56 @@ class Replay:
     def _run_instant(self, at: int) -> None:
         """Runs all that happens at one instant, in kube-scheduler's order where it has one."""
         self.clock.now = at
-        now, waiting = self.clock.seconds, self.cluster.engine.waiting.clock
-        alarm = waiting.next_alarm
-        rings = alarm is not None and alarm <= now
-        waiting.jump(now)
+        now, clock = self.clock.seconds, self.cluster.engine.waiting.clock
+        alarm = clock.next_alarm
+        clock.jump(now)
         # 1. Pods end. Then the timeline's events happen in their order, and failed nodes evict.
-        while (end := self.ends.pop(at)) is not None:
+        while self.ends.next is not None and self.ends.next <= at:
+            end = self.ends.pop()
             self.scheduler.end(end.key, end.outcome)
         while (event := self._next_event) is not None and event.at <= at:
             self.applier.apply(event)
-            self._advance()
-        self.applier.outages.run_instant()
+            self._next_event = next(self.events, None)
+        if self.scheduler.down_nodes:
+            self.applier.outages.run_instant()
         # 2. The autoscaler adds and removes nodes.
         if self.autoscaler is not None:
             self.autoscaler.run_instant()
         # 3. Pods whose time has come move to the active queue.
-        if rings:
+        if alarm is not None and alarm <= now:
             self.rung += 1
             self.queue.move(EVERYTHING)
-        if not at % _FLUSH:
-            self.queue.flush_unschedulable()
         if not at % SECOND:
-            self.queue.flush_backoff()
+            self.queue.flush()
         if self.scheduler.waiting:
             self.scheduler.settle()
         # 4. Pods are tried until the active queue is empty.
         queue, try_next = self.queue, self.scheduler.try_next
-        while len(queue) and try_next():
+        while queue.pods and try_next():
             pass
         # 5. The curves get the values of this instant.
-        self._note_change(at)
-        self._note_usage(at)
+        self._note(at)
         if self.options.on_instant is not None:
             self.options.on_instant(self)
 
-    def _note_change(self, at: int) -> None:
-        counts = self.log.counts
+    def _note(self, at: int) -> None:
+        """Note whether anything happened at this instant, and what it was for the curves."""
+        counts, held = self.log.counts, self.scheduler.waiting
         length = counts.events + counts.placed + counts.ended + counts.deleted + counts.evicted
         if length != self.length:
             self.length, self.changed, self.rung = length, at, 0
             self.held.clear()
-        held = self.scheduler.waiting.keys()
-        if not held <= self.held:
-            self.held |= held
+        if held and not held.keys() <= self.held:
+            self.held |= held.keys()
             self.changed = at
-
-    def _note_usage(self, at: int) -> None:
-        self.nodes.note(at, len(self.cluster.snapshot))
+        snapshot, pending = self.cluster.engine.snapshot, len(held)
+        if snapshot is not self.usage.snapshot:
+            self.nodes.note(at, len(snapshot))
         if self.biller is not None:
-            self.biller.note(at, self.cluster.snapshot)
-        pending = len(self.queue) - self.queue.gated_count + len(self.scheduler.waiting)
-        self.usage.note(at, self.cluster.snapshot, pending)
-
-    def _advance(self) -> None:
-        """Advance to the timeline's next event."""
-        self._next_event = next(self.events, None)
+            self.biller.note(at, snapshot)
+        if self.queue.pods:
+            pending += len(self.queue) - self.queue.gated_count
+        self.usage.note(at, snapshot, pending)
 
     def _finish(self) -> None:
         """Write what is left of the pods without a node into their records."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from heapq import heappop, heappush
+from typing import ParamSpec
 
 from msgspec import Struct, structs
 
@@ -103,14 +104,14 @@ class Ends:
                 return
             heappop(heap)
 
-    def pop(self, now: int) -> End | None:
-        """The next end that is due."""
-        if self.next is None or self.next > now:
-            return None
+    def pop(self) -> End:
+        """Take the next end; there must be one."""
         end = self._by_uid.pop(heappop(self._heap)[2])
         self._drop_void()
         return end
 
+
+P = ParamSpec("P")
 
 _DEFAULT_GRACE = 30
 
@@ -234,12 +235,12 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         for tell in heard:
             tell()
 
-    def _tell(self, tell: Callable[[], None]) -> None:
+    def _tell(self, tell: Callable[P, None], *event: P.args, **more: P.kwargs) -> None:
         """Pass an event to the queue at once, or when the group under way is back."""
         if self._group is None:
-            tell()
+            tell(*event, **more)
         else:
-            self._unheard.append(tell)
+            self._unheard.append(partial(tell, *event, **more))
 
     def _name_of(self, pod: PodInfo) -> PodInfo:
         """Return a nominated pod that is not queued, by name. Upstream: nominatedPodToInfo."""
@@ -286,7 +287,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         self.log.counts.tied += outcome.attempt.is_tied
         self.schedule_end(pod, record.runs_for)
         self._trace(outcome, "scheduled")
-        self._tell(partial(self._hear_of_binding, before, pod))
+        self._tell(self._hear_of_binding, before, pod)
 
     def _hear_of_binding(self, before: Pod, pod: PodInfo) -> None:
         """before: without its node"""
@@ -324,7 +325,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             self.queue.set_aside(queued, message)
         self._hear_of_claims()
         if has_news:
-            self._tell(partial(self.queue.update_status, pod.key))
+            self._tell(self.queue.update_status, pod.key)
 
     def _after_failure(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
         if _was_assumed(outcome) and _is_rejected(outcome):

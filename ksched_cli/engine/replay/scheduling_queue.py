@@ -33,7 +33,7 @@ from ksched_cli.engine.replay.queued_pod import (
     Time,
     sort_key,
 )
-from ksched_cli.engine.replay.sub_queues import RETRIES, IsRejected, SubQueues
+from ksched_cli.engine.replay.sub_queues import FLUSH_INTERVAL, RETRIES, IsRejected, SubQueues
 from ksched_cli.framework.cluster_events import (
     BY_DEFAULT,
     EVERYTHING,
@@ -683,14 +683,12 @@ class SchedulingQueue:
                 times.append(max(expiration, 0) // SECOND * SECOND + SECOND)
         return min((time for time in times if time is not None), default=None)
 
-    def flush_unschedulable(self) -> None:
-        """Tries pods again that have been unschedulable for long. Upstream:
-        flushUnschedulablePodsLeftover."""
-        for queued in self._places.unschedulable.take_overdue(self._clock.now):
-            self._move_alike([queued], EVERYTHING, None, None, None)
-
-    def flush_backoff(self) -> None:
-        """Activate pods whose backoff is over. Upstream: flushBackoffQCompleted."""
+    def flush(self) -> None:
+        """Every second: try pods again that have been unschedulable for long, and those whose
+        backoff is over. Upstream: flushUnschedulablePodsLeftover, flushBackoffQCompleted."""
+        if not self._clock.now % FLUSH_INTERVAL:
+            for overdue in self._places.unschedulable.take_overdue(self._clock.now):
+                self._move_alike([overdue], EVERYTHING, None, None, None)
         for place in RETRIES:
             while (queued := self._places.heaps.peek(place)) is not None:
                 if self.backoff.is_backing_off(queued, self._clock.now):

@@ -27,7 +27,7 @@ from ksched_cli.engine.replay.queued_pod import (
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.kube.versions import Rules
 
-_FLUSH_INTERVAL = 30_000_000
+FLUSH_INTERVAL = 30_000_000
 _MAX_STAY = 300_000_000
 _NEWEST = Rules()
 
@@ -103,10 +103,10 @@ class UnschedulablePods:
         if self._rules.flushes_gated_pods or not queued.gated:
             due = (
                 (max(queued.timestamp, queued.flushed) + _MAX_STAY)
-                // _FLUSH_INTERVAL
-                * _FLUSH_INTERVAL
+                // FLUSH_INTERVAL
+                * FLUSH_INTERVAL
             )
-            flush = (due + _FLUSH_INTERVAL, next(self._numbers), queued.entry, queued)
+            flush = (due + FLUSH_INTERVAL, next(self._numbers), queued.entry, queued)
             heappush(self._flushes, flush)
 
     def _merge(self, present: QueuedPodInfo, queued: QueuedPodInfo) -> EquivalenceClass:

@@ -16,9 +16,8 @@ def test_the_earlier_of_two_ends_counts() -> None:
     ends.schedule("a", End(3, "a", PodOutcome.EVICTED))
     ends.schedule("a", end(4))
     assert ends.next == 3
-    assert ends.pop(2) is None
-    assert ends.pop(5) == End(3, "a", PodOutcome.EVICTED)
-    assert ends.pop(5) is None
+    assert ends.pop() == End(3, "a", PodOutcome.EVICTED)
+    assert ends.next is None
     assert len(ends) == 0
 
 
@@ -27,4 +26,5 @@ def test_ends_of_one_time_come_in_the_order_given() -> None:
     for key in "cab":
         ends.schedule(key, end(1, key))
     ends.cancel("a")
-    assert [entry.key for entry in iter(lambda: ends.pop(1), None)] == ["c", "b"]
+    assert [ends.pop().key, ends.pop().key] == ["c", "b"]
+    assert ends.next is None

@@ -77,10 +77,10 @@ def test_without_popping_from_backoff_a_pod_waits_for_its_end(tmp_path: Path) ->
     assert bench.queue.pop() is None
     assert bench.queue.next_flush() == 2 * SECOND
     bench.clock.now = SECOND
-    bench.queue.flush_backoff()
+    bench.queue.flush()
     assert bench.queue.pop() is None
     bench.clock.now = 2 * SECOND
-    bench.queue.flush_backoff()
+    bench.queue.flush()
     assert bench.pop() is queued
 
 
@@ -92,7 +92,7 @@ def test_a_broken_attempt_is_tried_again_after_backoff_only(tmp_path: Path) -> N
     assert bench.queue.may_retry(0)
     assert not bench.queue.may_retry(-1)
     bench.clock.now = 2 * SECOND
-    bench.queue.flush_backoff()
+    bench.queue.flush()
     assert bench.pop() is queued
 
 
@@ -149,7 +149,7 @@ def test_gated_pods_stay_until_their_gates_are_gone(tmp_path: Path) -> None:
     assert (queued.gated, queued.place) == (True, Place.UNSCHEDULABLE)
     assert queued.gating_plugin == "SchedulingGates"
     bench.clock.now = 330 * SECOND
-    bench.queue.flush_unschedulable()
+    bench.queue.flush()
     assert bench.queue.pop() is None
     old = bench.pods["a"]
     bench.queue.update(old, changed(old, scheduling_gates=()))
@@ -181,7 +181,7 @@ def test_what_was_unschedulable_for_five_minutes_is_tried_again(tmp_path: Path) 
     queued = bench.fail()
     assert bench.queue.next_flush() == 330 * SECOND
     bench.clock.now = 330 * SECOND
-    bench.queue.flush_unschedulable()
+    bench.queue.flush()
     assert queued.place is Place.ACTIVE
 
 
