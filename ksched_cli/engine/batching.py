@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from copy import copy
 
 import numpy as np
+from msgspec import Struct, field
 
 from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.engine.evaluation import Evaluation
@@ -29,7 +30,7 @@ _MAX_AGE = 500_000  # microseconds
 _TAKEN = np.iinfo(np.int64).min
 
 
-class Batch:
+class Batch(Struct, eq=False):
     """One profile's ranking for pods of one signature: the nodes that are still free in it.
 
     signature:    None if there is no ranking to use
@@ -40,30 +41,16 @@ class Batch:
     last_row:     the node taken last, in attempt number `last_attempt`
     """
 
-    __slots__ = (
-        "last_attempt",
-        "last_row",
-        "left",
-        "ranked",
-        "ranked_at",
-        "raw",
-        "rows",
-        "signature",
-        "signer",
-        "totals",
-    )
-
-    def __init__(self, signer: PodSigner) -> None:
-        self.signer = signer
-        self.signature: int | None = None
-        self.rows: Rows = np.empty(0, dtype=np.intp)
-        self.totals: Scores = np.empty(0, dtype=np.int64)
-        self.left = 0
-        self.raw: dict[str, Scores] | None = None
-        self.ranked: Evaluation | None = None
-        self.ranked_at = 0.0
-        self.last_row = 0
-        self.last_attempt = 0
+    signer: PodSigner
+    signature: int | None = None
+    rows: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    totals: Scores = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    left: int = 0
+    raw: dict[str, Scores] | None = None
+    ranked: Evaluation | None = None
+    ranked_at: float = 0.0
+    last_row: int = 0
+    last_attempt: int = 0
 
     def is_too_old(self, now: float) -> bool:
         return round((now - self.ranked_at) * 1e6) > _MAX_AGE
@@ -128,7 +115,7 @@ class Batch:
         self.left -= 1
 
 
-class Batching:
+class Batching(Struct, eq=False):
     """The batches of all profiles that sign pods, by scheduler name.
 
     attempts: how many there have been, of all profiles
@@ -136,26 +123,13 @@ class Batching:
     hint_is_tied: others were as good
     """
 
-    __slots__ = (
-        "_batches",
-        "_clock",
-        "_tie_break",
-        "attempts",
-        "hint",
-        "hint_is_tied",
-        "shares_attempts",
-    )
-
-    def __init__(
-        self, batches: dict[str, Batch], tie_break: Callable[[Rows], int], clock: Clock
-    ) -> None:
-        self._batches = batches
-        self._clock = clock
-        self._tie_break = tie_break
-        self.attempts = 0
-        self.shares_attempts = False
-        self.hint: int | None = None
-        self.hint_is_tied = False
+    _batches: dict[str, Batch]
+    _tie_break: Callable[[Rows], int]
+    _clock: Clock
+    attempts: int = 0
+    shares_attempts: bool = False
+    hint: int | None = None
+    hint_is_tied: bool = False
 
     @classmethod
     def of(

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cmp_to_key, lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.framework.pod_groups import GroupKey, PodGroups
 from ksched_cli.framework.runtime import Framework
-from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.framework.status import Status
 from ksched_cli.kube.time import unix_seconds
 
 # On the API server's copy of a pod that a kubelet runs from a file.
@@ -32,70 +34,6 @@ NO_PARENT = 'waiting for composite pod group "{}", or one around it, to appear'
 HELD_WITH_GROUP = "pod {} of the pod group is held back: {}"
 
 
-class Queue(Struct, frozen=True):
-    """The pods of a state that have no node.
-
-    queued: in the order they are tried
-    gated:  by pod key, the status that PreEnqueue holds it back with
-    held:   the gated pods, in the order of the state
-    """
-
-    queued: tuple[QueuedPod, ...]
-    gated: Mapping[str, Status]
-    held: tuple[QueuedPod, ...] = ()
-
-    @property
-    def active(self) -> tuple[PodInfo, ...]:
-        """The pods to try, in order."""
-        return tuple(queued.pod for queued in self.queued)
-
-    def only(self, pod: PodInfo) -> Queue:
-        """The same without the other pods to try."""
-        queued = tuple(queued for queued in self.queued if queued.pod.uid == pod.uid)
-        return Queue(queued, self.gated, self.held)
-
-
-def fill(
-    pods: Iterable[PodInfo],
-    frameworks: Mapping[str, Framework],
-    groups: PodGroups | None = None,
-) -> Queue:
-    """Fill the queue at the beginning of a run.
-
-    pods:   pending, each of a profile in `frameworks`, in the order of the state
-    groups: the pod groups that are entities of the queue; None where pods are queued one by one
-    """
-    gated: dict[str, Status] = {}
-    queued: list[QueuedPod] = []
-    held: list[QueuedPod] = []
-    # 1. A group is queued with its first pod, so that the oldest pods come first.
-    if groups is not None:
-        pods = sorted(pods, key=_created)
-    since: dict[GroupKey, float] = {}
-    for sequence, pod in enumerate(pods):
-        created = _created(pod)
-        if groups is not None and (key := groups.entity_of(pod.pod)) is not None:
-            # The group is as old as its first pod.
-            created = since.setdefault(key, created)
-        # 2. PreEnqueue lets the pod into the queue, or holds it back.
-        queued_pod = QueuedPod(pod, created, sequence)
-        status = frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
-        if status is SUCCESS or status.is_success:
-            queued.append(queued_pod)
-        else:
-            gated[pod.key] = status
-            held.append(queued_pod)
-    # 3. One pod that is held back holds back its whole group.
-    if groups is not None:
-        gated |= held_with_group((each.pod for each in queued), gated, held, groups)
-        held += [each for each in queued if each.pod.key in gated]
-        queued = [each for each in queued if each.pod.key not in gated]
-    # 4. The QueueSort plugin decides the order.
-    if queued:
-        queued = in_order_of_sort(queued, frameworks)
-    return Queue(tuple(queued), gated, tuple(held))
-
-
 def _created(pod: PodInfo) -> float:
     return seconds(pod.pod.metadata.creation_timestamp)
 
@@ -103,7 +41,7 @@ def _created(pod: PodInfo) -> float:
 def held_with_group(
     pods: Iterable[PodInfo],
     gated: Mapping[str, Status],
-    held: Iterable[QueuedPod],
+    held: Iterable[Entry],
     groups: PodGroups,
 ) -> dict[str, Status]:
     """Return the pods that no plugin holds back, but whose group is not in the queue, by key: the
@@ -227,31 +165,57 @@ class Entry(Struct):
         return self.activated or self.seen.changes < now.changes or rejected_waiting
 
 
-class Backlog(Struct):
+class Queue(Struct):
     """The pods of a run that are not bound yet.
 
-    entries:     by pod key, in queue order
-    gated, held: as in Queue; held by pod key
-    groups:      those that are entities of the queue
+    entries: by pod key, in the order in which they are tried
+    groups:  those that are entities of the queue; None where pods are queued one by one
+    gated:   by pod key, the status that PreEnqueue holds it back with
+    held:    the gated pods, by key
     """
 
-    entries: dict[str, Entry]
     frameworks: Mapping[str, Framework]
-    gated: dict[str, Status] = field(default_factory=dict)
-    held: dict[str, QueuedPod] = field(default_factory=dict)
     groups: PodGroups | None = None
+    entries: dict[str, Entry] = field(default_factory=dict)
+    gated: dict[str, Status] = field(default_factory=dict)
+    held: dict[str, Entry] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, queue: Queue, frameworks: Mapping[str, Framework], groups: PodGroups | None = None
-    ) -> Backlog:
-        entries = {queued.pod.key: Entry(queued.pod, queued) for queued in queue.queued}
-        held = {queued.pod.key: queued for queued in queue.held}
-        return cls(entries, frameworks, dict(queue.gated), held, groups)
+        cls,
+        pods: Iterable[PodInfo],
+        frameworks: Mapping[str, Framework],
+        groups: PodGroups | None = None,
+    ) -> Queue:
+        """Fill the queue at the beginning of a run. pods: pending, each of a profile in
+        `frameworks`, in the order of the state"""
+        queue = cls(frameworks, groups)
+        # A group is queued with its first pod, so that the oldest pods come first.
+        if groups is not None:
+            pods = sorted(pods, key=_created)
+        since: dict[GroupKey, float] = {}
+        for sequence, pod in enumerate(pods):
+            created = _created(pod)
+            if groups is not None and (key := groups.entity_of(pod.pod)) is not None:
+                # The group is as old as its first pod.
+                created = since.setdefault(key, created)
+            queue.entries[pod.key] = Entry(pod, QueuedPod(pod, created, sequence))
+        queue.renew(ClusterVersion(0, 0))
+        return queue
 
     def __iter__(self) -> Iterator[Entry]:
         """The queue as it is now; entries may be removed meanwhile."""
         return iter(tuple(self.entries.values()))
+
+    @property
+    def active(self) -> tuple[PodInfo, ...]:
+        """The pods to try, in order."""
+        return tuple(entry.pod for entry in self)
+
+    def only(self, pod: PodInfo) -> Queue:
+        """The same without the other pods to try."""
+        entries = {key: entry for key, entry in self.entries.items() if entry.pod.uid == pod.uid}
+        return replace(self, entries=entries)
 
     def activate(self, keys: Iterable[str]) -> None:
         """Try the pods with these keys again; ignore those that are bound or gated."""
@@ -262,37 +226,38 @@ class Backlog(Struct):
     def renew(self, now: ClusterVersion) -> None:
         """Calls PreEnqueue again for gated and due pods, and sorts the queue again."""
         # 1. Gated pods may pass PreEnqueue by now.
-        for key, queued in list(self.held.items()):
-            status = self._gate(queued.pod)
-            if status.is_success:
+        for key, entry in list(self.held.items()):
+            if self._gate(entry.pod).is_success:
                 del self.held[key], self.gated[key]
-                self.entries[key] = Entry(queued.pod, queued)
+                self.entries[key] = Entry(entry.pod, entry.queued)
         # 2. Pods that are due may be gated by now.
         for key, entry in list(self.entries.items()):
             if entry.is_due(now):
                 status = self._gate(entry.pod)
                 if not status.is_success:
                     self._hold(key, status)
-        # 3. A pod of a group is held back with the group.
+        # 3. One pod that is held back holds back its whole group.
         if self.groups is not None:
             due = [entry.pod for entry in self if entry.is_due(now)]
             for key, status in held_with_group(
                 due, self.gated, self.held.values(), self.groups
             ).items():
                 self._hold(key, status)
-        # 4. The order may depend on what has happened.
+        # 4. The QueueSort plugin decides the order, which may depend on what has happened.
         ordered = in_order_of_sort((entry.queued for entry in self), self.frameworks)
         self.entries = {queued.pod.key: self.entries[queued.pod.key] for queued in ordered}
 
     def _hold(self, key: str, status: Status) -> None:
         self.gated[key] = status
-        self.held[key] = self.entries.pop(key).queued
+        self.held[key] = self.entries.pop(key)
 
     def _gate(self, pod: PodInfo) -> Status:
         return self.frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
 
-
-def in_order_of_creation(backlog: Backlog) -> dict[str, Status]:
-    """The gated pods with their statuses, by the time of creation, then the place in the state."""
-    held = sorted(backlog.held.values(), key=lambda queued: (queued.timestamp, queued.sequence))
-    return {queued.pod.key: backlog.gated[queued.pod.key] for queued in held}
+    def gated_by_age(self) -> dict[str, Status]:
+        """The gated pods with their statuses, by the time of creation, then the place in the
+        state."""
+        queued = sorted(
+            (each.queued for each in self.held.values()), key=attrgetter("timestamp", "sequence")
+        )
+        return {each.pod.key: self.gated[each.pod.key] for each in queued}

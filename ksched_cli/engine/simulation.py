@@ -19,15 +19,7 @@ from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Engine, carry_over
-from ksched_cli.engine.queue import (
-    NEVER,
-    Backlog,
-    ClusterVersion,
-    Entry,
-    Queue,
-    fill,
-    in_order_of_creation,
-)
+from ksched_cli.engine.queue import NEVER, ClusterVersion, Entry, Queue
 from ksched_cli.engine.records import Attempt, Eviction, RunRecord
 from ksched_cli.engine.scheduler import Scheduler
 from ksched_cli.engine.scheduling_cycle import Outcome
@@ -44,7 +36,7 @@ class PassScheduler(Scheduler[Entry]):
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine, makes_room_at_once=True)
-        self.backlog = Backlog({}, engine.frameworks)
+        self.queue = Queue(engine.frameworks)
         self.attempts: list[Attempt] = []
         self.last: dict[str, Attempt] = {}
         self.placements: dict[str, str] = {}
@@ -63,7 +55,7 @@ class PassScheduler(Scheduler[Entry]):
 
     def steps(self, max_passes: int) -> Iterator[None]:
         """The run, with a pause after each pod or group that was tried."""
-        total = len(self.backlog.entries)
+        total = len(self.queue.entries)
         for number in range(max_passes):
             if number:
                 self.renew()
@@ -76,7 +68,7 @@ class PassScheduler(Scheduler[Entry]):
 
     def renew(self) -> None:
         """Begin another pass: decide which pods are gated, and the order of the others."""
-        self.backlog.renew(self._now())
+        self.queue.renew(self._now())
 
     def _now(self) -> ClusterVersion:
         return ClusterVersion(self.changes, self.waiting_rejections)
@@ -86,7 +78,7 @@ class PassScheduler(Scheduler[Entry]):
         tried = False
         on_progress = self.engine.options.on_progress
         self._tried_groups.clear()
-        for entry in self.backlog:
+        for entry in self.queue:
             if entry.seen is not NEVER and not entry.is_due(self._now()):
                 continue
             tried = True
@@ -97,7 +89,7 @@ class PassScheduler(Scheduler[Entry]):
                 self.schedule(entry)
                 self._look_back((entry,))
             if on_progress is not None:
-                on_progress(total - len(self.backlog.entries), total)
+                on_progress(total - len(self.queue.entries), total)
             yield
         return tried
 
@@ -118,7 +110,7 @@ class PassScheduler(Scheduler[Entry]):
     def members(self, group: GroupKey | None) -> list[Entry]:
         """Return the pods that are tried together, in order. group: see PodGroups.entity_of"""
         entity_of = self.engine.entity_of
-        entries = [each for each in self.backlog if not each.waits and entity_of(each.pod) == group]
+        entries = [each for each in self.queue if not each.waits and entity_of(each.pod) == group]
         return sorted(entries, key=lambda entry: -entry.pod.priority)
 
     def _look_back(self, tried: Iterable[Entry]) -> None:
@@ -129,7 +121,7 @@ class PassScheduler(Scheduler[Entry]):
                 entry.seen = self._now()
             self._sent_back.clear()
         for entry in tried:
-            if entry.pod.key in self.backlog.entries:
+            if entry.pod.key in self.queue.entries:
                 entry.seen = self._now()
 
     def _jump(self) -> bool:
@@ -175,7 +167,7 @@ class PassScheduler(Scheduler[Entry]):
         attempt = outcome.attempt
         self.placements[attempt.pod] = attempt.node
         self.changes += 1
-        self.backlog.entries.pop(attempt.pod, None)
+        self.queue.entries.pop(attempt.pod, None)
 
     def _nominate(self, pod: PodInfo, node: str) -> None:
         self.engine.nominator.renew(pod, node)
@@ -193,7 +185,7 @@ class PassScheduler(Scheduler[Entry]):
         return queued
 
     def _activate(self, keys: Sequence[str]) -> None:
-        self.backlog.activate(keys)
+        self.queue.activate(keys)
 
 
 MAX_PASSES = 10
@@ -248,12 +240,12 @@ class Simulation(Engine):
 
     def queue(self) -> Queue:
         """The pods that wait for a node; makes the nominations that the state has."""
-        queue = fill(self.pending(), self.frameworks, self.queued_groups)
-        self.waiting.clock.jump(max((queued.timestamp for queued in queue.queued), default=0.0))
+        queue = Queue.of(self.pending(), self.frameworks, self.queued_groups)
+        self.waiting.clock.jump(max((entry.queued.timestamp for entry in queue), default=0.0))
         nominated = queue.active
         if self.configuration.release.rules.nominates_gated_pods and queue.held:
-            both = sorted((*queue.queued, *queue.held), key=attrgetter("sequence"))
-            nominated = tuple(queued.pod for queued in both)
+            both = sorted((*queue, *queue.held.values()), key=attrgetter("queued.sequence"))
+            nominated = tuple(entry.pod for entry in both)
         for pod in nominated:
             if pod.pod.status.nominated_node_name:
                 self.nominator.nominate(pod, pod.pod.status.nominated_node_name)
@@ -278,7 +270,7 @@ class Simulation(Engine):
             active = queue.active
             for framework in self.frameworks.values():
                 framework.answer_cache.expect(active)
-        self.scheduler.backlog = Backlog.of(queue, self.frameworks, self.queued_groups)
+        self.scheduler.queue = queue
         return self.scheduler.steps(MAX_PASSES if self.options.retries else 1)
 
     def record(self) -> RunRecord:
@@ -287,8 +279,8 @@ class Simulation(Engine):
         return RunRecord(
             tuple(scheduler.attempts),
             dict(scheduler.placements),
-            tuple(scheduler.backlog.entries),
-            in_order_of_creation(scheduler.backlog),
+            tuple(scheduler.queue.entries),
+            scheduler.queue.gated_by_age(),
             tuple(scheduler.evicted),
             scheduler.last,
             tuple(sorted(scheduler.failed)),

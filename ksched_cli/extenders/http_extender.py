@@ -85,6 +85,10 @@ class HTTPExtender:
         self.config = config
         self.name = config.url_prefix
         self.ignorable = config.ignorable
+        self.is_filter = bool(config.filter_verb)
+        self.is_prioritizer = bool(config.prioritize_verb)
+        self.is_binder = bool(config.bind_verb)
+        self.supports_preemption = bool(config.preempt_verb)
         self._transport = transport
         self._node_json = node_json
         self._nominator = nominator
@@ -92,22 +96,6 @@ class HTTPExtender:
         self._managed_resources = frozenset(item.name for item in config.managed_resources or ())
         self._decoder = msgspec.json.Decoder(Node, dec_hook=decode_hook)
         self._decoded_nodes: dict[bytes, Node] = {}
-
-    @property
-    def is_filter(self) -> bool:
-        return bool(self.config.filter_verb)
-
-    @property
-    def is_prioritizer(self) -> bool:
-        return bool(self.config.prioritize_verb)
-
-    @property
-    def is_binder(self) -> bool:
-        return bool(self.config.bind_verb)
-
-    @property
-    def supports_preemption(self) -> bool:
-        return bool(self.config.preempt_verb)
 
     def is_interested(self, pod: PodInfo) -> bool:
         """Whether a container requests a managed resource. Upstream ignores pod-level resources."""

@@ -4,11 +4,10 @@ from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.engine import Options, Progress
-from ksched_cli.engine.queue import Backlog, Queue
+from ksched_cli.engine.queue import Queue
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.scheduling_cycle import Outcome
 from ksched_cli.engine.simulation import PassScheduler
-from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import Status
 from ksched_cli.framework.waiting_pods import WaitingPod, WaitingPods
@@ -51,8 +50,7 @@ def loop(
     run.options = Options(on_progress=on_progress)
     answers: Any = Script(run.waiting, **script)
     run.cycle = answers
-    queued = tuple(QueuedPod(info, 0.0, i) for i, info in enumerate(run.pending()))
-    run.scheduler.backlog = Backlog.of(Queue(queued, {}), run.frameworks)
+    run.scheduler.queue = Queue.of(run.pending(), run.frameworks)
     run.scheduler.run(passes)
     return answers, run.scheduler
 
@@ -60,14 +58,14 @@ def loop(
 def test_a_pod_that_failed_is_tried_again_after_another_was_bound() -> None:
     script, scheduler = loop(first=["", "a"], second=["a"])
     assert script.tried == ["first", "second", "first"]
-    assert not scheduler.backlog.entries
+    assert not scheduler.queue.entries
     assert scheduler.last["default/first"].node == "a"
 
 
 def test_it_ends_when_nothing_has_changed() -> None:
     script, scheduler = loop(first=[""], second=[""])
     assert script.tried == ["first", "second"]
-    assert list(scheduler.backlog.entries) == ["default/first", "default/second"]
+    assert list(scheduler.queue.entries) == ["default/first", "default/second"]
 
 
 def test_passes_are_limited() -> None:

@@ -1,5 +1,6 @@
 """The queue: order, gates, and which pods are due again."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -7,10 +8,9 @@ import pytest
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.queue import (
     NEVER,
-    Backlog,
     ClusterVersion,
     Entry,
-    fill,
+    Queue,
     in_order,
     seconds,
     why_ignored,
@@ -26,7 +26,7 @@ def simulated(*pods: dict[str, Any]) -> Simulation:
     return simulation(cluster(node("a"), *pods))
 
 
-def names(queued: list[QueuedPod] | tuple[QueuedPod, ...]) -> list[str]:
+def names(queued: Iterable[QueuedPod | Entry]) -> list[str]:
     return [queued_pod.pod.name for queued_pod in queued]
 
 
@@ -37,16 +37,16 @@ def entry(**fields: Any) -> Entry:
 
 def test_pods_are_queued_by_priority_and_then_in_the_order_of_the_state() -> None:
     run = simulated(pod("low"), pod("high", priority=9), pod("low-too"))
-    queue = fill(run.pending(), run.frameworks)
-    assert names(queue.queued) == ["high", "low", "low-too"]
+    queue = Queue.of(run.pending(), run.frameworks)
+    assert names(queue) == ["high", "low", "low-too"]
     assert [info.name for info in queue.active] == ["high", "low", "low-too"]
 
 
 def test_gated_pods_are_held_back_with_their_status() -> None:
     run = simulated(pod("gated", gates=["example.com/wait"]), pod("free"))
-    queue = fill(run.pending(), run.frameworks)
-    assert names(queue.queued) == ["free"]
-    assert names(queue.held) == ["gated"]
+    queue = Queue.of(run.pending(), run.frameworks)
+    assert names(queue) == ["free"]
+    assert names(queue.held.values()) == ["gated"]
     assert queue.gated["default/gated"].plugin == "SchedulingGates"
 
 
@@ -58,17 +58,17 @@ def test_any_status_of_success_lets_a_pod_in() -> None:
             return Status()
 
     run = simulation(cluster(node("a"), pod("p")), plugins=[Content])
-    queue = fill(run.pending(), run.frameworks)
-    assert (names(queue.queued), queue.gated) == (["p"], {})
+    queue = Queue.of(run.pending(), run.frameworks)
+    assert (names(queue), queue.gated) == (["p"], {})
 
 
 def test_a_queue_of_one_pod_has_none_of_the_others() -> None:
     run = simulated(pod("a"), pod("b"), pod("c"), pod("gated", gates=["example.com/wait"]))
-    queue = fill(run.pending(), run.frameworks)
+    queue = Queue.of(run.pending(), run.frameworks)
     only = queue.only(queue.active[1])
-    assert names(only.queued) == ["b"]
+    assert names(only) == ["b"]
     assert only.gated == queue.gated
-    assert names(only.held) == ["gated"]
+    assert names(only.held.values()) == ["gated"]
 
 
 def test_pods_that_the_plugin_finds_equal_keep_their_order() -> None:
@@ -88,7 +88,7 @@ def test_a_foreign_queue_sort_is_asked_even_where_it_is_made_of_one_with_keys() 
             return first.pod.name > second.pod.name
 
     run = simulation(cluster(node("a"), pod("a"), pod("b")), plugins=[Youngest])
-    assert names(fill(run.pending(), run.frameworks).queued) == ["b", "a"]
+    assert names(Queue.of(run.pending(), run.frameworks)) == ["b", "a"]
 
 
 def test_times_are_in_seconds_and_0_where_there_is_none() -> None:
@@ -115,8 +115,8 @@ def test_an_activated_pod_is_due_and_a_waiting_one_never() -> None:
     assert entry(seen=NEVER).is_due(ClusterVersion(0, 0))
 
 
-def backlog(run: Simulation) -> Backlog:
-    return Backlog.of(fill(run.pending(), run.frameworks), run.frameworks)
+def queue_of(run: Simulation) -> Queue:
+    return Queue.of(run.pending(), run.frameworks)
 
 
 def test_the_other_pods_can_be_left_out() -> None:
@@ -166,7 +166,7 @@ def test_gated_pods_are_listed_by_creation_then_by_place_in_the_state() -> None:
 
 
 def test_activating_a_pod_that_is_gone_does_nothing() -> None:
-    waiting = backlog(simulated(pod("a"), pod("b")))
+    waiting = queue_of(simulated(pod("a"), pod("b")))
     waiting.activate(["default/b", "default/gone"])
     assert [entry.activated for entry in waiting] == [False, True]
 
@@ -175,7 +175,7 @@ def test_renewing_gates_a_pod_that_preenqueue_holds_back_by_now_and_lets_it_go_a
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = simulated(pod("a"), pod("b", gates=["example.com/wait"]))
-    waiting = backlog(run)
+    waiting = queue_of(run)
     framework = run.frameworks["default-scheduler"]
     gate = framework.pre_enqueue(waiting.held["default/b"].pod)
     answers = {"a": gate, "b": type(gate)()}
@@ -189,7 +189,7 @@ def test_renewing_gates_a_pod_that_preenqueue_holds_back_by_now_and_lets_it_go_a
 
 def test_a_pod_that_is_not_due_is_not_gated_again(monkeypatch: pytest.MonkeyPatch) -> None:
     run = simulated(pod("a"))
-    waiting = backlog(run)
+    waiting = queue_of(run)
     waiting.entries["default/a"].seen = ClusterVersion(0, 0)
     monkeypatch.setattr(run.frameworks["default-scheduler"], "pre_enqueue", None)
     waiting.renew(ClusterVersion(0, 0))

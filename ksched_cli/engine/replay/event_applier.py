@@ -22,7 +22,7 @@ from ksched_cli.engine.replay.mutable_cluster import MutableCluster, is_victim
 from ksched_cli.engine.replay.node_outages import NodeOutages
 from ksched_cli.engine.replay.records import LoggedChange, PodLog, PodOutcome
 from ksched_cli.engine.replay.replay_scheduler import End, ReplayScheduler
-from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
+from ksched_cli.engine.replay.scheduling_queue import ObjectEvent, SchedulingQueue
 from ksched_cli.errors import UsageError
 from ksched_cli.framework import cluster_events as events
 from ksched_cli.framework.cluster_events import (
@@ -31,7 +31,6 @@ from ksched_cli.framework.cluster_events import (
     UNSCHEDULED_POD_ADD,
     Action,
     ClusterEvent,
-    EventObject,
     pod_events,
 )
 from ksched_cli.framework.device_taint_rules import GATE, with_taint_rules
@@ -422,14 +421,6 @@ _RESOURCES = {
     "resource_slices": events.RESOURCE_SLICE,
     "device_classes": events.DEVICE_CLASS,
 }
-
-
-class ObjectEvent(NamedTuple):
-    """An event with its object before and after."""
-
-    event: ClusterEvent
-    old: EventObject
-    new: EventObject
 
 
 class PodChanges(NamedTuple):

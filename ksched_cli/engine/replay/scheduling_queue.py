@@ -128,7 +128,7 @@ def _says_queue(
         return True
 
 
-class InFlightEvent(NamedTuple):
+class ObjectEvent(NamedTuple):
     """An event with its object before and after."""
 
     event: ClusterEvent
@@ -144,7 +144,7 @@ class InFlight:
 
     def __init__(self) -> None:
         self.begins: dict[str, int] = {}
-        self._events: list[InFlightEvent] = []
+        self._events: list[ObjectEvent] = []
 
     def __contains__(self, uid: str) -> bool:
         return uid in self.begins
@@ -160,9 +160,9 @@ class InFlight:
 
     def note(self, event: ClusterEvent, old: EventObject, new: EventObject) -> None:
         if self.begins:
-            self._events.append(InFlightEvent(event, old, new))
+            self._events.append(ObjectEvent(event, old, new))
 
-    def since(self, uid: str) -> Iterable[InFlightEvent]:
+    def since(self, uid: str) -> Iterable[ObjectEvent]:
         """The events since the pod's attempt began."""
         return self._events[self.begins.get(uid, 0) :]
 
@@ -739,7 +739,7 @@ class SchedulingQueue:
         return self._has_groups and queued.pod.spec.scheduling_group is not None
 
     def _run_pre_enqueue(self, queued: QueuedPodInfo) -> None:
-        """Of a group, the last pod that is held back holds back all."""
+        """A pod of a group that is held back holds back the whole group."""
         queued.gating_plugin = ""
         for each in _members(queued):
             each.gating_plugin = ""

@@ -155,7 +155,7 @@ def test_what_a_nomination_takes_is_left_to_nobody_else() -> None:
     )
     queue = run.queue()
     framework = next(iter(run.frameworks.values()))
-    other = next(queued.pod for queued in queue.queued if queued.pod.name == "other")
+    other = next(queued.pod for queued in queue if queued.pod.name == "other")
     assert run.cycle.attempt(framework, other).attempt.node == ""
 
 
