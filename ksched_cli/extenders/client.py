@@ -22,16 +22,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote, urljoin
 
 import urllib3
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    InsecureRequestWarning,
-    LocationParseError,
-    NameResolutionError,
-    NewConnectionError,
-    ProtocolError,
-    ReadTimeoutError,
-    SSLError,
-)
+from urllib3 import exceptions
 from urllib3.util import parse_url
 
 from ksched_cli import __version__
@@ -60,25 +51,25 @@ def request_error_message(error: Exception, url: str) -> str:
     """The message of an error before the response's headers had arrived."""
     try:
         host, address = parse_url(url).host or "", _address(url)
-    except LocationParseError:
+    except exceptions.LocationParseError:
         return "invalid URL"
-    if isinstance(error, ReadTimeoutError):
+    if isinstance(error, exceptions.ReadTimeoutError):
         return TIMEOUT
-    if isinstance(error, NameResolutionError):
+    if isinstance(error, exceptions.NameResolutionError):
         return f"dial tcp: lookup {host}: no such host"
     cause = error.__cause__ or error.__context__
-    if isinstance(error, NewConnectionError):
+    if isinstance(error, exceptions.NewConnectionError):
         number = cause.errno if isinstance(cause, OSError) else None
         reason = os.strerror(number).lower() if number else str(error)
         return f"dial tcp {address}: connect: {reason}"
-    if isinstance(error, SSLError):
+    if isinstance(error, exceptions.SSLError):
         return _tls_error_message(error, host)
-    if isinstance(error, ProtocolError):
+    if isinstance(error, exceptions.ProtocolError):
         return _reset_message(address) if _is_reset(error) else "EOF"
     return str(error)
 
 
-def _tls_error_message(error: SSLError, host: str) -> str:
+def _tls_error_message(error: exceptions.SSLError, host: str) -> str:
     cause = _cause(error)
     if isinstance(cause, ssl.SSLCertVerificationError):
         problem = _CERTIFICATE_PROBLEMS.get(cause.verify_code, cause.verify_message)
@@ -104,7 +95,7 @@ def _is_reset(error: Exception) -> bool:
 
 def body_error_message(error: Exception, url: str) -> str:
     """The message of an error while the response's body was read."""
-    if isinstance(error, ReadTimeoutError):
+    if isinstance(error, exceptions.ReadTimeoutError):
         return BODY_TIMEOUT
     return _reset_message(_address(url)) if _is_reset(error) else "unexpected EOF"
 
@@ -143,7 +134,7 @@ REDIRECTS_WITH_BODY = (307, 308)
 MAX_REQUESTS = 10
 
 # urllib3 warns where certificates are not checked, which is the configuration's choice.
-urllib3.disable_warnings(InsecureRequestWarning)
+urllib3.disable_warnings(exceptions.InsecureRequestWarning)
 
 
 class UnreachableError(ExtenderError):
@@ -259,10 +250,10 @@ class _Call(threading.Thread):
             self._reply = self._exchange()
         except ExtenderError as error:
             self._error = error
-        except NewConnectionError as error:
+        except exceptions.NewConnectionError as error:
             # Refused, or no such host. In urllib3 a subclass of ConnectTimeoutError, but immediate.
             self._error = UnreachableError(self._message(error))
-        except ConnectTimeoutError:
+        except exceptions.ConnectTimeoutError:
             self._error = _NoConnectionError(f"{post_prefix(self._url)}: {TIMEOUT}")
         except Exception as error:
             self._error = UnreachableError(self._message(error))

@@ -5,7 +5,7 @@ Upstream: pkg/scheduler/eventhandlers.go (addAllEventHandlers).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -25,18 +25,11 @@ from ksched_cli.engine.replay.replay_scheduler import End, ReplayScheduler
 from ksched_cli.engine.replay.scheduling_queue import ObjectEvent, SchedulingQueue
 from ksched_cli.errors import UsageError
 from ksched_cli.framework import cluster_events as events
-from ksched_cli.framework.cluster_events import (
-    ASSIGNED_POD_ADD,
-    ASSIGNED_POD_DELETE,
-    UNSCHEDULED_POD_ADD,
-    Action,
-    ClusterEvent,
-    pod_events,
-)
 from ksched_cli.framework.device_taint_rules import GATE, with_taint_rules
 from ksched_cli.framework.pod_groups import composite_key, key_of
 from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP, POD_GROUP_GATE
 from ksched_cli.kube.versions import Release, Rules
+from ksched_cli.scenario import timeline
 from ksched_cli.scenario.change import Change, apply_changes
 from ksched_cli.scenario.nodes import FailNodes, RecoverNodes
 from ksched_cli.scenario.objects import (
@@ -45,15 +38,6 @@ from ksched_cli.scenario.objects import (
     objects_of,
     removed,
     replaced,
-)
-from ksched_cli.scenario.timeline import (
-    Arrival,
-    Completion,
-    Gap,
-    RecordedDecision,
-    Removal,
-    Replacement,
-    TimelineEvent,
 )
 
 _SOURCE = "the timeline"
@@ -93,22 +77,22 @@ class EventApplier:
         self._tells_of_arrivals = release.enabled(gate)
         self.outages = NodeOutages(self.cluster, self.scheduler, self.change, self.arrive)
 
-    def apply(self, event: TimelineEvent) -> None:
+    def apply(self, event: timeline.TimelineEvent) -> None:
         """Raises UsageError where the event names what is not there, or is there already."""
         action = event.action
         self.log.counts.events += 1
         try:
-            if isinstance(action, Arrival):
+            if isinstance(action, timeline.Arrival):
                 self.arrive(action.pod, action.runs_for)
-            elif isinstance(action, Replacement):
+            elif isinstance(action, timeline.Replacement):
                 self._replace(action)
-            elif isinstance(action, Removal):
+            elif isinstance(action, timeline.Removal):
                 self._remove(action)
-            elif isinstance(action, Completion):
+            elif isinstance(action, timeline.Completion):
                 self._complete(action)
-            elif isinstance(action, RecordedDecision):
+            elif isinstance(action, timeline.RecordedDecision):
                 self._follow(action)
-            elif isinstance(action, Gap):
+            elif isinstance(action, timeline.Gap):
                 self.warnings[_GAP] = None
             else:
                 self._apply_change(action)
@@ -160,7 +144,7 @@ class EventApplier:
             nominator.nominate(pod, pod.pod.status.nominated_node_name)
         self.queue.add(pod)
         if self._tells_of_arrivals:
-            self.queue.move(UNSCHEDULED_POD_ADD, None, pod)
+            self.queue.move(events.UNSCHEDULED_POD_ADD, None, pod)
 
     def arrive(self, pod: Pod, runs_for: int | None) -> None:
         """A pod is created, with a node or without. Raises UsageError where it is there already."""
@@ -185,11 +169,11 @@ class EventApplier:
         self.cluster.note_arrival(pod)
         if not self.cluster.add(pod):
             self.log.counts.ignored += 1
-            self.queue.move(ASSIGNED_POD_ADD, None, pod)
+            self.queue.move(events.ASSIGNED_POD_ADD, None, pod)
             return
         self.log.arrive(pod, self.scheduler.clock.now, runs_for)
         self.scheduler.schedule_end(pod, runs_for)
-        self.queue.move(ASSIGNED_POD_ADD, None, pod)
+        self.queue.move(events.ASSIGNED_POD_ADD, None, pod)
 
     def _pending(self) -> list[PodInfo]:
         """The pods without a node."""
@@ -212,7 +196,7 @@ class EventApplier:
                 self.scheduler.end(new.key, PodOutcome.ENDED)
                 return
             info = self.cluster.exchange(old, new)
-            for event in pod_events(old, info):
+            for event in events.pod_events(old, info):
                 self.queue.move(event, old, info)
             return
         # 2. A pod on a node that does not exist waits for the node.
@@ -248,7 +232,7 @@ class EventApplier:
         elif stray := self.cluster.strays.pop(key, None):
             gone = self.cluster.info(stray)
             self.cluster.note_departure(gone)
-            self.queue.move(ASSIGNED_POD_DELETE, gone, None)
+            self.queue.move(events.ASSIGNED_POD_DELETE, gone, None)
         else:
             # Who writes a timeline cannot know which pods are evicted.
             self.log.counts.absent += 1
@@ -271,14 +255,14 @@ class EventApplier:
 
     # -- what was recorded ----------------------------------------------------------------------
 
-    def _follow(self, decision: RecordedDecision) -> None:
+    def _follow(self, decision: timeline.RecordedDecision) -> None:
         """Bind pods of schedulers that are not simulated to their recorded nodes."""
         if decision.node and not decision.evicted_for:
             pod = self.unscheduled.pop(decision.pod, None)
             if pod is not None:
                 self.arrive(structs.replace(pod, node_name=decision.node), None)
 
-    def _complete(self, action: Completion) -> None:
+    def _complete(self, action: timeline.Completion) -> None:
         """A pod ends, or as long after its placement as in the recording, where that is later."""
         self.unscheduled.pop(action.pod, None)
         record = self.log.live.get(action.pod)
@@ -308,7 +292,7 @@ class EventApplier:
 
     # -- objects --------------------------------------------------------------------------------
 
-    def _replace(self, action: Replacement) -> None:
+    def _replace(self, action: timeline.Replacement) -> None:
         kind, manifest = action.kind, action.manifest
         if action.decided:
             return
@@ -333,7 +317,7 @@ class EventApplier:
             )
         self._update(structs.replace(pod, metadata=metadata, status=status, node_name=node))
 
-    def _remove(self, action: Removal) -> None:
+    def _remove(self, action: timeline.Removal) -> None:
         kind, key = action.kind, (action.namespace, action.name)
         if kind is _POD and action.preempted:
             self._complete_eviction("/".join(key), action.grace)
@@ -468,7 +452,7 @@ def _tainted_slices(
     )
     for previous, current in zip(old, new, strict=True):
         if previous != current:
-            event = ClusterEvent(events.RESOURCE_SLICE, Action.UPDATE)
+            event = events.ClusterEvent(events.RESOURCE_SLICE, events.Action.UPDATE)
             yield ObjectEvent(event, previous, current)
 
 
@@ -479,14 +463,14 @@ def _events_of(
         return
     for key, item in old.items():
         if key not in new:
-            yield ObjectEvent(ClusterEvent(resource, Action.DELETE), item, None)
+            yield ObjectEvent(events.ClusterEvent(resource, events.Action.DELETE), item, None)
     for key, item in new.items():
         if key not in old:
-            yield ObjectEvent(ClusterEvent(resource, Action.ADD), None, item)
+            yield ObjectEvent(events.ClusterEvent(resource, events.Action.ADD), None, item)
         elif item is not (before := old[key]):
-            updates: Iterable[ClusterEvent] = (ClusterEvent(resource, Action.UPDATE),)
+            updates = [events.ClusterEvent(resource, events.Action.UPDATE)]
             if isinstance(before, Node) and isinstance(item, Node):
-                updates = events.node_events(before, item)
+                updates = [*events.node_events(before, item)]
             yield from (ObjectEvent(event, before, item) for event in updates)
 
 

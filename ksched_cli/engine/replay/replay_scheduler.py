@@ -34,12 +34,7 @@ from ksched_cli.engine.replay.records import (
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.engine.scheduler import Scheduler
 from ksched_cli.engine.scheduling_cycle import NO_NODES, Outcome
-from ksched_cli.framework.cluster_events import (
-    ASSIGNED_POD_ADD,
-    ASSIGNED_POD_DELETE,
-    ASSIGNED_POD_UPDATE,
-    RESOURCE_CLAIM_UPDATE,
-)
+from ksched_cli.framework import cluster_events as events
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.status import SUCCESS, Code, Status
 from ksched_cli.kube.time import SECOND
@@ -293,26 +288,26 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         """before: without its node"""
         self._hear_of_claims()
         self.queue.done(pod.uid)
-        self.queue.move(ASSIGNED_POD_ADD, None, pod)
+        self.queue.move(events.ASSIGNED_POD_ADD, None, pod)
         rules = self.engine.configuration.release.rules
         if before.status.nominated_node_name and rules.binding_frees_nomination:
             # For the handler of pods without a node, the bound pod is a deleted one.
             old = self.cluster.info(before)
-            self.queue.move(ASSIGNED_POD_DELETE, old, None, most_important=pod.priority)
+            self.queue.move(events.ASSIGNED_POD_DELETE, old, None, most_important=pod.priority)
 
     def _hear_of_claims(self) -> None:
         """The API server tells the scheduler of the claims that it has written."""
         claims = self.cluster.claims
         if claims is not None:
             for old, new in claims.take_changes():
-                self.queue.move(RESOURCE_CLAIM_UPDATE, old, new)
+                self.queue.move(events.RESOURCE_CLAIM_UPDATE, old, new)
 
     def _put_back(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
         pod, attempt, engine = queued.pod, outcome.attempt, self.engine
         message = self.log.live[pod.key].message = attempt.why_not
         self._trace(outcome, _result(outcome))
         if _was_assumed(outcome) and not _is_rejected(outcome):
-            self.queue.move(ASSIGNED_POD_DELETE, self._forgotten(queued, outcome), None)
+            self.queue.move(events.ASSIGNED_POD_DELETE, self._forgotten(queued, outcome), None)
         has_news = engine.options.retries and message != queued.message
         if engine.options.retries:
             repeats = (
@@ -330,7 +325,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
     def _after_failure(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
         if _was_assumed(outcome) and _is_rejected(outcome):
             gone = self._forgotten(queued, outcome)
-            self.queue.move(ASSIGNED_POD_DELETE, gone, None, skips_subject=True)
+            self.queue.move(events.ASSIGNED_POD_DELETE, gone, None, skips_subject=True)
         if queued.repeats:
             self._reject_alike()
 
@@ -375,7 +370,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
     def lose_nomination(self, pod: PodInfo) -> None:
         """Drop the nomination: its room is free for pods of no more priority. pod: as it was when
         it was nominated"""
-        self.queue.move(ASSIGNED_POD_DELETE, pod, None, most_important=pod.priority)
+        self.queue.move(events.ASSIGNED_POD_DELETE, pod, None, most_important=pod.priority)
 
     def _delete(self, victim: PodInfo, node: str, preemptor: PodInfo) -> None:
         period = victim.spec.termination_grace_period_seconds
@@ -408,7 +403,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         new = self.cluster.mark_deleting(pod, self.clock.text, is_victim=is_victim)
         if grace is not None:
             self.ends.schedule(pod.uid, End(self.clock.now + grace, record.pod, outcome))
-        self.queue.move(ASSIGNED_POD_UPDATE, pod, new)
+        self.queue.move(events.ASSIGNED_POD_UPDATE, pod, new)
 
     def end(self, key: str, outcome: PodOutcome) -> None:
         """A pod leaves its node."""
@@ -422,7 +417,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         self.ends.cancel(pod.uid)
         record = self.log.record_of(pod)
         self.log.leave(record, outcome, self.clock.now)
-        self.queue.move(ASSIGNED_POD_DELETE, pod, None)
+        self.queue.move(events.ASSIGNED_POD_DELETE, pod, None)
         if pod.key in self.victims:
             self.victims.discard(pod.key)
             if outcome is PodOutcome.EVICTED:

@@ -59,6 +59,14 @@ class Strategy(IntEnum):
     IMMEDIATELY = 2
 
 
+class ObjectEvent(NamedTuple):
+    """An event with its object before and after."""
+
+    event: ClusterEvent
+    old: EventObject
+    new: EventObject
+
+
 class RegisteredHint(NamedTuple):
     """hint: None where every such event may let the pod fit."""
 
@@ -96,17 +104,15 @@ class HintTable:
             )
         return hints
 
-    def strategy(
-        self, queued: QueuedPodInfo, event: ClusterEvent, old: EventObject, new: EventObject
-    ) -> Strategy:
+    def strategy(self, queued: QueuedPodInfo, happened: ObjectEvent) -> Strategy:
         """Ask the plugins that rejected the pod about an event. A hint that fails counts as yes."""
         rejectors = queued.rejectors
-        if not rejectors or event == EVERYTHING:
+        if not rejectors or happened.event == EVERYTHING:
             return Strategy.AFTER_BACKOFF
         strategy = Strategy.SKIP
         pending = queued.pending_plugins
-        for plugin, hint in self._hints(queued.pod.spec.scheduler_name, event):
-            if plugin not in rejectors or not _says_queue(hint, queued, old, new):
+        for plugin, hint in self._hints(queued.pod.spec.scheduler_name, happened.event):
+            if plugin not in rejectors or not _says_queue(hint, queued, happened):
                 continue
             if plugin in pending:
                 return Strategy.IMMEDIATELY
@@ -116,24 +122,14 @@ class HintTable:
         return strategy
 
 
-def _says_queue(
-    hint: QueueingHint | None, queued: QueuedPodInfo, old: EventObject, new: EventObject
-) -> bool:
+def _says_queue(hint: QueueingHint | None, queued: QueuedPodInfo, happened: ObjectEvent) -> bool:
     if hint is None:
         return True
     try:
-        return hint(queued.pod, old, new)
+        return hint(queued.pod, happened.old, happened.new)
     except Exception:
         # Upstream: a pod must not be stuck because a hint failed.
         return True
-
-
-class ObjectEvent(NamedTuple):
-    """An event with its object before and after."""
-
-    event: ClusterEvent
-    old: EventObject
-    new: EventObject
 
 
 class InFlight:
@@ -158,9 +154,9 @@ class InFlight:
         if not self.begins:
             self._events.clear()
 
-    def note(self, event: ClusterEvent, old: EventObject, new: EventObject) -> None:
+    def note(self, happened: ObjectEvent) -> None:
         if self.begins:
-            self._events.append(ObjectEvent(event, old, new))
+            self._events.append(happened)
 
     def since(self, uid: str) -> Iterable[ObjectEvent]:
         """The events since the pod's attempt began."""
@@ -514,8 +510,8 @@ class SchedulingQueue:
         if not queued.rejectors or self._is_grouped(queued):
             return Strategy.AFTER_BACKOFF
         strategy = Strategy.SKIP
-        for event, old, new in self._in_flight.since(queued.pod.uid):
-            strategy = max(strategy, self._hints.strategy(queued, event, old, new))
+        for happened in self._in_flight.since(queued.pod.uid):
+            strategy = max(strategy, self._hints.strategy(queued, happened))
             if strategy is Strategy.IMMEDIATELY or (strategy and not queued.pending_plugins):
                 break
         return strategy
@@ -541,10 +537,10 @@ class SchedulingQueue:
 
     def update(self, old: PodInfo, new: PodInfo) -> None:
         """A pod without a node has changed. Upstream: Update."""
-        events = pod_events(old, new)
+        events = [ObjectEvent(event, old, new) for event in pod_events(old, new)]
         if new.uid in self._in_flight:
-            for event in events:
-                self._in_flight.note(event, old, new)
+            for happened in events:
+                self._in_flight.note(happened)
             return
         member = self.pods.get(new.key)
         if member is None:
@@ -560,8 +556,8 @@ class SchedulingQueue:
             self._places.put(queued, place)
         if place is Place.UNSCHEDULABLE:
             leaves = (Place.ACTIVE, *RETRIES) if self.backoff.by_window else (Place.ACTIVE,)
-            for event in events:
-                self._requeue(queued, self._strategy(queued, event, old, new))
+            for happened in events:
+                self._requeue(queued, self._strategy(queued, happened))
                 if queued.place in leaves:
                     break
 
@@ -572,7 +568,7 @@ class SchedulingQueue:
         if member is None:
             return
         pod, queued = member.pod, member.group or member
-        strategy = self._strategy(queued, TARGET_POD_UPDATE, pod, pod)
+        strategy = self._strategy(queued, ObjectEvent(TARGET_POD_UPDATE, pod, pod))
         if strategy and self._places.place_of(queued) is Place.UNSCHEDULABLE:
             self._places.put(queued, Place.NOWHERE)
             self._requeue(queued, strategy)
@@ -619,25 +615,22 @@ class SchedulingQueue:
         skips_subject: but not the pod that the event is about
         Upstream: MoveAllToActiveOrBackoffQueue
         """
+        if not (self._places.unschedulable.keys or self._in_flight.begins):
+            return
+        happened = ObjectEvent(event, old, new)
         if self._places.unschedulable.keys:
             subject = new if new is not None else old
             uid = subject.uid if isinstance(subject, PodInfo) else ""
             for group in self._places.unschedulable.groups():
                 own = group.pop(uid, None)
                 if own is not None and not skips_subject:
-                    self._move_alike([own], event, old, new, most_important)
+                    self._move_alike([own], happened, most_important)
                 if group:
-                    self._move_alike([*group.values()], event, old, new, most_important)
-        if self._in_flight.begins:
-            self._in_flight.note(event, old, new)
+                    self._move_alike([*group.values()], happened, most_important)
+        self._in_flight.note(happened)
 
     def _move_alike(
-        self,
-        alike: list[QueuedPodInfo],
-        event: ClusterEvent,
-        old: EventObject,
-        new: EventObject,
-        most_important: int | None,
+        self, alike: list[QueuedPodInfo], happened: ObjectEvent, most_important: int | None
     ) -> None:
         """Move pods on which hints agree, if the event may let them fit. alike: these pods"""
         # The first pod stands for all: priority, gating events and hints are the same.
@@ -645,20 +638,19 @@ class SchedulingQueue:
         priority = min(each.pod.priority for each in _members(first))
         if most_important is not None and priority > most_important:
             return
+        event = happened.event
         is_heard = event == EVERYTHING or any(each.matches(event) for each in first.gating_events)
         if first.gated and not is_heard:
             return
-        strategy = self._strategy(first, event, old, new)
+        strategy = self._strategy(first, happened)
         if strategy is not Strategy.SKIP:
             for queued in alike:
                 self._places.put(queued, Place.NOWHERE)
                 self._requeue(queued, strategy)
 
-    def _strategy(
-        self, queued: QueuedPodInfo, event: ClusterEvent, old: EventObject, new: EventObject
-    ) -> Strategy:
+    def _strategy(self, queued: QueuedPodInfo, happened: ObjectEvent) -> Strategy:
         """A group has the best strategy of its pods. Upstream: isEntityWorthRequeuing."""
-        return max(self._hints.strategy(each, event, old, new) for each in _members(queued))
+        return max(self._hints.strategy(each, happened) for each in _members(queued))
 
     # -- time -----------------------------------------------------------------------------------
 
@@ -688,7 +680,7 @@ class SchedulingQueue:
         backoff is over. Upstream: flushUnschedulablePodsLeftover, flushBackoffQCompleted."""
         if not self._clock.now % FLUSH_INTERVAL:
             for overdue in self._places.unschedulable.take_overdue(self._clock.now):
-                self._move_alike([overdue], EVERYTHING, None, None, None)
+                self._move_alike([overdue], ObjectEvent(EVERYTHING, None, None), None)
         for place in RETRIES:
             while (queued := self._places.heaps.peek(place)) is not None:
                 if self.backoff.is_backing_off(queued, self._clock.now):

@@ -11,7 +11,7 @@ import pytest
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
-from ksched_cli.engine.replay.scheduling_queue import HintTable, Strategy
+from ksched_cli.engine.replay.scheduling_queue import HintTable, ObjectEvent, Strategy
 from ksched_cli.framework.cluster_events import (
     ASSIGNED_POD_DELETE,
     DEVICE_CLASS,
@@ -87,7 +87,7 @@ def test_only_the_plugins_that_rejected_the_pod_are_heard(
     queued = QueuedPodInfo(0, 1, pod=PodCatalog().info(Pod()))
     queued.unschedulable_plugins = frozenset(plugins.split())
     queued.pending_plugins = frozenset(pending.split())
-    assert TABLE.strategy(queued, event, None, None) is strategy
+    assert TABLE.strategy(queued, ObjectEvent(event, None, None)) is strategy
 
 
 def test_it_says_what_a_plugin_registered_for() -> None:
