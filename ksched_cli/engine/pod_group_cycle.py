@@ -23,7 +23,7 @@ from msgspec import field as struct_field
 from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.pipeline import Pipeline
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.scheduling_cycle import (
@@ -139,14 +139,11 @@ class TrialCycle(SchedulingCycle):
         evaluation = pipeline.evaluate(framework, pod, Mode.SAMPLED)
         self.state = evaluation.state
         pipeline.search.advance(evaluation.visited, node_count)
-        return self._decide(evaluation)
-
-    def _decide(self, evaluation: Evaluation) -> Outcome:
         if evaluation.error:
             return self._failed(evaluation)
         if len(evaluation.feasible):
             return self._choose(evaluation)
-        return self._no_fit(evaluation) if self.preempts else self._rejected(evaluation)
+        return self._no_fit(evaluation, preempts=self.preempts)
 
 
 def refused(record: Attempt, status: Status) -> Outcome:

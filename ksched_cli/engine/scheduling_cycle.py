@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
@@ -183,17 +183,8 @@ class RepeatedRejections:
         self._by_signature: dict[int, RepeatableRejection] = {}
 
     def find(self, pod: PodInfo) -> RepeatableRejection | None:
-        """The attempt that `pod` would make now, where one like it has just been made."""
-        rejection = self.find_alike(pod)
-        if rejection is None:
-            return None
-        attempt = structs.replace(rejection.outcome.attempt, pod=pod.key)
-        return structs.replace(
-            rejection, outcome=structs.replace(rejection.outcome, attempt=attempt)
-        )
-
-    def find_alike(self, pod: PodInfo) -> RepeatableRejection | None:
-        """The same, of the pod that was tried."""
+        """The attempt that `pod` would make now, where one like it has just been made: that of the
+        pod that was tried."""
         rejection = self._by_signature.get(pod.signature)
         if (
             rejection is None
@@ -293,7 +284,8 @@ class SchedulingCycle:
             pipeline.search.advance(rejection.visited, node_count)
             if framework.caller.trace is not None:
                 framework.caller.trace.repeated(pod)
-            return rejection.outcome
+            record = replace(rejection.outcome.attempt, pod=pod.key)
+            return replace(rejection.outcome, attempt=record)
         # 2. PreFilter, Filter, extenders and Score. The next search starts where this one ended.
         evaluation = pipeline.evaluate(framework, pod, Mode.SAMPLED)
         pipeline.search.advance(evaluation.visited, node_count)
@@ -311,12 +303,12 @@ class SchedulingCycle:
     def repeats_rejection(self, pod: PodInfo) -> bool:
         """Whether the pod would be rejected as an equal one just was, so that no plugin need be
         asked."""
-        return self._rejections.find_alike(pod) is not None
+        return self._rejections.find(pod) is not None
 
     def repeat_rejection(self, pod: PodInfo, times: int) -> Outcome:
         """Count as many attempts with pods like this one, which would all be rejected (see
         `repeats_rejection`). Return the outcome of the pod that was tried."""
-        pipeline, rejection = self.pipeline, self._rejections.find_alike(pod)
+        pipeline, rejection = self.pipeline, self._rejections.find(pod)
         assert rejection is not None, f"{pod.key} was not rejected"
         if pipeline.batching is not None:
             pipeline.batching.begin(times)
@@ -386,48 +378,36 @@ class SchedulingCycle:
             names = tuple(self.pipeline.snapshot.names[tie] for tie in sorted(ties.tolist()))
         return self.tie_break(ties), best.item(), names, True
 
-    def _rejected(self, evaluation: Evaluation) -> Outcome:
-        """The outcome of a pod that fits nowhere, where no PostFilter plugin runs."""
-        plugins, pending_plugins = evaluation.rejecting_plugins()
-        record = Attempt(
-            evaluation.pod.key,
-            evaluation.framework.profile.scheduler_name,
-            evaluated=evaluation.statuses.own_count,
-            pre_filter=evaluation.pre_filter,
-            message=evaluation.fit_error(),
-            detail=_detail(evaluation) if self.pipeline.detailed else NO_DETAIL,
-        )
-        return Outcome(record, unschedulable_plugins=plugins, pending_plugins=pending_plugins)
-
-    def _no_fit(self, evaluation: Evaluation) -> Outcome:
-        """The outcome of a pod that fits nowhere, after the PostFilter plugins."""
+    def _no_fit(self, evaluation: Evaluation, *, preempts: bool = True) -> Outcome:
+        """The outcome of a pod that fits nowhere. preempts: after the PostFilter plugins"""
         pipeline, framework = self.pipeline, evaluation.framework
-        evaluated = evaluation.statuses.own_count
-        detail = _detail(evaluation) if pipeline.detailed else NO_DETAIL
         plugins, pending_plugins = evaluation.rejecting_plugins()
-        # Without PostFilter plugins the attempt ends here.
-        if not framework.has_post_filters:
-            rejected = self._rejected(evaluation)
-            return structs.replace(rejected, nomination="" if framework.clears_nomination else None)
-        # PostFilter may nominate a node and name victims; the caller evicts them.
-        result, status, preemption = pipeline.post_filter(evaluation)
-        preemption = preemption or Preemption()
         record = Attempt(
             evaluation.pod.key,
             framework.profile.scheduler_name,
-            evaluated=evaluated,
+            evaluated=evaluation.statuses.own_count,
             pre_filter=evaluation.pre_filter,
-            message=evaluation.fit_error(status.message),
-            post_filter=_post_filter_record(status, preemption, pipeline.detailed),
-            detail=detail,
+            detail=_detail(evaluation) if pipeline.detailed else NO_DETAIL,
         )
-        return Outcome(
-            record,
+        outcome = Outcome(record, unschedulable_plugins=plugins, pending_plugins=pending_plugins)
+        # Without PostFilter plugins the attempt ends here.
+        if not (preempts and framework.has_post_filters):
+            clears = preempts and framework.clears_nomination
+            record = replace(record, message=evaluation.fit_error())
+            return replace(outcome, attempt=record, nomination="" if clears else None)
+        # PostFilter may nominate a node and name victims; the caller evicts them.
+        result, status, preemption = pipeline.post_filter(evaluation)
+        preemption = preemption or Preemption()
+        return replace(
+            outcome,
+            attempt=replace(
+                record,
+                message=evaluation.fit_error(status.message),
+                post_filter=_post_filter_record(status, preemption, pipeline.detailed),
+            ),
             preemption=preemption if preemption.node else None,
             nomination=result.nominated_node if result is not None else None,
             afterwards=deferred(evaluation.state),
-            unschedulable_plugins=plugins,
-            pending_plugins=pending_plugins,
         )
 
 

@@ -24,7 +24,7 @@ from msgspec import DecodeError, Raw, Struct, structs
 from ksched_cli.cluster.custom_objects import Others
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import KubeObject, ObjectMeta, Pod, PodSpec, PodStatus
-from ksched_cli.cluster.objects.message_pack import Integers, pack, unpack
+from ksched_cli.cluster.objects.message_pack import pack, unpack
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.pod_info import HostPort
 from ksched_cli.cluster.state import ClusterState
@@ -35,15 +35,11 @@ from ksched_cli.engine.replay.queued_pod import QueuedPodInfo, QueueHistory
 from ksched_cli.engine.replay.records import (
     LAST_MOMENT,
     Count,
-    Counts,
-    LoggedChange,
     Moment,
     NodeCounts,
     PodRecord,
-    ReplayAttempt,
+    PodRecords,
     UsageHistory,
-    Waits,
-    are_moments,
 )
 from ksched_cli.engine.replay.replay import NodeBills, Replay
 from ksched_cli.engine.replay.replay_scheduler import End
@@ -167,24 +163,6 @@ class _File(Struct, frozen=True, array_like=True, tag="ksched checkpoint"):
     checkpoint: Raw
 
 
-class _Log(Struct, frozen=True, array_like=True):
-    """The fields of PodLog."""
-
-    live: dict[str, PodRecord]
-    counts: Counts
-    waits: Waits
-    completions: Integers
-    evictions: Integers
-    changes: list[LoggedChange]
-    attempts: list[ReplayAttempt]
-
-    def check(self) -> None:
-        """Check the data. Raises ValueError for times that no replay has."""
-        self.waits.check()
-        if not (are_moments(self.completions) and are_moments(self.evictions)):
-            raise ValueError("the times of pods")
-
-
 class Checkpoint(Struct, frozen=True, kw_only=True):
     """objects:   with all pods
     running:   pods on nodes, in the order that they have there
@@ -222,7 +200,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     nominated: tuple[tuple[str, str], ...]
     ends: tuple[tuple[str, End], ...]
     next_start: Count
-    log: _Log
+    log: PodRecords
     usage: UsageHistory
     nodes: NodeCounts
     bills: NodeBills | None
@@ -265,7 +243,7 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         ),
         ends=replay.ends.listed(),
         next_start=cluster.engine.pipeline.search.next_start,
-        log=_Log(*(getattr(replay.log, name) for name in _Log.__struct_fields__)),
+        log=PodRecords(*(getattr(replay.log, name) for name in PodRecords.__struct_fields__)),
         usage=replay.usage.history,
         nodes=replay.nodes,
         outages=replay.applier.outages.state,
@@ -334,7 +312,7 @@ def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
     replay.changed, replay.length = checkpoint.changed, checkpoint.length
     replay.held = set(checkpoint.held)
     replay.rung = checkpoint.rung
-    for name in _Log.__struct_fields__:
+    for name in PodRecords.__struct_fields__:
         setattr(replay.log, name, getattr(checkpoint.log, name))
     replay.nodes = checkpoint.nodes
     if replay.autoscaler is not None and checkpoint.autoscaler is not None:

@@ -374,7 +374,7 @@ class Counts(Struct):
     tied: Count = 0
 
 
-class PodLog(Struct):
+class PodRecords(Struct, array_like=True):
     """live: by key, of existing pods that had to do with the replay.
     waits: of the pods that were placed
     completions: of pods that were placed and ended, microseconds from their creation to their end
@@ -382,8 +382,6 @@ class PodLog(Struct):
     changes: of the timeline, in order
     attempts: all of them where they are traced, else none"""
 
-    on_record: OnRecord | None = None
-    traces: bool = False
     live: dict[str, PodRecord] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
     waits: Waits = field(default_factory=Waits)
@@ -391,6 +389,19 @@ class PodLog(Struct):
     evictions: Integers = field(default_factory=Integers)
     changes: list[LoggedChange] = field(default_factory=list)
     attempts: list[ReplayAttempt] = field(default_factory=list)
+
+    def check(self) -> None:
+        """Check the data. Raises ValueError for times that no replay has."""
+        self.waits.check()
+        if not (are_moments(self.completions) and are_moments(self.evictions)):
+            raise ValueError("the times of pods")
+
+
+class PodLog(PodRecords, kw_only=True):
+    """Writes the records of pods. traces: lists attempts"""
+
+    on_record: OnRecord | None = None
+    traces: bool = False
 
     def arrive(self, pod: PodInfo, at: int, runs_for: int | None = None) -> PodRecord:
         """A pod is there from now on."""

@@ -211,7 +211,7 @@ class Replay:
             configuration.pod_max_backoff_seconds * SECOND,
             configuration.release.enabled("SchedulerPopFromBackoffQ"),
         )
-        self.log = PodLog(self.options.on_record, self.options.traces)
+        self.log = PodLog(on_record=self.options.on_record, traces=self.options.traces)
         self.queue = SchedulingQueue(
             engine.frameworks,
             backoff,

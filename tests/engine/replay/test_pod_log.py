@@ -14,7 +14,7 @@ def info(name: str) -> PodInfo:
 
 def test_a_pod_that_leaves_is_let_go_with_its_times() -> None:
     records: list[PodRecord] = []
-    log = PodLog(records.append)
+    log = PodLog(on_record=records.append)
     pod = info("a")
     log.arrive(pod, 1)
     record = log.try_pod(pod, 2)
