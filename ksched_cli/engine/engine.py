@@ -165,15 +165,8 @@ class Engine:
         if self.pod_groups is not None:
             entities = self.pod_groups.are_entities
             cycle_of = PodGroupEntityCycle if entities else PermittedGroupCycle
-            self.group_cycle = cycle_of(
-                self.pipeline,
-                binding,
-                self.cycle,
-                self.frameworks,
-                self.pod_groups,
-                self.look_at,
-                self._look_at_rejected,
-            )
+            parts = (self.cycle, self.frameworks, self.pod_groups)
+            self.group_cycle = cycle_of(*parts, self.look_at, self._look_at_rejected)
 
     @property
     def queued_groups(self) -> PodGroups | None:

@@ -24,7 +24,6 @@ from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Mode
-from ksched_cli.engine.pipeline import Pipeline
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.scheduling_cycle import (
     NO_NODES,
@@ -215,18 +214,18 @@ class PodGroupCycle(ABC):
 
     def __init__(
         self,
-        pipeline: Pipeline,
-        binding: BindingCycle,
         cycle: SchedulingCycle,
         frameworks: Mapping[str, Framework],
         groups: PodGroups,
         look_at: Callable[[PodInfo, bool], None],
         look_at_rejected: Callable[[PodInfo, str], None],
     ) -> None:
-        self._pipeline = pipeline
-        self._binding = binding
-        self._trial_binding = TrialBinding(binding.snapshot, binding.nominator, binding.waiting)
-        self._trial_cycle = TrialCycle(pipeline, self._trial_binding, cycle.tie_break)
+        self._pipeline, self._binding = cycle.pipeline, cycle.binding
+        binding = TrialBinding(
+            self._pipeline.snapshot, self._pipeline.nominator, cycle.binding.waiting
+        )
+        self._trial_binding = binding
+        self._trial_cycle = TrialCycle(cycle.pipeline, binding, cycle.tie_break)
         self._frameworks = frameworks
         self._plugins = {
             name: PodGroupPlugins(framework.profile, framework.plugin, framework.caller)

@@ -174,49 +174,6 @@ class RepeatableRejection(Struct, frozen=True):
     visited: int
 
 
-class RepeatedRejections:
-    """By pod signature, the last attempt that found no node."""
-
-    def __init__(self, snapshot: Snapshot, nominator: Nominator) -> None:
-        self._snapshot = snapshot
-        self._nominator = nominator
-        self._by_signature: dict[int, RepeatableRejection] = {}
-
-    def find(self, pod: PodInfo) -> RepeatableRejection | None:
-        """The attempt that `pod` would make now, where one like it has just been made: that of the
-        pod that was tried."""
-        rejection = self._by_signature.get(pod.signature)
-        if (
-            rejection is None
-            or rejection.log_length != len(self._snapshot.log)
-            or rejection.nominations != self._nominator.version
-            or self._nominator.node_of(pod)
-        ):
-            return None
-        return rejection
-
-    def store(self, evaluation: Evaluation, outcome: Outcome) -> None:
-        """Store the outcome if it depends on nothing but what `find` compares.
-
-        Claims of volumes and devices change without a pod that comes or goes, and are named after
-        their pod.
-        """
-        pod, spec = evaluation.pod, evaluation.pod.spec
-        post_filter = outcome.attempt.post_filter
-        if (
-            evaluation.framework.answer_cache.entry_for(pod) is not None
-            and evaluation.framework.rejects_in_tree
-            and not has_volume_claims(spec)
-            and not may_allocate_devices(pod, evaluation.framework.handle)
-            and not (outcome.preemption or outcome.nomination or outcome.afterwards)
-            and (post_filter is None or post_filter.status.is_rejected)
-            and not self._nominator.node_of(pod)
-        ):
-            self._by_signature[pod.signature] = RepeatableRejection(
-                outcome, len(self._snapshot.log), self._nominator.version, evaluation.visited
-            )
-
-
 NO_NODES = "no nodes available to schedule pods"
 
 # Chooses one of the rows with the best total, which come in any order.
@@ -264,10 +221,8 @@ class SchedulingCycle:
     binding: BindingCycle
     tie_break: TieBreak = first_by_name
     on_choice: Callable[[int], None] | None = None
-    _rejections: RepeatedRejections = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._rejections = RepeatedRejections(self.pipeline.snapshot, self.pipeline.nominator)
+    # By pod signature, the last attempt that found no node.
+    _rejections: dict[int, RepeatableRejection] = field(default_factory=dict)
 
     def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
         """Tries one pod. Where it gets a node, it is on that node afterwards."""
@@ -279,7 +234,7 @@ class SchedulingCycle:
             record = Attempt(pod.key, framework.profile.scheduler_name, error=NO_NODES)
             return Outcome(record, nomination="")
         # 1. A pod like this one was just rejected, and nothing has changed since.
-        rejection = self._rejections.find(pod)
+        rejection = self._find_rejection(pod)
         if rejection is not None:
             pipeline.search.advance(rejection.visited, node_count)
             if framework.caller.trace is not None:
@@ -295,20 +250,56 @@ class SchedulingCycle:
         if not len(evaluation.feasible):
             outcome = self._no_fit(evaluation)
             if not (pipeline.detailed or pipeline.extenders):
-                self._rejections.store(evaluation, outcome)
+                self._store_rejection(evaluation, outcome)
             return outcome
         # 4. The best node is chosen, and the pod is assumed and bound there.
         return self._choose(evaluation)
 
+    def _find_rejection(self, pod: PodInfo) -> RepeatableRejection | None:
+        """The attempt that `pod` would make now, where one like it has just been made: that of the
+        pod that was tried."""
+        rejection = self._rejections.get(pod.signature)
+        if rejection is None:
+            return None
+        pipeline = self.pipeline
+        is_repeated = (
+            rejection.log_length == len(pipeline.snapshot.log)
+            and rejection.nominations == pipeline.nominator.version
+            and not pipeline.nominator.node_of(pod)
+        )
+        return rejection if is_repeated else None
+
+    def _store_rejection(self, evaluation: Evaluation, outcome: Outcome) -> None:
+        """Store the outcome if it depends on nothing but what `_find_rejection` compares.
+
+        Claims of volumes and devices change without a pod that comes or goes, and are named after
+        their pod.
+        """
+        pod, spec = evaluation.pod, evaluation.pod.spec
+        post_filter = outcome.attempt.post_filter
+        if (
+            evaluation.framework.answer_cache.entry_for(pod) is not None
+            and evaluation.framework.rejects_in_tree
+            and not has_volume_claims(spec)
+            and not may_allocate_devices(pod, evaluation.framework.handle)
+            and not (outcome.preemption or outcome.nomination or outcome.afterwards)
+            and (post_filter is None or post_filter.status.is_rejected)
+            and not self.pipeline.nominator.node_of(pod)
+        ):
+            snapshot, nominator = self.pipeline.snapshot, self.pipeline.nominator
+            self._rejections[pod.signature] = RepeatableRejection(
+                outcome, len(snapshot.log), nominator.version, evaluation.visited
+            )
+
     def repeats_rejection(self, pod: PodInfo) -> bool:
         """Whether the pod would be rejected as an equal one just was, so that no plugin need be
         asked."""
-        return self._rejections.find(pod) is not None
+        return self._find_rejection(pod) is not None
 
     def repeat_rejection(self, pod: PodInfo, times: int) -> Outcome:
         """Count as many attempts with pods like this one, which would all be rejected (see
         `repeats_rejection`). Return the outcome of the pod that was tried."""
-        pipeline, rejection = self.pipeline, self._rejections.find(pod)
+        pipeline, rejection = self.pipeline, self._find_rejection(pod)
         assert rejection is not None, f"{pod.key} was not rejected"
         if pipeline.batching is not None:
             pipeline.batching.begin(times)
