@@ -213,8 +213,11 @@ class Simulation(Engine):
             return
         before = list(self.snapshot.pods[row])
         self.snapshot.remove(pod, row)
+        claim: AbstractContextManager[None] = nullcontext()
         try:
-            with self._without_extended_claim(unplaced):
+            if self.handle.service(BackingClasses).requested(unplaced):
+                claim = self.handle.service(ClaimStore).without_extended_claim(unplaced)
+            with claim:
                 yield unplaced
         finally:
             self.snapshot.add(pod, row)
@@ -222,15 +225,8 @@ class Simulation(Engine):
 
     def has_devices(self, pod: PodInfo) -> bool:
         """Whether the pod has claims of devices, of its own or made for its extended resources."""
-        return bool(pod.spec.resource_claims) or self._has_extended_claim(pod)
-
-    def _has_extended_claim(self, pod: PodInfo) -> bool:
-        return bool(self.handle.service(BackingClasses).requested(pod))
-
-    def _without_extended_claim(self, pod: PodInfo) -> AbstractContextManager[None]:
-        if not self._has_extended_claim(pod):
-            return nullcontext()
-        return self.handle.service(ClaimStore).without_extended_claim(pod)
+        requested = self.handle.service(BackingClasses).requested
+        return bool(pod.spec.resource_claims or requested(pod))
 
     @property
     def resource_claims(self) -> Mapping[tuple[str, str], ResourceClaim]:

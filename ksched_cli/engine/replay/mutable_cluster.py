@@ -69,20 +69,14 @@ class MutableCluster:
     _following: tuple[FollowsPods, ...] = ()
 
     def __post_init__(self) -> None:
-        self.engine = Engine(self.state, self.configuration, self.registry, self.options)
-        self._take_services()
-        self._list_bound()
+        self._use(Engine(self.state, self.configuration, self.registry, self.options))
         named = (pod for pod in self.state.pods if pod.node_name and not pod.finished)
-        self.strays = {pod.key: pod for pod in named if self._is_stray(pod)}
+        row_of = self.snapshot.row
+        self.strays = {pod.key: pod for pod in named if pod.node_name not in row_of}
 
-    def _take_services(self) -> None:
-        self._services, self._followed = self.engine.handle.services, 0
-
-    def _list_bound(self) -> None:
-        self.bound = {pod.key: pod for pods in self.snapshot.pods for pod in pods}
-
-    def _is_stray(self, pod: Pod) -> bool:
-        return pod.node_name not in self.snapshot.row
+    def _use(self, engine: Engine) -> None:
+        self.engine, self._services, self._followed = engine, engine.handle.services, 0
+        self.bound = {pod.key: pod for pods in engine.snapshot.pods for pod in pods}
 
     @property
     def snapshot(self) -> Snapshot:
@@ -244,8 +238,6 @@ class MutableCluster:
         """Becomes the cluster that had these, whatever was in this one: it was made of the state,
         and its pods came and went since. running: in the order that they had on their nodes"""
         self._remake(replace(state, pod_makers=self.state.pod_makers)).close()
-        self._take_services()
-        self._list_bound()
         for key in tuple(self.bound):
             self.remove(key)
         for pod in running:
@@ -269,24 +261,23 @@ class MutableCluster:
 
     def renew(self, state: ClusterState) -> None:
         """Rebuild the cluster from these objects. The caller renews the nominations."""
+        order = self.bound
         before = self._remake(replace(state, noticed_nodes=noticed_nodes(self.state, state)))
         after = self.engine
         _keep_ports(before.snapshot, after.snapshot)
         after.pipeline.search.next_start = before.pipeline.search.next_start
         carry_over(before, after)
-        self._take_services()
         before.close()
-        order = self.bound
-        self._list_bound()
-        now = self.bound
+        now, row_of = self.bound, self.snapshot.row
         self.bound = {key: now[key] for key in order if key in now} | now
-        self.strays = {key: pod for key, pod in self.strays.items() if self._is_stray(pod)}
+        strays = self.strays.items()
+        self.strays = {key: pod for key, pod in strays if pod.node_name not in row_of}
 
     def _remake(self, state: ClusterState) -> Engine:
         """Rebuild the engine from these objects. Return the former one, not closed yet."""
         before = self.engine
         self.state = state
-        self.engine = before.replaced(state, waiting=before.waiting)
+        self._use(before.replaced(state, waiting=before.waiting))
         return before
 
     def renominate(self, before: Nominator, pods: Mapping[str, PodInfo]) -> None:
