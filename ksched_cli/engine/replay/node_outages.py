@@ -121,12 +121,7 @@ class NodeOutages:
 
     def recover(self, names: Collection[str]) -> None:
         """Mark the nodes as ready again. Their pods restart; those being deleted are gone."""
-        state = self._state
-        state.down.difference_update(names)
-        for name in names:
-            state.unnoticed.pop(name, None)
-        for zone in state.zones.values():
-            zone.queue = [name for name in zone.queue if name not in names]
+        self._forget(names)
         self._change(lambda before: with_recovered(before, names))
         self._update_zones()
         for pod in self._pods_on(names):
@@ -165,21 +160,21 @@ class NodeOutages:
     def run_instant(self) -> None:
         """After the timeline's events, before pods are tried."""
         if self._state.down:
-            self._forget_removed()
+            row = self.cluster.snapshot.row
+            self._forget([name for name in self._state.down if name not in row])
             self._notice()
             self._taint_some()
             while self._evictions.next is not None and self._evictions.next <= self._now:
                 self._evict(self._evictions.pop().key)
 
-    def _forget_removed(self) -> None:
-        """Nodes that have left the cluster meanwhile."""
-        state, row = self._state, self.cluster.snapshot.row
-        gone = [name for name in state.down if name not in row]
-        state.down.difference_update(gone)
-        for name in gone:
+    def _forget(self, names: Collection[str]) -> None:
+        """The nodes have not failed, or are no more."""
+        state = self._state
+        state.down.difference_update(names)
+        for name in names:
             state.unnoticed.pop(name, None)
-            for zone in state.zones.values():
-                zone.queue = [each for each in zone.queue if each != name]
+        for zone in state.zones.values():
+            zone.queue = [name for name in zone.queue if name not in names]
 
     def _notice(self) -> None:
         unnoticed = self._state.unnoticed

@@ -7,7 +7,7 @@ Upstream: pkg/scheduler/schedule_one.go (podGroupInfoForPod) and eventhandlers.g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -172,51 +172,44 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
         if queued is None:
             return False
         if isinstance(queued, QueuedPodGroupInfo):
-            self._try_entity(queued)
+            self._try_group(queued.members, queued)
         elif self.is_grouped(queued.pod):
-            self._try_group(queued)
+            self._try_group(sorted(self._pop_group_of(queued), key=_group_order))
         elif queued.pod.pod.deleting:
             self.queue.done(queued.pod.uid)
         else:
             self.schedule(queued)
         return True
 
-    def _try_group(self, first: QueuedPodInfo) -> None:
-        """Try the group's pods that are in the queue, wherever they are there, and not held
+    def _pop_group_of(self, first: QueuedPodInfo) -> Iterator[QueuedPodInfo]:
+        """Pop the pods of the group that are in the queue, wherever they are there, and not held
         back."""
         groups, key = self.engine.pod_groups, group_key(first.pod.pod)
         assert groups is not None
         assert key is not None
-        popped = (self.queue.pop_pod(member) for member in groups.members(key))
-        members = self._not_deleting([first, *filter(None, popped)])
-        members.sort(key=_group_order)
-        if members:
-            self._schedule_with_names(members)
+        yield first
+        yield from filter(None, map(self.queue.pop_pod, groups.members(key)))
 
-    def _not_deleting(self, members: Sequence[QueuedPodInfo]) -> list[QueuedPodInfo]:
-        """The members that are tried; the others are done with."""
+    def _try_group(
+        self, members: Sequence[QueuedPodInfo], group: QueuedPodGroupInfo | None = None
+    ) -> None:
+        """Try pods of a group together. group: where it is an entity of the queue"""
         for queued in members:
             if queued.pod.pod.deleting:
                 self.queue.done(queued.pod.uid)
-        return [queued for queued in members if not queued.pod.pod.deleting]
-
-    def _schedule_with_names(self, members: Sequence[QueuedPodInfo]) -> None:
-        if not self.makes_room_at_once:
-            self.engine.nominator.stand_ins = {
-                queued.pod.uid: self._name_of(queued.pod)
-                for queued in members
-                if self.engine.nominator.node_of(queued.pod)
-            }
-        self.schedule_group(members)
-        self.engine.nominator.stand_ins = {}
-
-    def _try_entity(self, group: QueuedPodGroupInfo) -> None:
-        """A group that the queue gave."""
-        members = self._not_deleting(group.members)
-        self._group = group
+        members = [queued for queued in members if not queued.pod.pod.deleting]
         if members:
-            self._schedule_with_names(members)
-        else:
+            self._group, nominator = group, self.engine.nominator
+            if not self.makes_room_at_once:
+                # Upstream has a nominated pod that is not queued by name: nominatedPodToInfo.
+                nominator.stand_ins = {
+                    pod.uid: self.cluster.info(Pod(ObjectMeta(pod.name, pod.namespace, pod.uid)))
+                    for pod in (queued.pod for queued in members)
+                    if nominator.node_of(pod)
+                }
+            self.schedule_group(members)
+            nominator.stand_ins = {}
+        elif group is not None:
             self.queue.end_group(group, SUCCESS)
 
     def _end_group(self, result: GroupResult) -> None:
@@ -236,10 +229,6 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
             tell(*event, **more)
         else:
             self._unheard.append(partial(tell, *event, **more))
-
-    def _name_of(self, pod: PodInfo) -> PodInfo:
-        """Return a nominated pod that is not queued, by name. Upstream: nominatedPodToInfo."""
-        return self.cluster.info(Pod(ObjectMeta(pod.name, pod.namespace, pod.uid)))
 
     # -- what follows from an attempt -------------------------------------------------------------
 
