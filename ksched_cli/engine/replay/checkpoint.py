@@ -235,7 +235,7 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         bound=tuple(cluster.bound),
         strays=table.places(cluster.strays.values()),
         queued=tuple((table.place(each.pod.pod), each.history) for each in queued),
-        groups=tuple((group.key, group.history) for group in queue.entities),
+        groups=tuple((group.key, group.history) for group in queue.entities.values()),
         incomplete=tuple(queue.incomplete),
         sequence=queue.sequence,
         nominated=tuple(

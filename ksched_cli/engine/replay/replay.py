@@ -424,5 +424,5 @@ class Replay:
             "backoff": keys(Place.BACKOFF, Place.ERROR_BACKOFF),
             "unschedulable": [each.pod.key for each in held if not self.queue.is_held(each)],
             "gated": [each.pod.key for each in held if self.queue.is_held(each)]
-            + self.queue.incomplete,
+            + [*self.queue.incomplete],
         }

@@ -171,6 +171,8 @@ class SchedulingQueue:
     has_groups: pods of groups are tried together; such a pod that failed always backs off, as
                 events are of no group yet
     groups: those that are entities of the queue; the rest of these attributes are about such
+    entities: the groups in the queue
+    incomplete: pods whose group has no object, or one around it has none, by key
     """
 
     def __init__(
@@ -189,9 +191,9 @@ class SchedulingQueue:
         self.sequence = 0
         self._in_flight = InFlight()
         self._has_groups = has_groups
-        self._entities: dict[GroupKey, QueuedPodGroupInfo] = {}
-        # Pods of groups that have no object; and those that came while their group was tried.
-        self._incomplete: dict[str, QueuedPodInfo] = {}
+        self.entities: dict[GroupKey, QueuedPodGroupInfo] = {}
+        self.incomplete: dict[str, QueuedPodInfo] = {}
+        # Those that came while their group was tried.
         self._waiting_for_group: list[QueuedPodInfo] = []
         self._group_under_way: GroupKey | None = None
         # Those before the last change of objects.
@@ -215,7 +217,7 @@ class SchedulingQueue:
         """Do as `use`, and give the pods new PodInfos too."""
         self._former_groups = self._groups
         self.use(frameworks, groups)
-        everything = [*self._entities.values(), *(q for q in self if q.group is None)]
+        everything = [*self.entities.values(), *(q for q in self if q.group is None)]
         places = [(queued, queued.place) for queued in everything]
         self._places.dissolve_classes()
         for queued, place in places:
@@ -274,7 +276,7 @@ class SchedulingQueue:
         group = QueuedPodGroupInfo(*astuple(history), pod=members[0].pod, key=key)
         for member in members:
             group.add(member)
-        self._entities[key] = group
+        self.entities[key] = group
         self._restore(group, is_placed=True)
 
     def _restore(self, queued: QueuedPodInfo, *, is_placed: bool) -> None:
@@ -288,10 +290,10 @@ class SchedulingQueue:
     def restore_incomplete(self, keys: Iterable[str]) -> None:
         """These pods wait for the object of their group. Raises LookupError for others, and where
         any other pod of a group is with none."""
-        self._incomplete = {key: self.pods[key] for key in keys}
+        self.incomplete = {key: self.pods[key] for key in keys}
         for key, queued in self.pods.items():
             is_alone = self._is_member(queued) and queued.group is None
-            if is_alone != (key in self._incomplete):
+            if is_alone != (key in self.incomplete):
                 raise LookupError(f"pod {key} is in no group, or in one that has no object")
 
     def pop(self) -> QueuedPodInfo | None:
@@ -381,19 +383,9 @@ class SchedulingQueue:
 
     def is_held(self, queued: QueuedPodInfo) -> bool:
         """Whether a plugin holds the pod back, or its group."""
-        if queued.pod.key in self._incomplete:
+        if queued.pod.key in self.incomplete:
             return True
         return (queued.group or queued).gated
-
-    @property
-    def incomplete(self) -> list[str]:
-        """Return the keys of the pods whose group has no object, or one around it has none."""
-        return list(self._incomplete)
-
-    @property
-    def entities(self) -> tuple[QueuedPodGroupInfo, ...]:
-        """The groups that are entities, in no order."""
-        return tuple(self._entities.values())
 
     def _join(self, queued: QueuedPodInfo) -> None:
         """A pod comes into the queue: to its group, where it has one. Upstream: addPod,
@@ -404,14 +396,14 @@ class SchedulingQueue:
             self._to_active(queued)
         elif groups.root_of(key) is None:
             queued.place = Place.NOWHERE
-            self._incomplete[queued.pod.key] = queued
-        elif (group := self._entities.get(key)) is not None:
+            self.incomplete[queued.pod.key] = queued
+        elif (group := self.entities.get(key)) is not None:
             self._change(group, lambda: group.add(queued))
         elif key == self._group_under_way:
             self._waiting_for_group.append(queued)
         else:
-            self._entities[key] = QueuedPodGroupInfo.of(key, queued)
-            self._to_active(self._entities[key])
+            self.entities[key] = QueuedPodGroupInfo.of(key, queued)
+            self._to_active(self.entities[key])
 
     def follow_group(self, key: GroupKey) -> None:
         """Follow a change of a group's object: the pods in it enter the queue, or wait for another
@@ -423,12 +415,12 @@ class SchedulingQueue:
         if key in groups.groups:
             root = groups.root_of(key)
             # kube-scheduler takes them from a map; here those that came first go first.
-            for queued in [*self._incomplete.values()] if root is not None else ():
+            for queued in [*self.incomplete.values()] if root is not None else ():
                 if groups.root_of(_key_of(queued)) is root:
-                    del self._incomplete[queued.pod.key]
+                    del self.incomplete[queued.pod.key]
                     self._join(queued)
         elif (root := self._former_groups.root_of(key)) is not None:
-            group = self._entities.get(root.key)
+            group = self.entities.get(root.key)
             if group is not None:
                 self._change(group, lambda: self._take_out_incomplete(group))
 
@@ -439,7 +431,7 @@ class SchedulingQueue:
             if self._groups.root_of(_key_of(member)) is None:
                 group.remove(member)
                 member.place = Place.NOWHERE
-                self._incomplete[member.pod.key] = member
+                self.incomplete[member.pod.key] = member
 
     def _change(self, group: QueuedPodGroupInfo, change: Callable[[], None]) -> None:
         """The group has other pods afterwards, and is where it was if it may be there."""
@@ -449,13 +441,13 @@ class SchedulingQueue:
         if group.members:
             self._requeue(group, strategy)
         else:
-            del self._entities[group.key]
+            del self.entities[group.key]
 
     def pop_group(self, group: QueuedPodGroupInfo) -> QueuedPodGroupInfo:
         """Pop the group to be tried next, wherever it is."""
         if group.place is not Place.NOWHERE:
             self._places.put(group, Place.NOWHERE)
-        del self._entities[group.key]
+        del self.entities[group.key]
         self._group_under_way = group.key
         group.stand_in(Place.NOWHERE)
         group.forget_rejection()
@@ -487,7 +479,7 @@ class SchedulingQueue:
         if not is_older:
             group.timestamp, group.sequence = self._clock.now, self._next()
         group.flushed = 0
-        self._entities[group.key] = group
+        self.entities[group.key] = group
         if not status.is_success and self.backoff.is_backing_off(group, self._clock.now):
             self._to_backoff(group)
         else:
@@ -579,7 +571,7 @@ class SchedulingQueue:
         if queued is None:
             return
         group = queued.group
-        self._incomplete.pop(key, None)
+        self.incomplete.pop(key, None)
         if group is not None:
             self._change(group, lambda: group.remove(queued))
         elif not self._is_member(queued):
