@@ -93,7 +93,7 @@ class Nodes(Struct, frozen=True, eq=False):
     def __iter__(self) -> Iterator[NodeInfo]:
         if len(self) >= MANY_ROWS and type(self.snapshot) is Snapshot:
             infos = self.snapshot.index(_node_infos)
-            return iter(infos if self.rows is None else [infos[row] for row in self.rows])
+            return iter(infos if self.rows is None else [infos[row] for row in self.rows.tolist()])
         rows = range(len(self)) if self.rows is None else self.rows.tolist()
         return (NodeInfo(self.snapshot, row) for row in rows)
 

@@ -57,8 +57,11 @@ class Verdicts(Struct):
     def of(cls, answers: list[Status]) -> Verdicts:
         """Return the verdicts of a list of one status per node."""
         table: dict[Status, int] = {SUCCESS: 0}
-        # Most nodes get one of a few statuses, and hashing each costs more than all the rest.
-        keys = np.fromiter(map(id, answers), np.int64, len(answers))
+        if not answers:
+            return cls.passing(0)
+        # Most nodes get one of a few statuses, and hashing each costs more than all the rest. An
+        # array of objects holds their addresses, which CPython's `id` returns.
+        keys = np.frombuffer(np.fromiter(answers, np.object_, len(answers)), np.intp)
         ids = np.zeros(len(keys), dtype=np.int32)
         left = (keys != id(SUCCESS)).nonzero()[0]
         for _ in range(LOOKED_UP_MAX):
