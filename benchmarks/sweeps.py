@@ -22,8 +22,8 @@ from time import perf_counter
 
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.execution import Execution, open_executor
+from ksched_cli.sweep.outcome import RowsFile
 from ksched_cli.sweep.preparation import prepare
-from ksched_cli.sweep.rows import RowsFile
 from ksched_cli.sweep.run_process import ExecutorOptions
 from ksched_cli.sweep.sweep_file import read_sweep
 

@@ -20,10 +20,9 @@ from ksched_cli.errors import (
     PluginDefectError,
     UsageError,
 )
-from ksched_cli.framework.clock import Clock
 from ksched_cli.framework.cluster_events import Action, ClusterEvent, EnqueueExtensions
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.handle import Clock, Handle, WaitingPod, WaitingPods
 from ksched_cli.framework.hookspecs import hookimpl
 from ksched_cli.framework.interface import (
     API_VERSION,
@@ -33,6 +32,7 @@ from ksched_cli.framework.interface import (
     Explains,
     FilterPlugin,
     GroupsPods,
+    Measures,
     NormalizeScore,
     PermitPlugin,
     Plugin,
@@ -54,13 +54,11 @@ from ksched_cli.framework.interface import (
     ScorePlugin,
     SignPlugin,
 )
-from ksched_cli.framework.measures import Measures
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.preemption_trial import PreemptionTrial
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
-from ksched_cli.framework.waiting_pods import WaitingPod, WaitingPods
 from ksched_cli.kube.quantity import Quantity, QuantityError
 from ksched_cli.library.run import Run, compare, replay, sweep
 

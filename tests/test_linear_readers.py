@@ -34,7 +34,7 @@ from ksched_cli.scenario.file import read_scenario
 from ksched_cli.scenario.node_groups import read_autoscaler
 from ksched_cli.scenario.timeline import read_timeline
 from ksched_cli.scenario.timelines.trace_csv import CsvFile, TraceColumns, TraceReader
-from ksched_cli.sweep.rows import RowsFile
+from ksched_cli.sweep.outcome import RowsFile
 from ksched_cli.sweep.sweep_file import read_sweep
 from ksched_cli.sweep.tune_file import read_tune
 from ksched_cli.testing import cluster, node, pod

@@ -27,7 +27,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.device_classes import may_allocate_devices
+from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.framework.status import Status
 from ksched_cli.kube.quantity import amount_texts
 from ksched_cli.kube.selectors import Requirement

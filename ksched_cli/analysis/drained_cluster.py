@@ -24,7 +24,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import carry_over
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.device_classes import may_allocate_devices
+from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.scenario.drain import Evictions, PodRules, goes_with_node, with_budgets
 from ksched_cli.scenario.node_groups import NodeGroup, with_new_nodes, without_nodes
 from ksched_cli.scenario.nodes import cordon

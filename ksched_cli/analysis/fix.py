@@ -48,9 +48,9 @@ from ksched_cli.engine.queue import HELD_WITH_GROUP
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import InputError, UsageError
-from ksched_cli.framework.disruption_budgets import EvictionBudgets, budgets_of
 from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.pod_groups import group_key
+from ksched_cli.framework.preemption_trial import EvictionBudgets, budgets_of
 from ksched_cli.framework.status import Defect
 from ksched_cli.plugins.node_resources.fit import lower_request
 from ksched_cli.scenario.change import apply_changes

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ksched_cli.run.inputs import Inputs
     from ksched_cli.run.open import Opener, Watch
     from ksched_cli.run.run import LiveCluster, Patch, Run
-    from ksched_cli.sweep.draws import Draws
+    from ksched_cli.sweep.outcome import Draws
 
 AnyOptions = TypeVar("AnyOptions", bound=CommonOptions)
 A = TypeVar("A", bound="Answer")
@@ -263,11 +263,11 @@ def _read_live(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
 def draws_of(sides: Sequence[NamedRun], opener: Opener, count: int) -> Draws:
     """--seeds: the results of each side, with one seed after the other; warns of budgets that the
     state lacks where pods were evicted. Raises UsageError, PluginDefectError."""
-    from ksched_cli.sweep import draws
+    from ksched_cli.sweep import outcome
 
     with progress.of_runs("draws") as on_progress:
-        result = draws.draws_of(sides, opener, count, on_progress)
-    for line in draws.eviction_warnings(sides, opener, result.figures):
+        result = outcome.draws_of(sides, opener, count, on_progress)
+    for line in outcome.eviction_warnings(sides, opener, result.figures):
         warn(line)
     return result
 

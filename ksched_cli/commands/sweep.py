@@ -69,9 +69,8 @@ def sweep(
         ksched sweep sweep.yaml -o csv
     """
     from ksched_cli.sweep.execution import Execution
-    from ksched_cli.sweep.outcome import is_evicting
+    from ksched_cli.sweep.outcome import RowsFile, is_evicting
     from ksched_cli.sweep.preparation import every, prepare
-    from ksched_cli.sweep.rows import RowsFile
     from ksched_cli.sweep.run_process import serially
     from ksched_cli.sweep.sweep_file import read_sweep
 

@@ -33,12 +33,10 @@ from ksched_cli.engine.scheduling_cycle import (
 from ksched_cli.framework.call_trace import CallTrace
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.carry_over import CarriesOver
-from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.handle import Handle, Nominator, WaitingPods
 from ksched_cli.framework.pod_groups import GroupKey, PodGroups
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.runtime import Framework
-from ksched_cli.framework.waiting_pods import WaitingPods
 from ksched_cli.kube.gates import POD_GROUP_GATE
 
 # Takes how many pods have a node, and of how many.

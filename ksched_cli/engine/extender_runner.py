@@ -20,11 +20,11 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.types import Extender
 from ksched_cli.engine.records import ExtenderBinding, NodeScore
 from ksched_cli.extenders.wire import MAX_EXTENDER_PRIORITY
-from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.interface import MAX_NODE_SCORE
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.preemption import ExtenderError
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import Status
 from ksched_cli.kube.int64 import wrap

@@ -24,17 +24,15 @@ from ksched_cli.engine.extender_runner import ExtenderRunner, extender_totals
 from ksched_cli.engine.node_search import NodeSearch, feasible_nodes_to_find, first_error
 from ksched_cli.framework.cache.answer_cache import MANY_PODS_ALIKE
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.disruption_budgets import EvictionBudgets
-from ksched_cli.framework.extender import ExtenderError
-from ksched_cli.framework.filter_runner import SCALAR_PATH_MAX
+from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.interface import PostFilterResult
 from ksched_cli.framework.node_statuses import NOT_LOOKED_AT, NodeStatuses
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.nominator import Nominator
-from ksched_cli.framework.preemption import STATE_KEY, Preemption, Victims
+from ksched_cli.framework.preemption import STATE_KEY, ExtenderError, Preemption, Victims
+from ksched_cli.framework.preemption_trial import EvictionBudgets
 from ksched_cli.framework.results import PreFilterOutcome, Verdicts
+from ksched_cli.framework.runners import SCALAR_PATH_MAX, total
 from ksched_cli.framework.runtime import Framework
-from ksched_cli.framework.score_runner import total
 from ksched_cli.framework.status import SUCCESS, PluginError, Rejection, Status
 
 

@@ -33,10 +33,8 @@ from ksched_cli.engine.scheduling_cycle import (
     SchedulingCycle,
 )
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.fit_error import counts_message
-from ksched_cli.framework.node_statuses import NOT_LOOKED_AT
+from ksched_cli.framework.node_statuses import NOT_LOOKED_AT, counts_message
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.framework.pod_group_plugins import PodGroupPlugins
 from ksched_cli.framework.pod_groups import (
     GroupKey,
     PlacedPod,
@@ -45,7 +43,7 @@ from ksched_cli.framework.pod_groups import (
     TrialListing,
     group_key,
 )
-from ksched_cli.framework.runtime import Framework
+from ksched_cli.framework.runtime import Framework, PodGroupPlugins
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
 
 

@@ -34,7 +34,6 @@ from ksched_cli.engine.pod_group_cycle import (
 )
 from ksched_cli.engine.scheduling_cycle import Outcome
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.pod_group_plugins import PodGroupPlugins
 from ksched_cli.framework.pod_groups import (
     Assignment,
     GroupKey,
@@ -44,7 +43,7 @@ from ksched_cli.framework.pod_groups import (
     RejectedGroup,
     group_key,
 )
-from ksched_cli.framework.runtime import Framework
+from ksched_cli.framework.runtime import Framework, PodGroupPlugins
 from ksched_cli.framework.status import Code, PluginError, Status
 
 # By key of a group, what came of trying it.

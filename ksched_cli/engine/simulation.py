@@ -23,9 +23,8 @@ from ksched_cli.engine.queue import NEVER, ClusterVersion, Entry, Queue
 from ksched_cli.engine.records import Attempt, Eviction, RunRecord
 from ksched_cli.engine.scheduler import Scheduler
 from ksched_cli.engine.scheduling_cycle import Outcome
-from ksched_cli.framework.device_classes import BackingClasses
 from ksched_cli.framework.pod_groups import GroupKey
-from ksched_cli.framework.resource_claims import ClaimStore
+from ksched_cli.framework.resource_claims import BackingClasses, ClaimStore
 
 
 class PassScheduler(Scheduler[Entry]):

@@ -28,7 +28,7 @@ from urllib3.util import parse_url
 from ksched_cli import __version__
 from ksched_cli.config.types import Extender, ExtenderTLSConfig
 from ksched_cli.errors import UsageError
-from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.framework.preemption import ExtenderError
 
 TIMEOUT = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 BODY_TIMEOUT = (

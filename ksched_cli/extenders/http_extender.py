@@ -38,10 +38,9 @@ from ksched_cli.extenders.client import (
 )
 from ksched_cli.extenders.recording import Recording, Replay
 from ksched_cli.extenders.wire import NodeJsonCache, pod_json
-from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.nominator import Nominator
-from ksched_cli.framework.preemption import Victims
+from ksched_cli.framework.preemption import ExtenderError, Victims
 from ksched_cli.kube.formatting import quote
 
 # Takes the extender, the error's message, and whether there was no reply.

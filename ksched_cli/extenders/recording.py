@@ -26,7 +26,7 @@ from ksched_cli.extenders.client import (
     UnreachableError,
     redacted,
 )
-from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.framework.preemption import ExtenderError
 from ksched_cli.kube.file_lock import locked
 from ksched_cli.kube.json_lines import unpacked_by_name, whole_lines
 

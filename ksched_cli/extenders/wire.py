@@ -20,7 +20,7 @@ from msgspec import Struct
 from ksched_cli.cluster.objects import Container, KubeObject, Node, encode_hook
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.framework.preemption import ExtenderError
 from ksched_cli.kube.go_json import GoJsonError, GoValue, decode_first
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.stored_bytes import ObjectJson

@@ -21,6 +21,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Column, Snapshot
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.answer_checks import (
+    ReadOnlyCalls,
     check_status,
     check_victims,
     checked_permit,
@@ -31,10 +32,9 @@ from ksched_cli.framework.answer_checks import (
     expect_texts,
     named_rejection,
 )
-from ksched_cli.framework.call_limit import CallLimit
 from ksched_cli.framework.call_trace import CallTrace
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.failures import FAILURES, described, raise_users_interrupt
+from ksched_cli.framework.failures import FAILURES, CallLimit, described, raise_users_interrupt
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
     ChecksRows,
@@ -82,7 +82,6 @@ from ksched_cli.framework.pod_groups import (
     PodGroup,
     RejectedGroup,
 )
-from ksched_cli.framework.read_only import ReadOnlyCalls
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import (

@@ -248,8 +248,7 @@ def _creation_error(entry: PluginEntry) -> str | None:
     """Return why the plugin cannot be created; None where it can, or refuses the empty cluster."""
     from ksched_cli.cluster.snapshot import Snapshot
     from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.framework.handle import Handle
-    from ksched_cli.framework.nominator import Nominator
+    from ksched_cli.framework.handle import Handle, Nominator
 
     try:
         entry.make(None, Handle(Snapshot(()), ClusterState(), Nominator()))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ksched_cli.framework.nodes import NodeInfo, Nodes
     from ksched_cli.framework.results import Scores, Verdicts
 
+
 # Incremented when a plugin written for the previous version might no longer work.
 API_VERSION = 2
 
@@ -416,3 +417,16 @@ CONTRACTS: Mapping[str, type[Plugin]] = {
 def points_of(plugin: type[Any]) -> frozenset[str]:
     """Return the keys of CONTRACTS whose classes a plugin class extends."""
     return frozenset(key for key, contract in CONTRACTS.items() if issubclass(plugin, contract))
+
+
+class Measures(Plugin):
+    """Adds figures to the rows of `ksched sweep`."""
+
+    @abstractmethod
+    def metrics(self) -> Mapping[str, float]:
+        """Figures of the run by name; a row has them as NAME-OF-THE-PLUGIN.NAME. Called once, after
+        the run."""
+
+    def measure(self, now: float) -> None:
+        """Called in a replay after each instant at which something happened, and at its end: what
+        the plugin sees is true from `now` on, in seconds since 1970, until the next call."""

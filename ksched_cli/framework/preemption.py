@@ -1,14 +1,68 @@
-"""The result of a PostFilter plugin's search for victims, for the engine to carry out or report."""
+"""The result of a PostFilter plugin's search for victims, for the engine to carry out or report,
+the part of an extender that it may call, and actions that it defers until after the attempt.
+
+An attempt itself changes nothing, because some attempts are only inquiries (`ksched preempt`). The
+engine runs deferred actions where it carries out what PostFilter decided. An extender is another
+process. Upstream: pkg/scheduler/framework/extender.go (Extender).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from typing import Protocol
 
 from msgspec import Struct, field
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.status import Rejection
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.status import PluginError, Rejection
+
+
+class ExtenderError(PluginError):
+    """A call to an extender failed, or its response is invalid. The message is kube-scheduler's
+    where it has one."""
+
+
+class PreemptionExtender(Protocol):
+    """name: the URL prefix. ignorable: a failed call is treated as if it had not been made."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def ignorable(self) -> bool: ...
+
+    @property
+    def supports_preemption(self) -> bool: ...
+
+    def is_interested(self, pod: PodInfo) -> bool:
+        """Whether the pod requests a resource that the extender manages."""
+        ...
+
+    def process_preemption(
+        self, pod: PodInfo, victims: Mapping[str, Victims], snapshot: Snapshot
+    ) -> dict[str, Victims]:
+        """victims: by node name. Returns those that the extender accepts, sorted by node name.
+
+        Raises ExtenderError.
+        """
+        ...
+
+
+_DEFERRED_KEY = "ksched/afterwards"
+
+
+def defer(state: CycleState, action: Callable[[], None]) -> None:
+    """Call `action` after the attempt, if the engine carries out PostFilter's decision."""
+    state.data.setdefault(_DEFERRED_KEY, []).append(action)
+
+
+def deferred(state: CycleState) -> tuple[Callable[[], None], ...]:
+    """The attempt's deferred actions, in order."""
+    return tuple(state.data.get(_DEFERRED_KEY, ()))
+
 
 STATE_KEY = "ksched/preemption"
 REQUEST_KEY = "ksched/preemption/request"

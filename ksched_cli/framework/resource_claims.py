@@ -1,27 +1,182 @@
-"""The resource claims of a run: their current versions, and the devices allocated to them. The
-plugin that allocates writes them; the record of a bound pod reads them, whatever its profile.
+"""The resource claims of a run, and the devices behind them.
 
-Upstream: plugins/dynamicresources (dra_manager.go, allocateddevices.go),
-dynamic-resource-allocation/resourceclaim (resourceclaim.go, pod.go).
+The claims' current versions, and the devices allocated to them: the plugin that allocates writes
+them; the record of a bound pod reads them, whatever its profile. Devices that claims have shares
+of, and what the shares consume of their capacity. Slices as the scheduler sees them: with the
+taints that DeviceTaintRules add to their devices. The device class that backs an extended resource:
+a pod that requests the resource gets devices of that class where no device plugin offers it.
+
+Upstream: plugins/dynamicresources (dra_manager.go, allocateddevices.go);
+dynamic-resource-allocation/resourceclaim (resourceclaim.go, pod.go), structured/schedulerapi/
+types.go (ConsumedCapacityCollection), resourceslice/tracker/tracker.go and
+deviceclass/extendedresourcecache/extendedresourcecache.go; pkg/scheduler/util/utils.go
+(IsDRAExtendedResourceName).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, count
+from types import MappingProxyType
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ksched_cli.cluster.objects import (
+    DeviceClass,
     DeviceRequestAllocationResult,
+    DeviceTaint,
+    DeviceTaintRule,
+    DeviceTaintSelector,
     PodResourceClaim,
     ResourceClaim,
+    ResourceSlice,
 )
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.shared_devices import DeviceID, SharedDevices, device_id
+from ksched_cli.kube.field_errors import is_extended_resource_name
+from ksched_cli.kube.versions import Rules
+
+DeviceID: TypeAlias = tuple[str, str, str]
+"""Driver, pool, device."""
+
+_NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
+class SharedDevices:
+    """Amounts are integers, in billionths of a unit."""
+
+    def __init__(self) -> None:
+        self._share_counts: Counter[DeviceID] = Counter()
+        self._consumed: dict[DeviceID, dict[str, int]] = {}
+
+    def __contains__(self, device: DeviceID) -> bool:
+        return device in self._share_counts or device in self._consumed
+
+    def __bool__(self) -> bool:
+        return bool(self._share_counts)
+
+    def has_consumed(self, device: DeviceID) -> bool:
+        """Whether some share's consumption of a device is on record."""
+        return device in self._consumed
+
+    def consumed(self, device: DeviceID) -> Mapping[str, int]:
+        """Return what is consumed of a device, by the name of the capacity. Do not change it."""
+        return self._consumed.get(device, _NOTHING)
+
+    def add(self, shares: Iterable[DeviceRequestAllocationResult]) -> None:
+        for share in shares:
+            device = device_id(share)
+            self._share_counts[device] += 1
+            if share.consumed_capacity:
+                amounts = self._consumed.setdefault(device, {})
+                for name, amount in share.consumed_capacity.items():
+                    amounts[name] = amounts.get(name, 0) + amount.nano_value()
+
+    def remove(self, shares: Iterable[DeviceRequestAllocationResult]) -> None:
+        """Remove a share. A device of which no share consumes anything is no longer on record."""
+        for share in shares:
+            device = device_id(share)
+            self._share_counts[device] -= 1
+            if not self._share_counts[device]:
+                del self._share_counts[device]
+            amounts = self._consumed.get(device)
+            if amounts is None:
+                continue
+            for name, amount in share.consumed_capacity.items():
+                if name in amounts:
+                    amounts[name] -= amount.nano_value()
+            if not any(amounts.values()):
+                del self._consumed[device]
+
+
+def device_id(result: DeviceRequestAllocationResult) -> DeviceID:
+    return result.driver, result.pool, result.device
+
+
+GATE = "DRADeviceTaintRules"
+
+
+def with_taint_rules(
+    slices: Iterable[ResourceSlice], taint_rules: Iterable[DeviceTaintRule], rules: Rules
+) -> Iterable[ResourceSlice]:
+    """The slices, with the taints that DeviceTaintRules add to their devices."""
+    without_selector = None if rules.needs_device_selector else DeviceTaintSelector()
+    taints = [
+        (selector, rule.spec.taint)
+        for rule in taint_rules
+        if (selector := rule.spec.device_selector or without_selector) is not None
+    ]
+    return (_with_taints(resource_slice, taints) for resource_slice in slices)
+
+
+def _with_taints(
+    resource_slice: ResourceSlice, taints: Iterable[tuple[DeviceTaintSelector, DeviceTaint]]
+) -> ResourceSlice:
+    spec = resource_slice.spec
+    of_slice = [
+        (selector.device, taint)
+        for selector, taint in taints
+        if selector.driver in (None, spec.driver) and selector.pool in (None, spec.pool.name)
+    ]
+    if not of_slice:
+        return resource_slice
+    devices = tuple(
+        replace(
+            device,
+            taints=(*device.taints, *(t for name, t in of_slice if name in (None, device.name))),
+        )
+        for device in spec.devices
+    )
+    return replace(resource_slice, spec=replace(spec, devices=devices))
+
+
+# Before the name of a class, the resource that it backs without saying so.
+IMPLICIT_PREFIX = "deviceclass.resource.kubernetes.io/"
+
+
+class BackingClasses:
+    """A service; it has no classes where the gate DRAExtendedResource is off."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._by_resource: dict[str, DeviceClass] = {}
+        if not handle.release.enabled("DRAExtendedResource"):
+            return
+        # Where several classes name one resource, the newest counts, then the first by name.
+        classes = sorted(handle.cluster.device_classes.values(), key=lambda c: c.name, reverse=True)
+        for device_class in sorted(classes, key=lambda c: c.metadata.creation_timestamp):
+            self._by_resource[IMPLICIT_PREFIX + device_class.name] = device_class
+            if device_class.spec.extended_resource_name:
+                self._by_resource[device_class.spec.extended_resource_name] = device_class
+
+    def __bool__(self) -> bool:
+        return bool(self._by_resource)
+
+    def of(self, resource: str) -> DeviceClass | None:
+        return self._by_resource.get(resource)
+
+    def requested(self, pod: PodInfo) -> dict[str, int]:
+        """The pod's requests of resources that a class backs; empty for most pods."""
+        if not self._by_resource:
+            return {}
+        return {
+            name: amount
+            for name, amount in pod.resources.others.items()
+            if amount and name in self._by_resource and is_dra_resource_name(name)
+        }
+
+
+def may_allocate_devices(pod: PodInfo, handle: Handle) -> bool:
+    """Whether the pod has claims, or may get one for its extended resources."""
+    return bool(pod.spec.resource_claims or handle.service(BackingClasses).requested(pod))
+
+
+def is_dra_resource_name(name: str) -> bool:
+    return is_extended_resource_name(name) or name.startswith(IMPLICIT_PREFIX)
+
 
 # The name, in this pod's scheduling, of the claim for its extended resources.
 EXTENDED_RESOURCES = "<extended-resources>"

@@ -450,7 +450,7 @@ def _compare_replays(question: Question) -> ReplayComparison:
 def _compare_draws(question: Question, count: int, progress: Progress | None) -> DrawnComparison:
     from ksched_cli.analysis.compare import compare_draws
     from ksched_cli.run.differences import named
-    from ksched_cli.sweep.draws import draws_of, eviction_warnings
+    from ksched_cli.sweep.outcome import draws_of, eviction_warnings
 
     opener, runs = question.opener, question.runs
     question.introduce(
@@ -488,9 +488,9 @@ def sweep(
     from ksched_cli.library.question import Question
     from ksched_cli.sweep.answers import SweepReport
     from ksched_cli.sweep.execution import Execution, open_executor
-    from ksched_cli.sweep.listed_runs import ListedRuns
+    from ksched_cli.sweep.outcome import RowsFile
+    from ksched_cli.sweep.plan import ListedRuns
     from ksched_cli.sweep.preparation import prepare_runs
-    from ksched_cli.sweep.rows import RowsFile
     from ksched_cli.sweep.run_process import ExecutorOptions
     from ksched_cli.sweep.summary import summarize
 

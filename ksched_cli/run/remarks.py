@@ -12,7 +12,7 @@ from ksched_cli.cluster.loading.state_warnings import budget_warnings, skipped_w
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.device_classes import may_allocate_devices
+from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.framework.status import Defect
 from ksched_cli.kube.versions import Release
 

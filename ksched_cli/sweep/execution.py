@@ -13,10 +13,9 @@ import msgspec
 
 from ksched_cli.errors import InputError, MissingExtraError
 from ksched_cli.run.run import Run
-from ksched_cli.sweep.outcome import Outcome, Task
+from ksched_cli.sweep.outcome import Outcome, Row, RowsFile, Task, outcome_of
 from ksched_cli.sweep.plan import Indexes, Parameters, Plan
 from ksched_cli.sweep.preparation import Shared, every
-from ksched_cli.sweep.rows import Row, RowsFile, outcome_of
 from ksched_cli.sweep.run_process import Executor, ExecutorOptions, serially
 
 OnRow = Callable[[int, int], None]

@@ -15,7 +15,7 @@ from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.carry_over import Checkpointed
 from ksched_cli.framework.discovery import UnfitError, module_of_file
-from ksched_cli.framework.measures import Measures
+from ksched_cli.framework.interface import Measures
 from ksched_cli.run.inputs import CodeSource
 
 

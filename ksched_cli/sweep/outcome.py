@@ -1,33 +1,242 @@
-"""A run, and what comes of it: the part of a row that is not its parameters."""
+"""A run, and what comes of it: the part of a row that is not its parameters. The rows of a sweep, a
+line of JSON each, appended and flushed as the runs end. Several draws of Runs: the same with one
+seed after the other.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from time import monotonic, perf_counter
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from types import TracebackType
+from typing import Annotated, Any, BinaryIO, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from msgspec.structs import replace
 
-from ksched_cli.analysis.replay_figures import Durations, ReplayRecord, replay_figures
+from ksched_cli.analysis.replay_figures import (
+    Durations,
+    ReplayRecord,
+    UsageOverTime,
+    replay_figures,
+)
+from ksched_cli.analysis.replay_result import ReplayCurves
 from ksched_cli.analysis.usage import nodes_used, utilization
+from ksched_cli.cluster.loading.state_warnings import budget_warnings
 from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import InputError, KschedError, PluginDefectError, UsageError
+from ksched_cli.kube.json_tree import replace_half_pairs
+from ksched_cli.kube.streams import LIMIT
 from ksched_cli.live.snapshot_file import written_aside
+from ksched_cli.run.differences import NamedRun
 from ksched_cli.run.inputs import DIGEST_LENGTH
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.metrics import MeasuringPlugins, Metric, forgets, plugin_figures
 from ksched_cli.sweep.preparation import Shared
+
+# A side's figures, draw by draw.
+Figures = Sequence[Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """figures: of each side; curves: of each side that is a replay"""
+
+    figures: Sequence[Figures]
+    curves: Sequence[ReplayCurves]
+
+
+def draws_of(
+    sides: Sequence[NamedRun],
+    opener: Opener,
+    count: int,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Draws:
+    """on_progress: called after each draw of all sides. Raises UsageError where a draw does not
+    come to its end, PluginDefectError where a plugin is to blame."""
+    curves: list[ReplayCurves] = []  # the sides of a draw one after the other
+
+    def on_replay(replay: Replay) -> None:
+        curves.append(ReplayCurves.of(replay, UsageOverTime(replay)))
+
+    performer = Performer(Shared(opener.inputs), opener, on_replay)
+    figures: list[list[Mapping[str, float]]] = [[] for _ in sides]
+    for index in range(count):
+        for side, own in zip(sides, figures, strict=True):
+            run = replace(side.run, seed=(side.run.seed or 0) + index)
+            outcome = performer.perform(Task("", run))
+            if isinstance(outcome, Failed):
+                message = f"{side.name}, seed {run.seed}: {outcome.error}".removeprefix(", ")
+                if outcome.is_defect:
+                    raise PluginDefectError(message, "")
+                raise UsageError(message)
+            own.append(outcome.figures())
+        if on_progress is not None:
+            on_progress(index + 1, count)
+    by_side = (curves[index :: len(sides)] for index in range(len(sides)))
+    return Draws(figures, [ReplayCurves.of_draws(own) for own in by_side if own])
+
+
+def eviction_warnings(
+    sides: Sequence[NamedRun], opener: Opener, figures: Sequence[Figures]
+) -> Iterator[str]:
+    """Lines about budgets that the states lack, where draws evicted pods."""
+    for side, own in zip(sides, figures, strict=True):
+        if any(draw["evicted"] for draw in own):
+            yield from budget_warnings(opener.state(side.run))
+
+
+Row = dict[str, Any]
+
+_BEGIN = b'{"id": "'  # of every row
+
+
+def outcome_of(row: Any) -> Outcome:
+    """The outcome in a row. Raises ValueError if there is none, or it was changed."""
+    status = row.get("status") if isinstance(row, dict) else None
+    if status not in (OK, ERROR, TIMEOUT, LOST):
+        raise ValueError(f"status {status}")
+    try:
+        return msgspec.convert(row, Ended) if row["status"] == OK else msgspec.convert(row, Failed)
+    except (msgspec.ValidationError, OverflowError) as error:
+        raise ValueError(str(error)) from None
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether it is the beginning of a row, which was being written when the sweep was ended."""
+    is_cut = not line.endswith(b"\n") and _document(line) is None
+    return is_cut and _BEGIN.startswith(line[: len(_BEGIN)])
+
+
+def _document(line: bytes) -> Any:
+    """None where it is not JSON."""
+    try:
+        return json.loads(replace_half_pairs(line.decode()))
+    except (ValueError, RecursionError):
+        return None
+
+
+class RowsFile:
+    """Rows that are there already, and those that are appended.
+
+    settled: ids of the runs that need not be made again: those whose run ended, whatever came of it
+    """
+
+    def __init__(self, path: str = "", *, dry_run: bool = False) -> None:
+        """path: "" for a file that is gone afterwards. dry_run: an existing file stays as it
+        is, and nothing is appended. Raises InputError for one with other things than rows in it,
+        UsageError where it cannot be written."""
+        self.settled: set[str] = set()
+        self._offsets: dict[str, int] = {}  # of each run's last row
+        if dry_run and not os.path.exists(path):
+            path = ""
+        self._is_temporary = not path
+        try:
+            if not path:
+                with NamedTemporaryFile(prefix="ksched-rows-", delete=False) as file:
+                    path = file.name
+            self.path = path
+            if os.path.exists(path) and not os.path.isfile(path):
+                raise UsageError(
+                    f"--rows {path}: expected a plain file, which ksched can read again"
+                )
+            # Closed by `close`.
+            self._file: BinaryIO = open(path, "rb" if dry_run else "a+b")  # noqa: SIM115
+        except OSError as error:
+            raise UsageError(f"--rows {path}: {error.strerror}") from None
+        try:
+            end = self._read()
+            if not dry_run:
+                self._file.truncate(end)
+                self._end_last_line(end)
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self) -> int:
+        """Where the last whole row ends."""
+        end = 0
+        self._file.seek(0)
+        lines = iter(lambda: self._file.readline(LIMIT.size - end + 1), b"")
+        for number, line in enumerate(lines, 1):
+            if end + len(line) > LIMIT.size:
+                raise LIMIT.exceeded(self.path)
+            if _is_torn(line):
+                break
+            self._note(self._row_of(line, number), end)
+            end += len(line)
+        return end
+
+    def _note(self, row: Row, offset: int) -> None:
+        self._offsets[row["id"]] = offset
+        if row["status"] == LOST:
+            self.settled.discard(row["id"])
+        else:
+            self.settled.add(row["id"])
+
+    def _end_last_line(self, end: int) -> None:
+        """An editor may have left out what ends the last row."""
+        self._file.seek(max(end - 1, 0))
+        if self._file.read(1) not in (b"", b"\n"):
+            self._file.write(b"\n")
+
+    def _row_of(self, line: bytes, number: int) -> Row:
+        row = _document(line)
+        values = [row.get(key) for key in ("id", "status")] if isinstance(row, dict) else [None]
+        if not all(isinstance(value, str) for value in values):
+            hint = "Name a file with rows of this sweep, or a new file."
+            raise InputError(self.path, f"line {number} is not a row of a sweep", hint=hint)
+        return row
+
+    def append(self, row: Row) -> None:
+        """Raises UsageError where it cannot be written."""
+        line = json.dumps(row).encode() + b"\n"
+        try:
+            self._file.write(line)
+            self._file.flush()
+        except OSError as error:
+            raise UsageError(f"--rows {self.path}: {error.strerror}") from None
+        self._note(row, self._file.tell() - len(line))
+
+    def __contains__(self, identity: str) -> bool:
+        return identity in self._offsets
+
+    def rows(self, ids: Iterable[str] | None = None) -> Iterator[Row]:
+        """The last row of each of these runs, where there is one; without ids of all runs."""
+        with open(self.path, "rb") as file:
+            for identity in self._offsets if ids is None else ids:
+                if identity in self:
+                    file.seek(self._offsets[identity])
+                    yield _document(file.readline())
+
+    def close(self) -> None:
+        self._file.close()
+        if self._is_temporary:
+            os.unlink(self.path)
+
+    def __enter__(self) -> RowsFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
 
 CHECKPOINT_INTERVAL = 60.0  # seconds from one checkpoint to the next
 

@@ -24,9 +24,8 @@ from msgspec import structs
 from ksched_cli.kube.job_commands import Lines, is_job
 from ksched_cli.kube.streams import occupy_closed_streams, unfailing
 from ksched_cli.run.run import Run
-from ksched_cli.sweep.outcome import SERIAL, TIMEOUT, Failed, Outcome, Performer, Task
+from ksched_cli.sweep.outcome import SERIAL, TIMEOUT, Failed, Outcome, Performer, Task, outcome_of
 from ksched_cli.sweep.preparation import Shared
-from ksched_cli.sweep.rows import outcome_of
 
 # Gives every run with its outcome, in any order. The second argument is how many runs there are.
 Executor = Callable[[Iterator[Task], int], Iterator[tuple[Task, Outcome]]]

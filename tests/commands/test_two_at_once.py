@@ -82,7 +82,7 @@ def test_a_file_that_another_ksched_uses_is_refused_and_stays(
 ABOUT = ClusterSnapshot("", "", "", ())
 # Where each command has its file in hand.
 AT_WORK = {
-    "--rows": "ksched_cli.sweep.rows.RowsFile.append",
+    "--rows": "ksched_cli.sweep.outcome.RowsFile.append",
     "--study": "ksched_cli.sweep.tuning.Search.take",
     "--checkpoint": "ksched_cli.engine.replay.replay.Replay.run",
     "--redact-key": "ksched_cli.commands.redaction.key_text",

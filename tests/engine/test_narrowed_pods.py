@@ -16,9 +16,9 @@ from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.framework.cache.answer_cache import MANY_PODS_ALIKE
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.filter_runner import SCALAR_PATH_MAX, FilterRunner
 from ksched_cli.framework.interface import PreFilterPlugin, PreFilterResult, Scope
 from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.runners import SCALAR_PATH_MAX, FilterRunner
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.clusters import nodes, pods

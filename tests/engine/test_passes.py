@@ -8,9 +8,9 @@ from ksched_cli.engine.queue import Queue
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.scheduling_cycle import Outcome
 from ksched_cli.engine.simulation import PassScheduler
+from ksched_cli.framework.handle import WaitingPod, WaitingPods
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import Status
-from ksched_cli.framework.waiting_pods import WaitingPod, WaitingPods
 from ksched_cli.testing import cluster, node, pod, simulation
 
 

@@ -2,7 +2,7 @@
 
 from ksched_cli.config.types import Extender
 from ksched_cli.extenders.http_extender import Extenders
-from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.handle import Nominator
 from ksched_cli.testing import cluster, node, pod
 from tests.extenders.fixtures import Extended
 from tests.extenders.servers import unused_port

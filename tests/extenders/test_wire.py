@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ksched_cli.extenders import wire
-from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.framework.preemption import ExtenderError
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.errors import UsageError
-from ksched_cli.framework.call_limit import CallLimit, CallTimeoutError
+from ksched_cli.framework.failures import CallLimit, CallTimeoutError
 
 
 def loop() -> None:
@@ -67,8 +67,8 @@ def test_there_is_no_limit_in_another_thread() -> None:
 
 def test_what_cannot_be_stopped_ends_the_process() -> None:
     script = """
-from ksched_cli.framework import call_limit
-call_limit.INTERVAL_SECONDS = 0.2
+from ksched_cli.framework import failures
+failures.INTERVAL_SECONDS = 0.2
 def loop():
     while True:
         try:
@@ -79,8 +79,8 @@ def loop():
         except BaseException: pass
 while True:
     # On a busy machine the time can be up before the loop has begun.
-    try: call_limit.CallLimit(0.5).call(loop)
-    except call_limit.CallTimeoutError: pass
+    try: failures.CallLimit(0.5).call(loop)
+    except failures.CallTimeoutError: pass
 """
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

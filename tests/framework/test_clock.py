@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.framework.clock import Clock
+from ksched_cli.framework.handle import Clock
 
 TIMES = st.floats(0, 100)
 

@@ -2,9 +2,9 @@
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.deferred_actions import defer, deferred
 from ksched_cli.framework.interface import PostFilterPlugin, PostFilterResult
 from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.preemption import defer, deferred
 from ksched_cli.framework.status import Status
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.framework.toys import Toy

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ksched_cli.framework.device_classes import BackingClasses, is_dra_resource_name
 from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.resource_claims import BackingClasses, is_dra_resource_name
 from ksched_cli.kube.versions import release_of
 from ksched_cli.testing import cluster, find, pod, simulation
 from tests.devices import thing

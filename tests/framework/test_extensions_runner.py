@@ -5,9 +5,9 @@ import pytest
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.filter_runner import ExtensionsRunner
 from ksched_cli.framework.interface import PreFilterExtensions
 from ksched_cli.framework.nodes import NodeInfo
+from ksched_cli.framework.runners import ExtensionsRunner
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.framework.toys import NO_HANDLE, Toy

@@ -45,8 +45,7 @@ from ksched_cli.api import (
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.call_limit import CallTimeoutError
-from ksched_cli.framework.failures import described
+from ksched_cli.framework.failures import CallTimeoutError, described
 from ksched_cli.framework.status import MalformedError
 from ksched_cli.testing import cluster, find, node, pod, simulation
 

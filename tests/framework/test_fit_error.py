@@ -6,8 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.fit_error import counts_message, fit_error, no_common_node
-from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.node_statuses import (
+    NodeStatuses,
+    counts_message,
+    fit_error,
+    no_common_node,
+)
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.testing import cluster, node
 

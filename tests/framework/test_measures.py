@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from ksched_cli.framework.discovery import discover
-from ksched_cli.framework.interface import points_of
-from ksched_cli.framework.measures import Measures
+from ksched_cli.framework.interface import Measures, points_of
 from ksched_cli.plugins import IN_TREE
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.filter_runner import NominatedRows
 from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.runners import NominatedRows
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 

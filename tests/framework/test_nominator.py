@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.handle import Nominator
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 

@@ -11,8 +11,7 @@ from ksched_cli.config.review import review
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import ScorePlugin
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.framework.plugin_args import check, make
-from ksched_cli.framework.registry import PluginEntry
+from ksched_cli.framework.registry import PluginEntry, check, make
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 

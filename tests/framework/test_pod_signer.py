@@ -5,7 +5,7 @@ from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.interface import FilterPlugin, SignPlugin
-from ksched_cli.framework.pod_signer import PodSigner
+from ksched_cli.framework.runtime import PodSigner
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.framework.toys import profile

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.snapshot import SealedError, Snapshot
+from ksched_cli.framework.answer_checks import ReadOnlyCalls
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.read_only import ReadOnlyCalls
 from ksched_cli.framework.status import MutationError
 from ksched_cli.testing import cluster, node, pod
 from tests.narrowing import present

@@ -12,7 +12,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.cache.score_cache import RowSums
+from ksched_cli.framework.cache.answer_cache import RowSums
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import PreScorePlugin, ScorePlugin
 from ksched_cli.framework.nodes import Nodes

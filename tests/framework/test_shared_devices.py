@@ -1,7 +1,7 @@
 """Devices that claims have shares of."""
 
 from ksched_cli.cluster.objects import DeviceRequestAllocationResult
-from ksched_cli.framework.shared_devices import SharedDevices
+from ksched_cli.framework.resource_claims import SharedDevices
 from ksched_cli.kube.quantity import Quantity
 
 DEVICE = ("driver", "pool", "card")

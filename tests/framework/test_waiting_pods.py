@@ -8,6 +8,7 @@ import pytest
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.records import Attempt, RunRecord
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.handle import WaitingPod
 from ksched_cli.framework.interface import (
     PermitPlugin,
     PostBindPlugin,
@@ -21,7 +22,6 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.runtime import MAX_PERMIT_SECONDS
 from ksched_cli.framework.status import SUCCESS, Code, Status
-from ksched_cli.framework.waiting_pods import WaitingPod
 from ksched_cli.testing import check, cluster, node, pod, simulate, simulation
 from tests.framework.toys import Toy, scoring
 from tests.narrowing import present

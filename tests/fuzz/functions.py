@@ -30,7 +30,7 @@ from ksched_cli.cluster.objects.base import (
 from ksched_cli.config.load import load_configuration
 from ksched_cli.errors import KschedError
 from ksched_cli.extenders import wire
-from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.framework.preemption import ExtenderError
 from ksched_cli.kube.documents import load_documents
 from ksched_cli.kube.formatting import DurationError, duration_text, parse_duration
 from ksched_cli.kube.quantity import Quantity, QuantityError

@@ -11,8 +11,7 @@ from ksched_cli.report.table import Limit
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.answers import SweepPlan
 from ksched_cli.sweep.execution import Execution
-from ksched_cli.sweep.outcome import Failed
-from ksched_cli.sweep.rows import RowsFile
+from ksched_cli.sweep.outcome import Failed, RowsFile
 from tests.run.runs import TIMELINE
 from tests.sweep.sweeps import in_this_process, sweep
 from tests.sweep.test_summary import result

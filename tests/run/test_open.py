@@ -21,8 +21,7 @@ from ksched_cli.errors import InputError
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import ScorePlugin
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.framework.plugin_args import make
-from ksched_cli.framework.registry import PluginEntry, Registry
+from ksched_cli.framework.registry import PluginEntry, Registry, make
 from ksched_cli.kube.documents import load_documents
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of

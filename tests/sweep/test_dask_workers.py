@@ -20,8 +20,7 @@ from ksched_cli.errors import UsageError
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.dask_workers import Batches, VersionMismatchError, check_versions, on_cluster
 from ksched_cli.sweep.execution import Execution
-from ksched_cli.sweep.outcome import Failed, Outcome, Task
-from ksched_cli.sweep.rows import RowsFile
+from ksched_cli.sweep.outcome import Failed, Outcome, RowsFile, Task
 from ksched_cli.sweep.run_process import Executor, ExecutorOptions, serially
 from tests.sweep.sweeps import STRATEGY, Sweep, sweep
 

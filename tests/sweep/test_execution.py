@@ -8,8 +8,7 @@ import pytest
 
 from ksched_cli.errors import InputError, MissingExtraError
 from ksched_cli.sweep.execution import Execution, open_executor
-from ksched_cli.sweep.outcome import Task
-from ksched_cli.sweep.rows import RowsFile
+from ksched_cli.sweep.outcome import RowsFile, Task
 from ksched_cli.sweep.run_process import ExecutorOptions
 from tests.report.schemas import conforms
 from tests.sweep.sweeps import STRATEGY, in_this_process, sweep, write_state

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ksched_cli.errors import InputError, UsageError
-from ksched_cli.sweep.rows import RowsFile
+from ksched_cli.sweep.outcome import RowsFile
 
 
 def row(identity: str, status: str = "ok") -> dict[str, str]:

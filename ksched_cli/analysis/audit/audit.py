@@ -55,8 +55,7 @@ from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.device_classes import may_allocate_devices
-from ksched_cli.framework.shared_devices import DeviceID
+from ksched_cli.framework.resource_claims import DeviceID, may_allocate_devices
 from ksched_cli.plugins.image_locality import ImageLocality, image_scores, normalized_image_name
 from ksched_cli.plugins.volumes import claim_uses
 

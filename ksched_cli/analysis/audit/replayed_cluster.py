@@ -55,8 +55,8 @@ from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.replay.mutable_cluster import noticed_nodes
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cache.cached_runners import ALL_NODES_MIN
-from ksched_cli.framework.device_classes import may_allocate_devices
-from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.handle import Nominator
+from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.plugins.node_volume_limits import VolumeNames
 from ksched_cli.plugins.volume_binding.plugin import VolumeBinding

@@ -25,8 +25,8 @@ from ksched_cli.engine.replay.replay_scheduler import End, ReplayScheduler
 from ksched_cli.engine.replay.scheduling_queue import ObjectEvent, SchedulingQueue
 from ksched_cli.errors import UsageError
 from ksched_cli.framework import cluster_events as events
-from ksched_cli.framework.device_taint_rules import GATE, with_taint_rules
 from ksched_cli.framework.pod_groups import composite_key, key_of
+from ksched_cli.framework.resource_claims import GATE, with_taint_rules
 from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP, POD_GROUP_GATE
 from ksched_cli.kube.versions import Release, Rules
 from ksched_cli.scenario import timeline

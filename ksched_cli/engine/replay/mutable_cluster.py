@@ -23,7 +23,7 @@ from ksched_cli.framework.carry_over import (
     packed_memory,
     restore_memory,
 )
-from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.resource_claims import ClaimStore
 

@@ -12,12 +12,20 @@ from collections.abc import Hashable
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry, shareable
-from ksched_cli.framework.cache.filter_cache import FilterCache, RowFilter
-from ksched_cli.framework.cache.score_cache import Extremes, NodeScores, ScoreCache, shift_of
+from ksched_cli.framework.cache.answer_cache import (
+    AnswerCache,
+    CacheEntry,
+    Extremes,
+    FilterCache,
+    NodeScores,
+    RowFilter,
+    ScoreCache,
+    shareable,
+    shift_of,
+)
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.filter_runner import FilterRunner
+from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.interface import (
     FilterPlugin,
     NormalizeScore,
@@ -29,10 +37,8 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.node_statuses import StatusColumn
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.nominator import Nominator
-from ksched_cli.framework.pre_filter_runner import PASSES, PreFilterRunner
 from ksched_cli.framework.results import PreFilterOutcome, Scores, Verdicts
-from ksched_cli.framework.score_runner import ScoreRunner
+from ksched_cli.framework.runners import PASSES, FilterRunner, PreFilterRunner, ScoreRunner
 from ksched_cli.framework.status import PluginError
 
 # For so many pods that look the same, ROW plugins score all nodes at once, not those in view.

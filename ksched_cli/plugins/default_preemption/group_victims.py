@@ -20,8 +20,8 @@ from msgspec import Struct
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.plugins_runner import FilterOperations, PluginsRunner
 from ksched_cli.framework.pod_groups import (
     Assignment,

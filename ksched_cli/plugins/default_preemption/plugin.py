@@ -18,8 +18,6 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Column, Mask, Rows, Snapshot
 from ksched_cli.framework.cluster_events import Registration
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.extender import ExtenderError, PreemptionExtender
-from ksched_cli.framework.fit_error import counts_message
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
     GroupPreemptionPlugin,
@@ -30,7 +28,7 @@ from ksched_cli.framework.interface import (
     PostFilterResult,
     PreEnqueuePlugin,
 )
-from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.node_statuses import NodeStatuses, counts_message
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.plugins_runner import PluginsRunner
 from ksched_cli.framework.pod_groups import (
@@ -43,7 +41,9 @@ from ksched_cli.framework.pod_groups import (
 from ksched_cli.framework.preemption import (
     REQUEST_KEY,
     STATE_KEY,
+    ExtenderError,
     Preemption,
+    PreemptionExtender,
     PreemptionRequest,
     Victims,
 )

@@ -22,10 +22,10 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import PodResources
 from ksched_cli.cluster.snapshot import Column, Mask, PodUsageColumns, Rows, Snapshot
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.disruption_budgets import EvictionBudgets
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.plugins_runner import FilterOperations
 from ksched_cli.framework.preemption import Victims
+from ksched_cli.framework.preemption_trial import EvictionBudgets
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import Rejection, Status
 from ksched_cli.kube.sort import go_sort

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ksched_cli.framework.shared_devices import DeviceID, SharedDevices
+from ksched_cli.framework.resource_claims import DeviceID, SharedDevices
 from ksched_cli.framework.status import PluginError
 from ksched_cli.kube.int64 import MAX_INT64, wrap
 from ksched_cli.kube.quantity import Quantity

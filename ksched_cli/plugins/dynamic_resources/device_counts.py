@@ -17,8 +17,7 @@ from ksched_cli.cluster.objects import Device, ResourceSlice, ResourceSliceSpec
 from ksched_cli.cluster.snapshot import Column, Mask
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.resource_claims import ClaimStore
-from ksched_cli.framework.shared_devices import DeviceID
+from ksched_cli.framework.resource_claims import ClaimStore, DeviceID
 from ksched_cli.plugins.dynamic_resources.features import features_of
 from ksched_cli.plugins.dynamic_resources.pools import DeviceKind, kind_of
 from ksched_cli.plugins.dynamic_resources.selectors import DeviceSelectors, SelectorFailure

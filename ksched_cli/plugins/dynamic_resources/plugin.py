@@ -36,8 +36,6 @@ from ksched_cli.framework.cluster_events import (
     Registration,
 )
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.deferred_actions import defer, deferred
-from ksched_cli.framework.device_classes import BackingClasses
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import PodGroupPostFilterPlugin
 from ksched_cli.framework.interface import (
@@ -60,14 +58,16 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.pod_groups import GroupRoom, RejectedGroup
+from ksched_cli.framework.preemption import defer, deferred
 from ksched_cli.framework.resource_claims import (
+    BackingClasses,
     ClaimError,
     ClaimStore,
+    DeviceID,
     claim_name,
     exclusive_devices,
 )
 from ksched_cli.framework.results import Scores, Verdicts
-from ksched_cli.framework.shared_devices import DeviceID
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.args import DynamicResourcesArgs

@@ -30,7 +30,7 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.topology.node_selection import matches_any
-from ksched_cli.framework.shared_devices import DeviceID
+from ksched_cli.framework.resource_claims import DeviceID
 from ksched_cli.kube.quantity import Quantity
 from ksched_cli.kube.versions import Rules, release_of
 from ksched_cli.plugins.dynamic_resources.features import NO_FEATURES, AllocatorFeatures

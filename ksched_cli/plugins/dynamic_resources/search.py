@@ -35,18 +35,20 @@ from ksched_cli.cluster.objects import (
     ResourceSlice,
 )
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.device_classes import BackingClasses, is_dra_resource_name
-from ksched_cli.framework.device_taint_rules import GATE, with_taint_rules
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.resource_claims import (
     CLAIM_ANNOTATION,
     EXTENDED_RESOURCES,
+    GATE,
+    BackingClasses,
     ClaimStore,
+    DeviceID,
     claim_uid,
+    is_dra_resource_name,
+    with_taint_rules,
 )
 from ksched_cli.framework.results import Verdicts
-from ksched_cli.framework.shared_devices import DeviceID
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins.dynamic_resources.allocator import (
     AllocationError,

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Column
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.device_classes import BackingClasses, is_dra_resource_name
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.resource_claims import BackingClasses, is_dra_resource_name
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import PluginError
 from ksched_cli.plugins.args import (

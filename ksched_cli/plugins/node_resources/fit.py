@@ -26,7 +26,6 @@ from ksched_cli.framework.cluster_events import (
     Registration,
 )
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.device_classes import IMPLICIT_PREFIX
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
     ChecksRows,
@@ -48,6 +47,7 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.pod_groups import GroupKey, Placement
+from ksched_cli.framework.resource_claims import IMPLICIT_PREFIX
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name

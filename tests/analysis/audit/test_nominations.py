@@ -2,7 +2,7 @@
 
 from ksched_cli.analysis.audit.replayed_cluster import Nominations
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.handle import Nominator
 from ksched_cli.testing import cluster, node, pod, simulation
 
 NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.handle import Nominator
 from ksched_cli.scenario.objects import load_objects, with_objects
 from tests.replays import cluster_of, node, pod, state_of
 

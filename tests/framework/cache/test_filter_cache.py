@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.cache.filter_cache import PASSES, FilterCache
+from ksched_cli.framework.cache.answer_cache import PASSES, FilterCache
 from ksched_cli.framework.interface import FilterPlugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Verdicts

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.cache.score_cache import (
+from ksched_cli.framework.cache.answer_cache import (
     EXTREMES_MAX,
     MAX_WEIGHTS,
     TIE_BITS,

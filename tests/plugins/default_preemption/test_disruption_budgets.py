@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.framework.disruption_budgets import budgets_of
+from ksched_cli.framework.preemption_trial import budgets_of
 from ksched_cli.plugins.default_preemption.victims import Disruptions
 from ksched_cli.testing import cluster, node, simulation
 from tests.plugins.default_preemption.manifests import budget, preemption_pod

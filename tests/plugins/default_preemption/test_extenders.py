@@ -8,8 +8,7 @@ import pytest
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.extender import ExtenderError
-from ksched_cli.framework.preemption import Victims
+from ksched_cli.framework.preemption import ExtenderError, Victims
 from ksched_cli.plugins.default_preemption.plugin import call_extenders
 from ksched_cli.testing import cluster, find, node, simulation
 from tests.plugins.default_preemption.manifests import preemption_pod

@@ -12,10 +12,10 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.filter_runner import FilterRunner
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.preemption import STATE_KEY, Preemption
+from ksched_cli.framework.runners import FilterRunner
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.plugins.default_preemption.plugin import DefaultPreemption
 from ksched_cli.testing import cluster, find, node, simulate, simulation

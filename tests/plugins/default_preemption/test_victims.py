@@ -9,7 +9,6 @@ from hypothesis import given
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.disruption_budgets import budgets_of
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     FilterPlugin,
@@ -19,6 +18,7 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.preemption import Victims
+from ksched_cli.framework.preemption_trial import budgets_of
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins.default_preemption.victims import Disruptions, DryRun
 from ksched_cli.testing import cluster, find, node, simulate, simulation

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.framework.device_classes import BackingClasses
 from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.resource_claims import BackingClasses
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins.dynamic_resources.search import device_requests, has_mappings
 from ksched_cli.testing import cluster, find, pod, simulation
