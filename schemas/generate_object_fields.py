@@ -17,36 +17,22 @@ from typing import Any
 from ksched_cli.cluster.loading.unknown_fields import FILE
 
 _PREFIXES = ("io.k8s.api.", "io.k8s.apimachinery.pkg.apis.", "io.k8s.apimachinery.pkg.")
-_DEVICE_KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
-KINDS = (
-    *(
-        f"core.v1.{kind}"
-        for kind in (
-            "Namespace",
-            "Node",
-            "PersistentVolume",
-            "PersistentVolumeClaim",
-            "Pod",
-            "ReplicationController",
-            "Service",
-        )
-    ),
-    *(f"apps.v1.{kind}" for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")),
-    *(f"batch.v1.{kind}" for kind in ("CronJob", "Job")),
-    "policy.v1.PodDisruptionBudget",
-    "scheduling.v1.PriorityClass",
-    *(
-        f"storage.v1.{kind}"
-        for kind in (
-            "CSIDriver",
-            "CSINode",
-            "CSIStorageCapacity",
-            "StorageClass",
-            "VolumeAttachment",
-        )
-    ),
-    *(f"resource.{v}.{kind}" for v in ("v1", "v1beta2", "v1beta1") for kind in _DEVICE_KINDS),
-    *(f"resource.{version}.DeviceTaintRule" for version in ("v1", "v1beta2", "v1alpha3")),
+_CORE = "Namespace Node PersistentVolume PersistentVolumeClaim Pod ReplicationController Service"
+_DEVICES = "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice"
+_KINDS_OF_VERSIONS = {
+    "core.v1": _CORE,
+    "apps.v1": "DaemonSet Deployment ReplicaSet StatefulSet",
+    "batch.v1": "CronJob Job",
+    "policy.v1": "PodDisruptionBudget",
+    "scheduling.v1": "PriorityClass",
+    "storage.v1": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment",
+    "resource.v1": f"{_DEVICES} DeviceTaintRule",
+    "resource.v1beta2": f"{_DEVICES} DeviceTaintRule",
+    "resource.v1beta1": _DEVICES,
+    "resource.v1alpha3": "DeviceTaintRule",
+}
+KINDS = tuple(
+    f"{version}.{kind}" for version, kinds in _KINDS_OF_VERSIONS.items() for kind in kinds.split()
 )
 
 Types = dict[str, dict[str, str]]

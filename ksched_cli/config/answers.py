@@ -18,7 +18,7 @@ from ksched_cli.config.effective import (
 from ksched_cli.config.go_types import to_wire
 from ksched_cli.config.migration.migrate import Migration
 from ksched_cli.config.migration.settle import Remark
-from ksched_cli.config.review import Review, Stage
+from ksched_cli.config.review import KubeSchedulerVerdict, Review
 from ksched_cli.config.reviewer import ReviewedText
 from ksched_cli.config.sources import Sources
 from ksched_cli.config.types import API_VERSION
@@ -158,19 +158,6 @@ def _members(value: Any) -> Mapping[str, Any] | None:
     return members
 
 
-class KubeSchedulerVerdict(Part, frozen=True):
-    """What kube-scheduler itself would say.
-
-    stage: where it stops; panic is where it crashes
-    error: its own text; at the validate stage a line per error, sorted
-    """
-
-    version: str
-    accepts: bool
-    stage: Stage | None
-    error: str | None
-
-
 class ReviewedFile(Part, frozen=True):
     """A configuration; a file may hold several.
 
@@ -196,7 +183,7 @@ class ReviewedFile(Part, frozen=True):
             source.path,
             source.object,
             review.valid,
-            _verdict(review),
+            review.verdict,
             review.findings,
             review.silenced,
         )
@@ -224,7 +211,7 @@ class ValidationResult(Answer, frozen=True, kw_only=True):
         """headline: the file and the verdict"""
         return cls(
             valid=review.valid,
-            kube_scheduler=_verdict(review),
+            kube_scheduler=review.verdict,
             findings=review.findings,
             ignored=review.silenced,
             headline=headline,
@@ -258,11 +245,6 @@ class ValidationResults(Answer, frozen=True, kw_only=True):
             files=tuple(map(ReviewedFile.of, texts)),
             passed_over=(*sources.passed_over, *sources.templates),
         )
-
-
-def _verdict(review: Review) -> KubeSchedulerVerdict:
-    verdict = review.verdict
-    return KubeSchedulerVerdict(review.version, verdict.accepts, verdict.stage, verdict.error)
 
 
 class EffectiveConfiguration(Answer, frozen=True, kw_only=True):

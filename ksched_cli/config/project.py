@@ -108,10 +108,14 @@ def read_project(path: str) -> Project:
     if len(documents) > 1:
         raise InputError(name, "expected one document", hint=_HINT)
     settings = _converted(documents[0] if documents else {}, text, name)
-    errors = [
-        InputError(name, problem, subject=path_text(place), position=locate(text, 0, place))
-        for place, problem in _problems(settings)
-    ]
+    errors = []
+    for place, check in _checks(settings):
+        try:
+            check()
+        except UsageError as error:
+            problem, position = _OPTION.sub("", str(error)), locate(text, 0, place)
+            subject = path_text(place)
+            errors.append(InputError(name, problem, subject=subject, position=position))
     if errors:
         raise errors[0].with_others(errors[1:])
     allowed = (plugin for item in settings.allow_plugins for plugin in parse_allowed(item))
@@ -150,16 +154,8 @@ def project_type() -> Any:
     return msgspec.defstruct("Project", members, rename="camel", forbid_unknown_fields=True)
 
 
-def _problems(settings: ProjectSettings) -> Iterator[tuple[Place, str]]:
-    """Problems of values that name unknown things, each with its path."""
-    for place, check in _checks(settings):
-        try:
-            check()
-        except UsageError as error:
-            yield place, _OPTION.sub("", str(error))
-
-
 def _checks(settings: ProjectSettings) -> Iterator[tuple[Place, Callable[[], object]]]:
+    """Checks of values that may name unknown things, each with its path. They raise UsageError."""
     minor, gates = settings.kubernetes_version or NEWEST, settings.feature_gates
     yield ("kubernetesVersion",), partial(release_of, minor)
     has_minor = minor_of(minor) in MINORS

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from ksched_cli.answers import Part
 from ksched_cli.config.allowed_plugins import AllowedPlugin, allowed_in, with_allowed
 from ksched_cli.config.checks.findings import Finding, Findings, Severity, at_position, in_order
 from ksched_cli.config.checks.lint import PROFILE_RULES, RULES, Subject
@@ -48,29 +49,29 @@ class Stage(StrEnum):
     PANIC = "panic"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """kube-scheduler's own: stage and error are None where it accepts."""
+class KubeSchedulerVerdict(Part, frozen=True):
+    """What kube-scheduler itself would say.
 
-    stage: Stage | None = None
-    error: str | None = None
+    stage: where it stops; panic is where it crashes
+    error: its own text; at the validate stage a line per error, sorted
+    """
 
-    @property
-    def accepts(self) -> bool:
-        return self.stage is None
+    version: str
+    accepts: bool
+    stage: Stage | None
+    error: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
     """kube-scheduler's verdict, and the findings: errors first, then by position.
 
-    version: of the kube-scheduler, as "v1.34.1"; ignored: the findings that comments silence;
-    ignored_by_project: those that the project file silences
+    ignored: the findings that comments silence; ignored_by_project: those that the project file
+    silences
     """
 
-    verdict: Verdict
+    verdict: KubeSchedulerVerdict
     findings: tuple[Finding, ...]
-    version: str
     ignored: tuple[Finding, ...] = ()
     ignored_by_project: tuple[Finding, ...] = ()
 
@@ -96,7 +97,7 @@ class Judgement:
     defaulted: the parsed configuration with defaults; registry: with the plugins that are allowed
     """
 
-    verdict: Verdict
+    verdict: KubeSchedulerVerdict
     parsed: ParsedText
     defaulted: SchedulerConfiguration
     field_errors: tuple[FieldError, ...]
@@ -125,15 +126,13 @@ def judge(
     defaulted = with_defaults(parsed.configuration, registry)
     field_errors = tuple(validate(defaulted, registry))
     startup = start(parsed.configuration, defaulted, registry, reads_files=reads_files)
-    if parsed.error is not None:
-        verdict = Verdict(Stage.DECODE, parsed.error)
-    elif field_errors:
-        verdict = Verdict(Stage.VALIDATE, validation_text(field_errors))
-    elif startup.errors:
+    stage, error = (None if parsed.error is None else Stage.DECODE), parsed.error
+    if stage is None and field_errors:
+        stage, error = Stage.VALIDATE, validation_text(field_errors)
+    elif stage is None and startup.errors:
         stage = Stage.PANIC if startup.errors[0].panics else Stage.FRAMEWORK
-        verdict = Verdict(stage, startup.errors[0].message)
-    else:
-        verdict = Verdict()
+        error = startup.errors[0].message
+    verdict = KubeSchedulerVerdict(registry.release.version, stage is None, stage, error)
     return Judgement(verdict, parsed, defaulted, field_errors, startup, registry)
 
 
@@ -145,8 +144,8 @@ def review_bytes(
         return review(decode_text(raw, source_name), registry, allowed)
     except InputError as error:
         finding = at_position("not-text", (), error.position, error.problem, error.hint)
-        verdict = Verdict(Stage.DECODE, "yaml: invalid leading UTF-8 octet")
-        return Review(verdict, (finding,), registry.release.version)
+        version, reason = registry.release.version, "yaml: invalid leading UTF-8 octet"
+        return Review(KubeSchedulerVerdict(version, False, Stage.DECODE, reason), (finding,))
 
 
 def review(text: str, registry: KnownPlugins, allowed: Sequence[AllowedPlugin] = ()) -> Review:
@@ -157,7 +156,7 @@ def review(text: str, registry: KnownPlugins, allowed: Sequence[AllowedPlugin] =
     """
     judgement = judge(text, registry, allowed, reads_files=False)
     remaining, ignored = without_ignored(findings_of(text, judgement), text)
-    return Review(judgement.verdict, in_order(remaining), registry.release.version, ignored)
+    return Review(judgement.verdict, in_order(remaining), ignored)
 
 
 def findings_of(text: str, judgement: Judgement) -> tuple[Finding, ...]:

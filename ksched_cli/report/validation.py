@@ -55,7 +55,7 @@ def table(text: ReviewedText, limit: Limit) -> str:
     if not verdict.accepts:
         outcome = "crashes" if verdict.stage == "panic" else f"refuses it at {verdict.stage}"
         message = _wrapped(verdict.error or "", limit, "  ")
-        parts.append(f"kube-scheduler {review.version} {outcome}:\n{message}")
+        parts.append(f"kube-scheduler {review.verdict.version} {outcome}:\n{message}")
     parts.append(headline(text))
     return printable("\n".join(parts))
 

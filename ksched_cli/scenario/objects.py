@@ -31,21 +31,15 @@ def load_objects(state: ClusterState, manifests: Iterable[Plain], source: str) -
     own = [m.get("metadata") for m in manifests if m.get("kind") == "PriorityClass"]
     names = [metadata.get("name") for metadata in own if isinstance(metadata, dict)]
     classes = {name: item for name, item in state.priority_classes.items() if name not in names}
-    collector = Collector(_NO_KIND, classes)
-    for index, manifest in enumerate(manifests):
-        data = msgspec.json.encode(manifest)
-        try:
-            collector.add(Document(Source(source, data), index, msgspec.Raw(data)))
-        except InputError as error:
-            raise _without_position(error) from None
+    collector = Collector(priority_classes=classes)
     try:
+        for index, manifest in enumerate(manifests):
+            data = msgspec.json.encode(manifest)
+            collector.add(Document(Source(source, data), index, msgspec.Raw(data)))
         return collector.finish()
     except InputError as error:
-        raise _without_position(error) from None
-
-
-def _without_position(error: InputError) -> InputError:
-    return InputError(error.source, error.problem, subject=error.subject, hint=error.hint)
+        subject, hint = error.subject, error.hint
+        raise InputError(error.source, error.problem, subject=subject, hint=hint) from None
 
 
 def check_documents(source: Source) -> tuple[str, ...]:
@@ -55,18 +49,10 @@ def check_documents(source: Source) -> tuple[str, ...]:
     """
     warnings: list[str] = []
     for document in documents(source):
-        collector = Collector(_NO_KIND)
+        collector = Collector()
         collector.add(document)
         warnings += collector.field_warnings()
     return tuple(warnings)
-
-
-class _NoKind:
-    def __contains__(self, kind: object) -> bool:
-        return False
-
-
-_NO_KIND = _NoKind()
 
 
 def with_objects(state: ClusterState, added: ClusterState) -> ClusterState:

@@ -96,6 +96,11 @@ def template_hash(template: Mapping[str, Any]) -> str:
     return "".join(_ALPHABET[ord(char) % len(_ALPHABET)] for char in str(value))
 
 
+def owner_reference(version: str, kind: str, name: str, **more: str) -> Manifest:
+    """To the controller of an object."""
+    return {"apiVersion": version, "kind": kind, "name": name, **more, "controller": True}
+
+
 def pod_manifest(
     template: Mapping[str, Any],
     owner: Workload,
@@ -106,6 +111,7 @@ def pod_manifest(
     """A pod of the owner's template. labels: what the controller adds."""
     metadata = template.get("metadata") or {}
     version = {"ReplicationController": "v1", "Job": "batch/v1"}.get(kind, "apps/v1")
+    uid = owner.uid or f"{owner.namespace}/{owner.name}"
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -115,14 +121,7 @@ def pod_manifest(
             "labels": {**(metadata.get("labels") or {}), **(labels or {})},
             "annotations": metadata.get("annotations") or {},
             "ownerReferences": [
-                {
-                    "apiVersion": version,
-                    "kind": kind,
-                    "name": owner.name,
-                    "uid": owner.uid or f"{owner.namespace}/{owner.name}",
-                    "controller": True,
-                    "blockOwnerDeletion": True,
-                }
+                owner_reference(version, kind, owner.name, uid=uid) | {"blockOwnerDeletion": True}
             ],
         },
         "spec": template.get("spec") or {},
@@ -428,13 +427,7 @@ def replica_set_of(plain: Manifest, deployment: Deployment) -> Manifest:
     metadata = template.get("metadata") or {}
     labels = {**(metadata.get("labels") or {}), **label}
     selector = spec.get("selector") or {"matchLabels": metadata.get("labels") or {}}
-    owner = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "name": deployment.name,
-        "uid": deployment.uid,
-        "controller": True,
-    }
+    owner = owner_reference("apps/v1", "Deployment", deployment.name, uid=deployment.uid)
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
@@ -554,9 +547,7 @@ def cron_job_run(state: ClusterState, cron_job: CronJob) -> Manifest | None:
         **(template.get("metadata") or {}),
         "name": next(name for name in names if (cron_job.namespace, name) not in state.jobs),
         "namespace": cron_job.namespace,
-        "ownerReferences": [
-            {"apiVersion": "batch/v1", "kind": "CronJob", "name": cron_job.name, "controller": True}
-        ],
+        "ownerReferences": [owner_reference("batch/v1", "CronJob", cron_job.name)],
     }
     return {**template, "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
 
@@ -580,11 +571,11 @@ def _make_custom(plan: _Plan, kind: str, make: PodMaker, workload: Plain) -> Non
     unnamed = len({pod.name for pod in existing} - set(named))
     taken = names_in(plan.state.pods, namespace)
     missing = [pod for each, pod in named.items() if each not in taken]
-    owner = {"apiVersion": workload["apiVersion"], "kind": name, "name": metadata["name"]}
+    owner = owner_reference(workload["apiVersion"], name, metadata["name"])
     for pod in missing:
         pod |= {"apiVersion": "v1", "kind": "Pod"}
         pod["metadata"] = {
-            "ownerReferences": [{**owner, "controller": True}],
+            "ownerReferences": [owner],
             **pod["metadata"],
             "namespace": namespace,
         }

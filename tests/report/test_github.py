@@ -1,14 +1,14 @@
 """Findings as annotations of GitHub."""
 
 from ksched_cli.config.checks.findings import Finding, Severity
-from ksched_cli.config.review import Review, Verdict
+from ksched_cli.config.review import KubeSchedulerVerdict, Review
 from ksched_cli.config.reviewer import ReviewedText
 from ksched_cli.config.sources import ConfigurationText
 from ksched_cli.report.ci_forms import github_annotations
 
 
 def line(path: str, finding: Finding) -> str:
-    review = Review(Verdict(), (finding,), "v1.34.1")
+    review = Review(KubeSchedulerVerdict("v1.34.1", True, None, None), (finding,))
     return github_annotations([ReviewedText(ConfigurationText(path, b""), review)])
 
 
@@ -28,5 +28,5 @@ def test_what_ends_a_property_or_a_line_is_escaped() -> None:
 
 
 def test_nothing_to_remark_is_no_line() -> None:
-    review = Review(Verdict(), (), "v1.34.1")
+    review = Review(KubeSchedulerVerdict("v1.34.1", True, None, None), ())
     assert github_annotations([ReviewedText(ConfigurationText("c", b""), review)]) == ""
