@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -34,13 +35,13 @@ from ksched_cli.config.answers import (
 )
 from ksched_cli.config.checks.json_schema import configuration_schema
 from ksched_cli.config.project import FILE as PROJECT_FILE
-from ksched_cli.config.project import project_type
+from ksched_cli.config.project import ProjectSettings
 from ksched_cli.framework.plugin_list import PluginList
 from ksched_cli.kube.versions import release_of
 from ksched_cli.live.recorder import RecordResult
 from ksched_cli.live.snapshot import SnapshotResult
 from ksched_cli.plugins import registry_of
-from ksched_cli.schemas.of_types import DIALECT, schema_of
+from ksched_cli.schemas.of_types import DIALECT, descriptions, schema_of
 from ksched_cli.schemas.state import state_schema
 from ksched_cli.sweep.answers import SweepPlan, SweepResult, TuneResult
 
@@ -83,10 +84,24 @@ def texts() -> dict[str, str]:
     schemas = {name: schema_of(_title(types), types) for name, types in ANSWERS.items()}
     schemas["configuration"] = configuration_schema(registry_of(release_of()))
     schemas["state"] = state_schema()
-    title = f"{PROJECT_FILE}: settings of the files below its folder"
-    head = {"$schema": DIALECT, "title": title}
-    schemas["project"] = head | msgspec.json.schema(project_type())
+    schemas["project"] = _project_schema()
     return {name: _text(schema) for name, schema in schemas.items()}
+
+
+def _project_schema() -> dict[str, Any]:
+    """Of the settings that a project file may have, with their defaults."""
+    settings = msgspec.json.schema(ProjectSettings)["$defs"]["ProjectSettings"]
+    described, shapes = descriptions(ProjectSettings), settings["properties"]
+    fields = msgspec.structs.fields(ProjectSettings)
+    properties = {
+        each.encode_name: {"description": described[each.name]} | shapes[each.encode_name]
+        for each in fields
+    }
+    own = settings | {"title": "Project", "properties": properties}
+    del own["description"]
+    title = f"{PROJECT_FILE}: settings of the files below its folder"
+    head = {"$schema": DIALECT, "title": title, "$ref": "#/$defs/Project"}
+    return head | {"$defs": {"Project": own}}
 
 
 def _title(types: Sequence[type[Answer]]) -> str:

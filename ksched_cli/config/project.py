@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from functools import cache, partial
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin, parse_allowed
 from ksched_cli.config.checks.rules import check_ignored, rules_of
@@ -25,44 +28,35 @@ _OPTION = re.compile(r"^--[a-z-]+:? ")  # that an error is about on the command 
 _HINT = "Expected settings such as `ignore: [weights]`; docs/pipelines.md lists them."
 
 
-def _setting(default: Any, description: str) -> Any:
-    return field(default=default, metadata={"description": description})
+class ProjectSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What a project file may say.
 
+    api_version, kind: May be left out.
+    kubernetes_version: Whose rules apply, as "1.36"; --kubernetes-version overrides it.
+    feature_gates: As kube-scheduler's --feature-gates.
+    min_compatibility_version: As kube-scheduler's --min-compatibility-version.
+    allow_plugins: Plugins of another build, NAME or NAME=POINT+POINT, besides --allow-plugins.
+    no_plugins: Import no plugin that a file names and --plugin does not, as --no-plugins.
+    select: Rules and families of rules that are on, or all; without it, those by default.
+    extend_select: Rules and families that are on besides.
+    ignore: Rules and families that are off.
+    fail_on: The least severe finding with which validate ends with exit code 1.
+    per_file_ignores: From globs of files, relative to this file, to rules and families; RULE@PATH
+            is for a part of a file, as weight-zero@profiles[0].plugins.score.
+    """
 
-@dataclass(frozen=True, slots=True)
-class ProjectSettings:
-    """What a project file may say. Its keys are the fields in camel case."""
-
-    api_version: Literal["ksched/v1"] = _setting("ksched/v1", "May be left out.")
-    kind: Literal["Project"] = _setting("Project", "May be left out.")
-    kubernetes_version: str = _setting(
-        "", 'Whose rules apply, as "1.36"; --kubernetes-version overrides it.'
-    )
-    feature_gates: str = _setting("", "As kube-scheduler's --feature-gates.")
-    min_compatibility_version: str = _setting(
-        "", "As kube-scheduler's --min-compatibility-version."
-    )
-    allow_plugins: tuple[str, ...] = _setting(
-        (), "Plugins of another build, NAME or NAME=POINT+POINT, besides --allow-plugins."
-    )
-    no_plugins: bool = _setting(
-        False, "Import no plugin that a file names and --plugin does not, as --no-plugins."
-    )
-    select: tuple[str, ...] | None = _setting(
-        None, "Rules and families of rules that are on, or all; without it, those by default."
-    )
-    extend_select: tuple[str, ...] = _setting((), "Rules and families that are on besides.")
-    ignore: tuple[str, ...] = _setting((), "Rules and families that are off.")
-    fail_on: Literal["error", "warning"] = _setting(
-        "error", "The least severe finding with which validate ends with exit code 1."
-    )
-    per_file_ignores: Mapping[str, tuple[str, ...]] = field(
-        default_factory=dict,
-        metadata={
-            "description": "From globs of files, relative to this file, to rules and families; "
-            "RULE@PATH is for a part of a file, as weight-zero@profiles[0].plugins.score."
-        },
-    )
+    api_version: Literal["ksched/v1"] = "ksched/v1"
+    kind: Literal["Project"] = "Project"
+    kubernetes_version: str = ""
+    feature_gates: str = ""
+    min_compatibility_version: str = ""
+    allow_plugins: tuple[str, ...] = ()
+    no_plugins: bool = False
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fail_on: Literal["error", "warning"] = "error"
+    per_file_ignores: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +101,15 @@ def read_project(path: str) -> Project:
     documents = list(load_documents(text, name)) if text.strip() else []
     if len(documents) > 1:
         raise InputError(name, "expected one document", hint=_HINT)
-    settings = _converted(documents[0] if documents else {}, text, name)
+    data = documents[0] if documents else {}
+    try:
+        settings = msgspec.convert(data, ProjectSettings)
+    except msgspec.ValidationError as error:
+        # JSON Schema, which is slow to load, finds every problem and its place.
+        from ksched_cli.kube.document_schemas import check_document
+
+        check_document(data, "project", text, name, _HINT)
+        raise InputError(name, str(error), hint=_HINT) from None
     errors = []
     for place, check in _checks(settings):
         try:
@@ -120,38 +122,6 @@ def read_project(path: str) -> Project:
         raise errors[0].with_others(errors[1:])
     allowed = (plugin for item in settings.allow_plugins for plugin in parse_allowed(item))
     return Project(path, settings, tuple(allowed))
-
-
-def _converted(data: Any, text: str, name: str) -> ProjectSettings:
-    import msgspec
-
-    try:
-        read: Any = msgspec.convert(data, project_type())
-    except msgspec.ValidationError as error:
-        # JSON Schema, which is slow to load, finds every problem and its place.
-        from ksched_cli.kube.document_schemas import check_document
-
-        check_document(data, "project", text, name, _HINT)
-        raise InputError(name, str(error), hint=_HINT) from None
-    return ProjectSettings(**{key: getattr(read, key) for key in read.__struct_fields__})
-
-
-@cache
-def project_type() -> Any:
-    """The settings as a Struct, which checks them and has a JSON Schema."""
-    import msgspec
-
-    hints = get_type_hints(ProjectSettings)
-    members: list[Any] = []
-    for item in fields(ProjectSettings):
-        described = msgspec.Meta(description=item.metadata["description"])
-        default = (
-            msgspec.field(default=item.default)
-            if item.default_factory is MISSING
-            else msgspec.field(default_factory=item.default_factory)
-        )
-        members.append((item.name, Annotated[hints[item.name], described], default))
-    return msgspec.defstruct("Project", members, rename="camel", forbid_unknown_fields=True)
 
 
 def _checks(settings: ProjectSettings) -> Iterator[tuple[Place, Callable[[], object]]]:
