@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
+from time import monotonic
 
 from msgspec import Struct, field
 
@@ -18,6 +19,8 @@ from msgspec import Struct, field
 _RARE_THRESHOLD = 100_000
 # So many more blocks of memory than twice those at first have the collector look at all objects.
 _MORE_BLOCKS = 1_000_000
+# The blocks are counted after this many times as long as counting them took, at the earliest.
+_COUNT_PAUSE = 50
 # Python 3.12 starts with some objects frozen.
 _FROZEN_AT_START = gc.get_freeze_count()
 
@@ -41,10 +44,11 @@ def gc_paused() -> Iterator[None]:
 class _RareCollections(Struct):
     """The collector's settings while any thread wants it to be rare.
 
-    before: the thresholds to restore
-    thaws:  whether objects are frozen here
-    others: whether somebody else has frozen objects
-    blocks: of memory that were in use at first, then after the last whole collection
+    before:   the thresholds to restore
+    thaws:    whether objects are frozen here
+    others:   whether somebody else has frozen objects
+    blocks:   of memory that were in use at first, then after the last whole collection
+    count_at: when blocks may be counted again, by the monotonic clock
     """
 
     lock: Lock = field(default_factory=Lock)
@@ -53,6 +57,7 @@ class _RareCollections(Struct):
     thaws: bool = False
     others: bool = False
     blocks: int = 0
+    count_at: float = 0.0
 
     def are_frozen(self) -> bool:
         """Whether objects are frozen, perhaps by somebody who wants them to stay so: nothing thaws
@@ -83,9 +88,20 @@ class _RareCollections(Struct):
                 self.thaws = False
             gc.set_threshold(*self.before)
             # What was frozen counts as old then, garbage too: many runs would fill the memory.
-            if gc.isenabled() and sys.getallocatedblocks() > 2 * self.blocks + _MORE_BLOCKS:
+            if gc.isenabled() and self._memory_grew():
                 gc.collect()
                 self.blocks = sys.getallocatedblocks()
+
+    def _memory_grew(self) -> bool:
+        """Counting the blocks visits every page of Python's memory, which takes longer than a small
+        run: after such a run it is left out."""
+        began = monotonic()
+        if began < self.count_at:
+            return False
+        blocks = sys.getallocatedblocks()
+        ended = monotonic()
+        self.count_at = ended + _COUNT_PAUSE * (ended - began)
+        return blocks > 2 * self.blocks + _MORE_BLOCKS
 
 
 _RARE = _RareCollections()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterator
+from time import sleep
 from weakref import ref
 
 import pytest
@@ -15,8 +16,9 @@ from ksched_cli.cluster.loading.gc_control import gc_paused, gc_rare
 
 @pytest.fixture(autouse=True)
 def restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whether somebody has frozen objects is asked again."""
+    """Whether somebody has frozen objects is asked again, and blocks are counted at once."""
     monkeypatch.setattr("ksched_cli.cluster.loading.gc_control._RARE.others", False)
+    monkeypatch.setattr("ksched_cli.cluster.loading.gc_control._RARE.count_at", 0.0)
     enabled, threshold = gc.isenabled(), gc.get_threshold()
     yield
     (gc.enable if enabled else gc.disable)()
@@ -91,6 +93,23 @@ def test_garbage_of_many_runs_does_not_fill_the_memory(
     with gc_rare():
         pass
     assert (garbage() is None) is enabled
+
+
+def test_blocks_are_not_counted_after_each_of_many_small_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts = []
+
+    def count() -> int:
+        counts.append(sleep(0.05))
+        return 0
+
+    gc.enable()
+    monkeypatch.setattr(sys, "getallocatedblocks", count)
+    for _ in range(50):
+        with gc_rare():
+            pass
+    assert 0 < len(counts) < 10
 
 
 @pytest.mark.usefixtures("thawed")
