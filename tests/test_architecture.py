@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,31 +46,38 @@ def test_files_that_a_page_names_are_there(page: str) -> None:
     assert not [path for path in paths if not any((root / path).is_file() for root in roots)]
 
 
+# The nodes of a syntax tree that give a name, and the attribute that has it.
+NAMING: dict[type[ast.AST], str] = {
+    ast.FunctionDef: "name",
+    ast.AsyncFunctionDef: "name",
+    ast.ClassDef: "name",
+    ast.arg: "arg",
+    ast.Name: "id",
+    ast.Attribute: "attr",
+    ast.ExceptHandler: "name",
+    ast.MatchAs: "name",
+    ast.MatchStar: "name",
+    ast.alias: "asname",
+}
+
+
 def assigned_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
     """The names that a module gives, and their lines: functions, classes, parameters, variables,
     attributes, aliases."""
     for node in ast.walk(tree):
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name, node.lineno
-            case ast.ClassDef(name=name):
-                yield name, node.lineno
-            case ast.arg(arg=name):
-                yield name, node.lineno
-            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
-                yield name, node.lineno
-            case ast.ExceptHandler(name=str(name)):
-                yield name, node.lineno
-            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                yield name, node.lineno
-            case ast.alias(asname=str(name)):
-                yield name, node.lineno
+        attribute = NAMING.get(type(node))
+        if attribute is None or isinstance(getattr(node, "ctx", None), ast.Load | ast.Del):
+            continue
+        name = getattr(node, attribute)
+        if name is not None:
+            yield name, getattr(node, "lineno", 0)
 
 
-def parts_of(name: str) -> set[str]:
+@cache
+def parts_of(name: str) -> frozenset[str]:
     """`oneNode`, `one_node` and `_ONE` all have the part "one"."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
-    return set(spaced.lower().split("_"))
+    return frozenset(spaced.lower().split("_"))
 
 
 def empty_names(source: str) -> list[tuple[str, int]]:

@@ -35,6 +35,7 @@ FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 LINK = re.compile(r"\[(?:[^\]\[]|\[[^\]]*\])*\]\((?P<target>[^)\s]+)\)")
 
 
+@cache
 def _files(*suffixes: str) -> list[Path]:
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
@@ -42,6 +43,16 @@ def _files(*suffixes: str) -> list[Path]:
     ).stdout  # fmt: skip
     paths = (ROOT / name for name in listed.split("\0") if name)
     return sorted(p for p in paths if p.suffix in suffixes and p.is_file() and not p.is_symlink())
+
+
+@cache
+def _texts() -> dict[Path, str]:
+    """The text of each file in which a phrase would be read."""
+    return {
+        path: path.read_text(encoding="utf-8", errors="replace")
+        for path in _files(*TEXTS)
+        if path != Path(__file__) and "corpus" not in path.parts
+    }
 
 
 PAGES = [path for path in _files(".md") if "tests" not in path.parts]
@@ -52,9 +63,7 @@ def test_no_text_has_the_phrase(phrase: str) -> None:
     pattern = re.compile(phrase, re.M | re.I if phrase.islower() else re.M)
     places = [
         f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, match.end()) + 1}: {match[0].strip()}"
-        for path in _files(*TEXTS)
-        if path != Path(__file__) and "corpus" not in path.parts
-        for text in (path.read_text(encoding="utf-8", errors="replace"),)
+        for path, text in _texts().items()
         for match in pattern.finditer(text)
     ]
     assert not places, f'write "{PHRASES[phrase]}" instead'

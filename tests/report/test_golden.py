@@ -26,7 +26,10 @@ from ksched_cli.analysis.usage import node_usages
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.commands.capacity import MAXIMUM
+from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.kube.versions import release_of
+from ksched_cli.plugins import registry_of
 from ksched_cli.report import audit as audits
 from ksched_cli.report import capacity as copies
 from ksched_cli.report import compare as comparison
@@ -53,10 +56,12 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> ClusterState:
     return load_state([str(write(tmp_path_factory.mktemp("uneven") / "cluster.json"))])
 
 
+REGISTRY = registry_of(release_of("1.34"))
+
+
 def simulation(state: ClusterState) -> Simulation:
     """As commands make it: without the details of every attempt."""
-    detailed = detailed_simulation(state, kubernetes_version="1.34")
-    return Simulation(state, detailed.configuration, detailed.registry)
+    return Simulation(state, load_configuration(None, "", REGISTRY), REGISTRY)
 
 
 def explained(state: ClusterState, pod: str) -> Render:
