@@ -106,6 +106,10 @@ class DrainedCluster:
             resource_claims=simulation.resource_claims,
             pod_disruption_budgets=_with_more_healthy(state, placed),
         )
+        # All drains begin with these pods.
+        simulation.catalog = simulation.catalog.successor()
+        for pod in pods:
+            simulation.catalog.info(pod)
         return cls(state, simulation, rules, pending)
 
     def cordoned(self, nodes: Sequence[str]) -> DrainedCluster:
@@ -187,7 +191,12 @@ class DrainedCluster:
         before = self.simulation
         options = replace(before.options, preempt=False, on_progress=None)
         simulation = Simulation(
-            state, before.configuration, before.registry, options, caller=before.caller
+            state,
+            before.configuration,
+            before.registry,
+            options,
+            caller=before.caller,
+            pods=before.catalog.successor(),
         )
         carry_over(before, simulation)
         return simulation

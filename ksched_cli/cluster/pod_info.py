@@ -6,6 +6,7 @@ Upstream: pkg/scheduler/framework/types.go (PodInfo), pkg/scheduler/util/utils.g
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 
 import msgspec
 from msgspec import Struct
@@ -118,8 +119,27 @@ class PodCatalog:
         self._templates: dict[int, Template] = {}
         # Numbers of signatures and shapes; equal numbers mean equal contents.
         self._ids: dict[object, int] = {}
+        # By identity of the pod; None where they are made anew, as most are asked for once.
+        self._infos: dict[int, PodInfo] | None = None
+        self._earlier: Mapping[int, PodInfo] = {}
+
+    def successor(self) -> PodCatalog:
+        """Return the catalog of a state that has most pods of this one's: PodInfos are made for
+        the others only."""
+        catalog = copy(self)
+        catalog._infos, catalog._earlier = {}, self._infos or {}  # noqa: SLF001  # a copy's
+        return catalog
 
     def info(self, pod: Pod) -> PodInfo:
+        if self._infos is None:
+            return self._info(pod)
+        info = self._infos.get(id(pod)) or self._earlier.get(id(pod))
+        if info is None or info.pod is not pod:
+            info = self._info(pod)
+        self._infos[id(pod)] = info
+        return info
+
+    def _info(self, pod: Pod) -> PodInfo:
         template = self._templates.get(id(pod.spec))
         if template is None:
             template = Template(pod.spec, host_ports(pod.spec), _shape(pod.spec))

@@ -102,6 +102,7 @@ class Engine:
     newcomers:  pods that wait for a node besides those of the state
     before:     the engine of the same run that this one replaces: a recording of extenders
                 continues
+    pods:       the catalog, where it is the successor of another
     """
 
     state: ClusterState
@@ -126,14 +127,15 @@ class Engine:
     # Those that were looked at since the attempt of a group began, by key.
     _looked_at: set[str] = field(init=False, default_factory=set)
     before: InitVar[Engine | None] = None
+    pods: InitVar[PodCatalog | None] = None
 
-    def __post_init__(self, before: Engine | None) -> None:
+    def __post_init__(self, before: Engine | None, pods: PodCatalog | None) -> None:
         if self.options.plugin_timeout:
             self.caller.limit_calls(self.options.plugin_timeout)
         if self.options.trace_calls:
             self.caller.trace = CallTrace()
         release = self.configuration.release
-        self.catalog = PodCatalog(resources_rule(release))
+        self.catalog = pods or PodCatalog(resources_rule(release))
         self.snapshot = self._running_pods()
         self.extenders = ExtenderRunner.of(
             self.configuration.extenders,

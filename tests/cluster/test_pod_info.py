@@ -46,6 +46,20 @@ def test_pods_of_one_signature_differ_by_name_alone(drawn: ClusterState) -> None
                 assert first.template is second.template
 
 
+def test_a_successor_makes_the_infos_of_other_pods_only() -> None:
+    stays, goes, comes = (pod(nodeName=name) for name in "abc")
+    catalog = PodCatalog().successor()
+    before = [catalog.info(each) for each in (stays, goes)]
+    successor = catalog.successor()
+    assert successor.info(stays) is before[0]
+    assert successor.info(comes).pod is comes
+    assert successor.info(comes).signature not in {info.signature for info in before}
+    # What only the first was asked about is made again for the next but one.
+    again = successor.successor().info(goes)
+    assert again is not before[1]
+    assert again.signature == before[1].signature
+
+
 @pytest.mark.parametrize(
     "metadata",
     [
