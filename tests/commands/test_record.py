@@ -67,7 +67,7 @@ def test_it_ends_in_time_and_goes_on_in_another_part(
     ksched: Ksched, cluster: ApiServer, tmp_path: Path
 ) -> None:
     for _ in range(2):
-        code, out, err = ksched("record", "day.jsonl.gz", "--for", "100ms")
+        code, out, err = ksched("record", "day.jsonl.gz", "--for", "10ms")
         assert (code, err) == (0, "")
     assert "day.1.jsonl.gz  day.1.state.json.gz" in out
     names = sorted(path.name for path in tmp_path.glob("day*"))
@@ -79,7 +79,7 @@ def test_it_ends_in_time_and_goes_on_in_another_part(
 def test_names_are_renamed_from_the_beginning(
     ksched: Ksched, cluster: ApiServer, tmp_path: Path
 ) -> None:
-    options = ("--redact-key", "key.json", "--for", "100ms")
+    options = ("--redact-key", "key.json", "--for", "10ms")
     assert ksched("record", "day.jsonl", *options)[0] == 0
     written = (tmp_path / "day.state.json").read_text() + (tmp_path / "day.jsonl").read_text()
     assert "mine" not in written
@@ -105,7 +105,7 @@ def test_groups_are_recorded_and_renamed_where_their_gates_are_named(
     monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path / "kubeconfig", server.url)))
     monkeypatch.chdir(tmp_path)
     gates = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true,CompositePodGroup=true"
-    options = ("--feature-gates", gates, "--redact", "--for", "100ms")
+    options = ("--feature-gates", gates, "--redact", "--for", "10ms")
     assert ksched("record", "day.jsonl", *options)[0] == 0
     server.close()
     state = (tmp_path / "day.state.json").read_text()
@@ -127,7 +127,7 @@ def test_a_fault_that_lasts_at_the_beginning_is_one_message_and_no_file(
     outage, message = LASTING[name]
     monkeypatch.setattr(client, "READ_SECONDS", 0.3 if outage == HANGS else client.READ_SECONDS)
     cluster.faults.refused = {path: outage}
-    code, out, err = ksched("record", "day.jsonl", "--for", "100ms")
+    code, out, err = ksched("record", "day.jsonl", "--for", "10ms")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.endswith(message.format(path=path, kubeconfig=tmp_path / "kubeconfig") + "\n")
     assert [entry.name for entry in tmp_path.iterdir()] == ["kubeconfig"]
@@ -139,7 +139,7 @@ def test_what_is_refused_or_absent_is_a_warning_where_there_is_a_state_without_i
     status: int, path: str, ksched: Ksched, cluster: ApiServer, tmp_path: Path
 ) -> None:
     cluster.faults.refused = {path: status}
-    code, _, err = ksched("record", "day.jsonl", "--for", "100ms")
+    code, _, err = ksched("record", "day.jsonl", "--for", "10ms")
     ends = path in ENDING[status]
     assert (code, err.count("\n")) == (2 if ends else 0, 1)
     assert (tmp_path / "day.jsonl").exists() == (not ends)
@@ -151,7 +151,7 @@ def test_a_fault_that_passes_at_the_beginning_changes_nothing(
     path: str, outage: Outage, ksched: Ksched, cluster: ApiServer, tmp_path: Path
 ) -> None:
     cluster.faults.passing = {path: [outage, outage]}
-    assert ksched("record", "day.jsonl", "--for", "100ms")[0] == 0
+    assert ksched("record", "day.jsonl", "--for", "10ms")[0] == 0
     items = json.loads((tmp_path / "day.state.json").read_text())["items"]
     assert [item["kind"] for item in items] == ["Node"]
 
