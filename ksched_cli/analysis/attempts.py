@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.engine import Focus
-from ksched_cli.engine.records import Attempt, PostFilterRecord, PreemptionCandidate
+from ksched_cli.engine.records import Attempt, PreemptionCandidate
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.status import Rejection, Status
 
@@ -118,7 +118,16 @@ def status_of(status: Status | None) -> PluginStatus | None:
 
 def trace_of(record: Attempt) -> AttemptTrace:
     """Return the attempt with its recorded detail."""
-    detail, post_filter = record.detail, record.post_filter
+    detail, post_filter, outcome = record.detail, record.post_filter, None
+    if post_filter is not None:
+        outcome = PostFilterOutcome(
+            code_name(post_filter.status),
+            post_filter.status.message,
+            post_filter.node,
+            post_filter.ties,
+            post_filter.victims,
+            post_filter.candidates,
+        )
     return AttemptTrace(
         pod=record.pod,
         profile=record.profile,
@@ -141,19 +150,8 @@ def trace_of(record: Attempt) -> AttemptTrace:
         claims=dict(record.claims),
         notes=dict(record.notes or {}),
         message=record.message,
-        post_filter=_outcome(post_filter) if post_filter else None,
+        post_filter=outcome,
         error=record.error,
-    )
-
-
-def _outcome(record: PostFilterRecord) -> PostFilterOutcome:
-    return PostFilterOutcome(
-        code_name(record.status),
-        record.status.message,
-        record.node,
-        record.ties,
-        record.victims,
-        record.candidates,
     )
 
 

@@ -253,7 +253,16 @@ def explain(
     if pod.pod.node_name:
         simulation.queue()
         with simulation.without_pod(pod) as unplaced:
-            return _of_running_pod(view, unplaced, pod.pod.node_name)
+            defects = simulation.caller.noted
+            view.look(unplaced, simulation.options.tie_break)
+            answer = view.explanation
+            return replace(
+                answer,
+                running_on=pod.pod.node_name,
+                rank=_rank_of(answer.nodes, pod.pod.node_name),
+                undecided=bool(answer.error) and simulation.caller.noted > defects,
+                may_preempt=answer.may_preempt and not answer.node,
+            )
     turn = take_turn(simulation, pod, view.look, alone=alone, on_choice=view.add_details)
     attempt = turn.attempts[-1]
     answer = view.explanation
@@ -298,22 +307,6 @@ def ranking(explanation: Explanation) -> list[NodeExplanation]:
     """The nodes that fit: the one taken, whatever its rank, then the others, best first."""
     fitting = [node for node in explanation.nodes if node.rank is not None]
     return sorted(fitting, key=lambda node: (node.node != explanation.node, node.rank, node.node))
-
-
-def _of_running_pod(view: _View, pod: PodInfo, running_on: str) -> Explanation:
-    caller = view.simulation.caller
-    defects = caller.noted
-    view.look(pod, view.simulation.options.tie_break)
-    answer = view.explanation
-    failed = bool(answer.error) and caller.noted > defects
-    rank = _rank_of(answer.nodes, running_on)
-    return replace(
-        answer,
-        running_on=running_on,
-        rank=rank,
-        undecided=failed,
-        may_preempt=answer.may_preempt and not answer.node,
-    )
 
 
 def _rank_of(nodes: Iterable[NodeExplanation], name: str) -> int | None:

@@ -443,8 +443,11 @@ class Recorder:
             self.parts[-1].flush()
 
     def _hold(self, notice: Notice) -> None:
+        """Raises ClusterError where nothing can be recorded without a watch that has ended."""
         if isinstance(notice, WatchEnded):
-            self._end_watch(notice)
+            if notice.resource.kind in REQUIRED or not isinstance(notice.error, StatusError):
+                raise notice.error
+            self.warn(f"{notice.resource.kind} is not watched any more: {notice.error}")
             return
         number = self._newest  # of a watch that goes on, after what came before
         if isinstance(notice, WatchedChange):
@@ -454,12 +457,6 @@ class Recorder:
         self._newest = max(self._newest, number)
         self._count += 1
         heapq.heappush(self._held, (number, self._count, notice))
-
-    def _end_watch(self, notice: WatchEnded) -> None:
-        """Raises ClusterError where nothing can be recorded without it."""
-        if notice.resource.kind in REQUIRED or not isinstance(notice.error, StatusError):
-            raise notice.error
-        self.warn(f"{notice.resource.kind} is not watched any more: {notice.error}")
 
     def _write_held(self, until: float | None) -> bool:
         """What came until then; None for all. Returns whether there was any."""

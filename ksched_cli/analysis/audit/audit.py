@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import inf
 from typing import ClassVar, Literal, TypeVar
 
@@ -126,7 +126,6 @@ MAX_LISTED = 3
 _Kind = TypeVar("_Kind", Placement, PreemptionDecision)
 
 
-@dataclass(slots=True)
 class Doubts:
     """decisions: in the order in which they are followed
 
@@ -134,22 +133,17 @@ class Doubts:
     present: keys of the pods of which nothing is known that are on their nodes by now
     """
 
-    decision_log: DecisionLog
-    cluster: ReplayedCluster
-    decisions: Sequence[Decision]
-    departed: dict[str, str] = field(init=False)
-    present: set[str] = field(init=False)
-    _is_log: bool = field(init=False)
-    _races: Mapping[str, str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.departed = dict(self.decision_log.departed)
+    def __init__(
+        self, decision_log: DecisionLog, cluster: ReplayedCluster, decisions: Sequence[Decision]
+    ) -> None:
+        self.decision_log, self.cluster, self.decisions = decision_log, cluster, decisions
+        self.departed = dict(decision_log.departed)
         # All whose binding the log does not tell of.
-        events = [each for each in self.decisions if isinstance(each, PodEvent)]
+        events = [each for each in decisions if isinstance(each, PodEvent)]
         bound = {each.pod.key for each in events if each.event is LogEvent.BINDING}
-        self.present = {pod.key for pod in self.decision_log.unseen} - bound
-        self._is_log = self.decision_log.order is OrderSource.LOG
-        self._races = double_allocations(self.decision_log.allocated)
+        self.present = {pod.key for pod in decision_log.unseen} - bound
+        self._is_log = decision_log.order is OrderSource.LOG
+        self._races = double_allocations(decision_log.allocated)
 
     def follow(self, change: PodEvent) -> None:
         """The log tells when a pod that neither state has was on its node."""
