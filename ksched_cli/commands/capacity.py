@@ -100,14 +100,8 @@ def _copies(
     else:
         copies = analysis.copies_of(opener, run, simulation, name, maximum)
     simulation, answer = copies.simulation, copies.answer(maximum, alone)
-    return runs.conclude(
-        simulation,
-        options,
-        answer,
-        renderer,
-        is_yes=bool(answer.count),
-        is_undecided=answer.undecided,
-    )
+    code = ExitCode.of(bool(answer.count), answer.undecided)
+    return runs.conclude(simulation, options, answer, renderer, code)
 
 
 def _nodes_needed(options: StateOptions, likes: Sequence[str]) -> ExitCode:
@@ -119,11 +113,5 @@ def _nodes_needed(options: StateOptions, likes: Sequence[str]) -> ExitCode:
     simulation = opener.simulation(run)
     runs.introduce(simulation)
     answer = analysis.nodes_needed_by(opener, run, simulation, likes)
-    return runs.conclude(
-        simulation,
-        options,
-        answer,
-        renderer,
-        is_yes=answer.nodes_needed is not None,
-        is_undecided=answer.undecided,
-    )
+    code = ExitCode.of(answer.nodes_needed is not None, answer.undecided)
+    return runs.conclude(simulation, options, answer, renderer, code)

@@ -247,7 +247,7 @@ def whole_number(
     return parse
 
 
-def positive_number(option: str) -> Callable[[str | float], float]:
+def positive_number(option: str, expected: str = "a number") -> Callable[[str | float], float]:
     """A parser of an option's value. It raises UsageError for any other value; 0, which only
     a default is, passes."""
 
@@ -257,7 +257,7 @@ def positive_number(option: str) -> Callable[[str | float], float]:
         except ValueError:
             number = nan
         if text != 0 and not 0 < number <= MAX_SECONDS:
-            raise UsageError(f'{option} takes a number above 0; not "{text}"')
+            raise UsageError(f'{option} takes {expected} above 0; not "{text}"')
         return number
 
     return parse

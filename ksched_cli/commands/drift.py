@@ -28,11 +28,6 @@ def drift(options: ShownOptions) -> ExitCode:
     chosen = runs.chosen_pods(simulation, options)
     with progress.of_pods("pods asked about") as on_progress:
         answer = analysis.drift(simulation, on_progress, chosen)
-    return runs.conclude(
-        simulation,
-        options,
-        answer,
-        renderer,
-        is_yes=not answer.summary.worse + answer.summary.not_allowed,
-        is_undecided=bool(simulation.caller.defects),
-    )
+    leaving = answer.summary.worse + answer.summary.not_allowed
+    code = ExitCode.of(not leaving, bool(simulation.caller.defects))
+    return runs.conclude(simulation, options, answer, renderer, code)

@@ -107,14 +107,8 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
         explanation = with_fields(explanation, scale_up=scale_up)
     if nodes or top:
         explanation = analysis.select(explanation, nodes, top or 0)
-    return runs.conclude(
-        simulation,
-        options,
-        explanation,
-        renderer,
-        is_yes=bool(explanation.node),
-        is_undecided=explanation.undecided,
-    )
+    code = ExitCode.of(bool(explanation.node), explanation.undecided)
+    return runs.conclude(simulation, options, explanation, renderer, code)
 
 
 def _explain_group(options: ExplainOptions, simulation: Simulation, group: GroupName) -> ExitCode:
@@ -127,14 +121,8 @@ def _explain_group(options: ExplainOptions, simulation: Simulation, group: Group
             " one of its pods"
         )
     explanation = explain_group(simulation, group)
-    return runs.conclude(
-        simulation,
-        options,
-        explanation,
-        renderer,
-        is_yes=not explanation.pending,
-        is_undecided=explanation.undecided,
-    )
+    code = ExitCode.of(not explanation.pending, explanation.undecided)
+    return runs.conclude(simulation, options, explanation, renderer, code)
 
 
 def _explain_pending(options: ShownOptions) -> ExitCode:
@@ -143,11 +131,5 @@ def _explain_pending(options: ShownOptions) -> ExitCode:
 
     simulation = runs.open_simulation(runs.run_of(options))
     report = pending_report(simulation, runs.chosen_pods(simulation, options))
-    return runs.conclude(
-        simulation,
-        options,
-        report,
-        renderer,
-        is_yes=not report.groups,
-        is_undecided=any(group.undecided for group in report.groups),
-    )
+    code = ExitCode.of(not report.groups, any(group.undecided for group in report.groups))
+    return runs.conclude(simulation, options, report, renderer, code)

@@ -79,14 +79,14 @@ def fix(
             keys = named_objects.pods_of(simulation, subject.name, subject.namespace)
             answer = analysis.fix(fixer, subject.name, keys)
     simulation.caller.defects.update(fixer.defects)
+    code = ExitCode.of(answer.is_yes, answer.undecided)
     return runs.conclude(
         simulation,
         options,
         answer,
         renderer,
+        code,
         texts={Form.PATCH: lambda: renderer.patches(answer)},
-        is_yes=answer.is_yes,
-        is_undecided=answer.undecided,
     )
 
 

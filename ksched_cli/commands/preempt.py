@@ -54,6 +54,5 @@ def preempt(
     )
     if answer.victims:
         runs.warn_of_missing_budgets(simulation.state)
-    return runs.conclude(
-        simulation, options, answer, renderer, is_yes=answer.is_yes, is_undecided=answer.undecided
-    )
+    code = ExitCode.of(answer.is_yes, answer.undecided)
+    return runs.conclude(simulation, options, answer, renderer, code)

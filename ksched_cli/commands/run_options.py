@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from ksched_cli.commands.command_line import MAX_SECONDS, option, whole_number
+from ksched_cli.commands.command_line import option, positive_number, whole_number
 from ksched_cli.commands.options import CommonOptions, NoWorkloads
 from ksched_cli.commands.output import note, set_release, warn
 from ksched_cli.commands.runs import configured_run, note_hosts
@@ -20,17 +20,6 @@ if TYPE_CHECKING:
     from ksched_cli.sweep.preparation import Prepared
     from ksched_cli.sweep.run_process import ExecutorOptions
     from ksched_cli.sweep.sweep_file import SweepFile
-
-
-def seconds(text: str | float) -> float:
-    """A parser of --run-timeout. Raises UsageError for anything that is not a number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number <= MAX_SECONDS:
-        raise UsageError(f'--run-timeout takes a number of seconds above 0; not "{text}"')
-    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +40,9 @@ class ManyRunsOptions(CommonOptions):
     ] = None
     scheduler: str = ""
     retries: Annotated[int, option(parser=whole_number("--retries", 0))] = 2
-    run_timeout: Annotated[float, option(parser=seconds)] = 600.0
+    run_timeout: Annotated[
+        float, option(parser=positive_number("--run-timeout", "a number of seconds"))
+    ] = 600.0
     metric: list[str] | None = None
     no_workloads: NoWorkloads = False
 

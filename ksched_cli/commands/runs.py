@@ -437,18 +437,16 @@ def conclude(
     options: ReplayableOptions,
     answer: A,
     renderer: Renderer[A],
-    *,
-    is_yes: bool,
-    is_undecided: bool,
+    code: ExitCode,
     texts: Mapping[Form, Callable[[], str]] | None = None,
 ) -> ExitCode:
     """After a question about one state: warns of plugins that failed, and prints the answer. texts:
-    see Report. is_undecided: because of a plugin's failure"""
+    see Report. Returns the exit code."""
     report_defects(simulation, options.debug)
     report = report_of(answer, renderer.table)
     report = replace(report, names=lambda: renderer.names(answer), texts=texts or {})
     show(report, options, simulation.state.changes)
-    return ExitCode.of(is_yes, is_undecided)
+    return code
 
 
 def report_defects(engine: Engine, debug: bool, *, evicts: bool = False) -> None:

@@ -80,9 +80,8 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     base = DrainedCluster.after_run(simulation, rules)
     with progress.of_runs("nodes drained") as on_progress:
         answer = _ask(base, limits, options, on_progress)
-    return runs.conclude(
-        simulation, options, answer, renderer, is_yes=answer.succeeds, is_undecided=answer.undecided
-    )
+    code = ExitCode.of(answer.succeeds, answer.undecided)
+    return runs.conclude(simulation, options, answer, renderer, code)
 
 
 def _ask(

@@ -80,13 +80,13 @@ def _resource_row(
 ) -> tuple[str, str, str, str, str, str] | None:
     """None for a resource that no node has any of."""
     shares = [
-        (_requested(usage, resource) / capacity, usage.name)
+        (requested_of(usage, resource) / capacity, usage.name)
         for usage in usages
         if (capacity := usage.allocatable.get(resource, 0)) > 0
     ]
     if not shares:
         return None
-    requested = sum(_requested(usage, resource) for usage in usages)
+    requested = sum(requested_of(usage, resource) for usage in usages)
     allocatable = sum(usage.allocatable.get(resource, 0) for usage in usages)
     return (
         resource,
@@ -106,7 +106,7 @@ def _sum_text(resource: str, amount: int) -> str:
     return f"{amount:,}" if text == str(amount) else text
 
 
-def _requested(usage: NodeUsage, resource: str) -> int:
+def requested_of(usage: NodeUsage, resource: str) -> int:
     return usage.pods if resource == PODS else usage.requested.get(resource, 0)
 
 
@@ -138,6 +138,6 @@ def _of_allocatable(usage: NodeUsage, resource: str) -> str:
     capacity = usage.allocatable.get(resource)
     if capacity is None:
         return "-"
-    requested = _requested(usage, resource)
+    requested = requested_of(usage, resource)
     share = f" ({percent(requested / capacity)})" if capacity else ""
     return f"{' of '.join(amount_texts(resource, (requested, capacity)))}{share}"

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ksched_cli.commands.run_options import (
-    ManyRunsOptions,
-    base_run,
-    executor_options,
-    seconds,
-)
+from ksched_cli.commands.command_line import positive_number
+from ksched_cli.commands.run_options import ManyRunsOptions, base_run, executor_options
 from ksched_cli.errors import UsageError
 from ksched_cli.run.run import Run
 
@@ -45,4 +41,4 @@ def test_workers_and_a_scheduler_exclude_each_other() -> None:
 @pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf", "", "1e9"])
 def test_a_time_that_is_no_number_above_0_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--run-timeout takes a number of seconds above 0"):
-        seconds(text)
+        positive_number("--run-timeout", "a number of seconds")(text)

@@ -13,7 +13,7 @@ from ksched_cli.report.html.columns import Kind, coded, column, resource_kind
 from ksched_cli.report.html.sections import Histograms
 from ksched_cli.report.pending import shared_owner
 from ksched_cli.report.table import counted, printable
-from ksched_cli.report.usage import PODS, ordinary, without
+from ksched_cli.report.usage import PODS, ordinary, requested_of, without
 
 # In the table of pods; more resources would leave the names no room.
 POD_RESOURCES = ("cpu", "memory")
@@ -70,14 +70,10 @@ def resource_names(usages: Sequence[NodeUsage]) -> list[str]:
     return [*first, *sorted(names.difference(first))]
 
 
-def requested(usage: NodeUsage, resource: str) -> int:
-    return usage.pods if resource == PODS else usage.requested.get(resource, 0)
-
-
 def shares(usages: Sequence[NodeUsage], resource: str) -> list[float]:
     """What is requested of a resource, of 1, on the nodes that have any."""
     return [
-        requested(usage, resource) / amount
+        requested_of(usage, resource) / amount
         for usage in usages
         if (amount := usage.allocatable.get(resource, 0)) > 0
     ]
@@ -85,7 +81,7 @@ def shares(usages: Sequence[NodeUsage], resource: str) -> list[float]:
 
 def _percent(usage: NodeUsage, resource: str) -> float | None:
     amount = usage.allocatable.get(resource, 0)
-    return round(100 * requested(usage, resource) / amount, 1) if amount > 0 else None
+    return round(100 * requested_of(usage, resource) / amount, 1) if amount > 0 else None
 
 
 def map_data(
@@ -107,7 +103,7 @@ def map_data(
 
     def amounts(nodes: Mapping[str, NodeUsage], resource: str) -> list[int | None]:
         own = map(nodes.get, names)
-        return [None if usage is None else requested(usage, resource) for usage in own]
+        return [None if usage is None else requested_of(usage, resource) for usage in own]
 
     return {
         "names": list(map(printable, names)),
@@ -139,7 +135,7 @@ def _node_columns(cluster: ClusterMap, resources: Sequence[str]) -> list[dict[st
     for resource in resources:
         kind = resource_kind(resource)
         if resource != PODS:
-            amounts = [requested(usage, resource) for usage in cluster.after]
+            amounts = [requested_of(usage, resource) for usage in cluster.after]
             columns.append(column(resource, amounts, kind))
             amounts = [usage.allocatable.get(resource, 0) for usage in cluster.after]
             columns.append(column("of", amounts, kind))
