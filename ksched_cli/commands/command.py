@@ -79,9 +79,9 @@ def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
             try:
                 code = function(**values)
             except PluginDefectError as defect:
-                raise _with_traceback(
-                    defect, getattr(values.get("options"), "debug", False)
-                ) from None
+                is_debug = getattr(values.get("options"), "debug", False)
+                more = f"\n{defect.detail}" if is_debug else f"\n  {DEBUG_HINT}"
+                raise PluginDefectError(f"{defect}{more}", defect.detail) from None
         raise typer.Exit(code)
 
     spread: Any = command
@@ -90,12 +90,6 @@ def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
     )
     spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
-
-
-def _with_traceback(defect: PluginDefectError, debug: bool) -> PluginDefectError:
-    """Its message with the traceback, or with how to get it."""
-    more = f"\n{defect.detail}" if debug else f"\n  {DEBUG_HINT}"
-    return PluginDefectError(f"{defect}{more}", defect.detail)
 
 
 def _configure_output(options: object) -> None:

@@ -100,7 +100,8 @@ def show_text(text: str) -> None:
 
 
 def _show_table(text: str) -> None:
-    if SETTINGS.pager and _is_longer_than_terminal(text):
+    height = shutil.get_terminal_size().lines
+    if SETTINGS.pager and results().isatty() and text.count("\n") >= height - 1:
         _page(text)
     else:
         print_text(text)
@@ -114,10 +115,6 @@ def print_text(text: str) -> None:
         raise ReaderGoneError from None
     except OSError as error:
         raise OutputError(error) from None
-
-
-def _is_longer_than_terminal(text: str) -> bool:
-    return results().isatty() and text.count("\n") >= shutil.get_terminal_size().lines - 1
 
 
 def _page(text: str) -> None:

@@ -363,7 +363,6 @@ def _report(
 
 
 def _note_speed(run: Replay, pace: Pace) -> None:
-
     if pace.took < _LONG:
         return
     counts = run.log.counts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
@@ -102,7 +101,9 @@ def sweep(
         report = _run(execution, shared, cluster, sweep_file, options.rows)
         if any(is_evicting(result.outcome) for result in execution.results()):
             warn_of_missing_budgets(prepared)
-        _warn_of_missing_metrics(sweep_file.metrics, report)
+        for name in sweep_file.metrics:
+            if name not in report.summary.metrics and report.summary.statuses.get("ok"):
+                warn(f'no run has the metric "{name}"; -o csv lists the metrics')
         _show(report, execution, options)
     is_ok = set(report.summary.statuses) <= {"ok"}
     return ExitCode.of(is_ok, report.summary.is_defective)
@@ -134,13 +135,6 @@ def _run(
         execution.results(), plan.variants, file.metrics, is_over_time=plan.is_over_time
     )
     return SweepReport(summary, planned, resumed, took, worker_count, rows)
-
-
-def _warn_of_missing_metrics(metrics: Mapping[str, str], report: SweepReport) -> None:
-
-    for name in metrics:
-        if name not in report.summary.metrics and report.summary.statuses.get("ok"):
-            warn(f'no run has the metric "{name}"; -o csv lists the metrics')
 
 
 def _show(report: SweepReport, execution: Execution, options: CommonOptions) -> None:

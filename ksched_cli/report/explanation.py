@@ -185,14 +185,7 @@ def short_name(plugin: str) -> str:
 def _breakdown(node: NodeExplanation, limit: Limit) -> str:
     """A node's scores, a plugin per row; by their short names where that is too wide."""
     headers = ["PLUGIN", "RAW", "0-100", "WEIGHT", "POINTS", ""]
-    rows = _score_rows(node)
-    if not limit.fits_width(headers, rows):
-        rows = [[short_name(str(row[0])), *row[1:]] for row in rows]
-    return limit.paragraph(f"its points on {node.node}:") + "\n" + limit.columns(headers, rows)
-
-
-def _score_rows(node: NodeExplanation) -> list[list[object]]:
-    return [
+    rows: list[list[object]] = [
         [
             plugin,
             score.raw,
@@ -203,6 +196,9 @@ def _score_rows(node: NodeExplanation) -> list[list[object]]:
         ]
         for plugin, score in node.scores.items()
     ]
+    if not limit.fits_width(headers, rows):
+        rows = [[short_name(str(row[0])), *row[1:]] for row in rows]
+    return limit.paragraph(f"its points on {node.node}:") + "\n" + limit.columns(headers, rows)
 
 
 def _rejected(explanation: Explanation, limit: Limit) -> str:

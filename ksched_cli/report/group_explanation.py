@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ksched_cli import program_name
-from ksched_cli.analysis.explain import Blocker, Domain, GroupExplanation, Member
+from ksched_cli.analysis.explain import Blocker, GroupExplanation, Member
 from ksched_cli.report.reasons import message_line, remedy_line
 from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted, marked
 
@@ -82,21 +82,19 @@ def _domains(explanation: GroupExplanation, limit: Limit) -> str:
     """Those that the most members fit in first."""
     domains = sorted(explanation.domains, key=lambda each: (not each.chosen, -each.fitting))
     chosen = next((each.domain for each in domains if each.chosen), "")
-    rows = [_domain_row(domain, chosen) for domain in domains]
+    rows = [
+        (
+            marked(each.domain, chosen),
+            each.nodes,
+            f"{each.fitting:,} of {each.tried:,}",
+            each.blocked_by,
+            each.message,
+        )
+        for each in domains
+    ]
     domain = explanation.topology_key.rpartition("/")[2].upper()
     headers = (domain, "NODES", "FIT", "BLOCKED BY", "WHY")
     return limit.first(SHOWN_DOMAINS).cut_columns(headers, rows) if rows else ""
-
-
-def _domain_row(domain: Domain, chosen: str) -> tuple[object, ...]:
-    fitting = f"{domain.fitting:,} of {domain.tried:,}"
-    return (
-        marked(domain.domain, chosen),
-        domain.nodes,
-        fitting,
-        domain.blocked_by,
-        domain.message,
-    )
 
 
 def _parts(explanation: GroupExplanation, limit: Limit) -> str:

@@ -182,7 +182,9 @@ def _staying(staying: Sequence[NodeToDrain], limit: Limit) -> str:
         first = group[0][1]
         holder = group_name(shared_owner(first.owner), pods) if pods else "-"
         count = f" ({len(pods):,} pods)" if len(pods) > 1 else ""
-        because = first.because if len(group) == 1 or not first.message else _example(first)
+        because = first.because
+        if len(group) > 1 and first.message:  # one of several pods, as an example
+            because = f"{(first.pod or '').partition('/')[2]}: {because}"
         rows.append((limit.listed(nodes), f"{holder}{count}", because))
     return limit.cut_columns(("STAYS", "HELD BY", "BECAUSE"), rows, "causes") if rows else ""
 
@@ -196,8 +198,3 @@ def _pending(answer: ShrinkResult | UpgradePlan, limit: Limit) -> str:
         rows.append((name, f"{len(group.pods):,}", because))
     headers = ("PENDING BEFORE", "PODS", "BECAUSE")
     return limit.first(PENDING).cut_columns(headers, rows, "causes") if rows else ""
-
-
-def _example(hold: Hold) -> str:
-    """Why one of several pods fits nowhere else."""
-    return f"{(hold.pod or '').partition('/')[2]}: {hold.because}"

@@ -184,14 +184,11 @@ def plan_table(answer: SweepPlan, limit: Limit) -> str:
 
 def axis_texts(answer: SweepPlan) -> list[tuple[str, list[str]]]:
     """Each axis with its values."""
+    absent = {VERSIONS: "the state's"}
     return [
-        (name, [_without(name) if label is None else str(label) for label in labels])
+        (name, [absent.get(name, "none") if label is None else str(label) for label in labels])
         for name, labels in answer.axes.items()
     ]
-
-
-def _without(axis: str) -> str:
-    return "the state's" if axis == VERSIONS else "none"
 
 
 def plan_headline(answer: SweepPlan, limit: Limit) -> str:

@@ -164,7 +164,8 @@ def rule_page(rule: Rule, limit: Limit) -> str:
         limit.paragraph(rule.text),
     ]
     if rule.example:
-        parts.append(f"An example{_allowing(rule)}:\n\n{indent(rule.example.rstrip(), '    ')}")
+        allowing = f" (with --allow-plugins {rule.allow})" if rule.allow else ""
+        parts.append(f"An example{allowing}:\n\n{indent(rule.example.rstrip(), '    ')}")
     return "\n\n".join(parts)
 
 
@@ -195,7 +196,3 @@ def _section(rule: Rule) -> str:
         example = rule.example.replace("\r", "")
         parts.append(f"```yaml\n{example}```")
     return "\n\n".join(parts)
-
-
-def _allowing(rule: Rule) -> str:
-    return f" (with --allow-plugins {rule.allow})" if rule.allow else ""

@@ -63,7 +63,9 @@ class Cut:
             items: Sequence[tuple[Any, Any]] = list(value.items())
             if len(items) > MOST_FIELDS or pointer == self.page.pointer != "":
                 items = self._shown(items, pointer)
-            return {key: self.of(item, f"{pointer}/{_escaped(key)}") for key, item in items}
+            # Keys are escaped by RFC 6901.
+            escaped = {key: key.replace("~", "~0").replace("/", "~1") for key, _ in items}
+            return {key: self.of(item, f"{pointer}/{escaped[key]}") for key, item in items}
         return value
 
     def _shown(self, items: Sequence[tuple[Any, Any]], pointer: str) -> list[tuple[Any, Any]]:
@@ -76,11 +78,6 @@ class Cut:
             rest = f'; for more: part="{pointer}", offset={end}' if end < len(items) else ""
             self.notes.append(f"{pointer} has {len(items)} entries, here {begin} to {end}{rest}")
         return shown
-
-
-def _escaped(key: str) -> str:
-    """Return the text escaped by RFC 6901."""
-    return key.replace("~", "~0").replace("/", "~1")
 
 
 def cut_document(document: Any, size: int, page: Page) -> tuple[Any, list[str]]:

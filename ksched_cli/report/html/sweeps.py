@@ -33,7 +33,6 @@ from ksched_cli.sweep.answers import (
     MetricResult,
     SweepPlan,
     SweepResult,
-    TuneObjective,
     TuneResult,
     TuneTrial,
     VariantResult,
@@ -298,12 +297,9 @@ def _trials(answer: TuneResult, constrained: Sequence[str]) -> Table:
         )
         for trial in answer.front
     ]
-    headers = ("Trial", *map(_goal, answer.objectives), *constrained, *answer.best.parameters)
+    goals = (f"{each.metric} ({better(each.goal)} is better)" for each in answer.objectives)
+    headers = ("Trial", *goals, *constrained, *answer.best.parameters)
     return Table("Best trials", headers, rows)
-
-
-def _goal(objective: TuneObjective) -> str:
-    return f"{objective.metric} ({better(objective.goal)} is better)"
 
 
 def _text(value: Any) -> str:
