@@ -74,7 +74,7 @@ def record(
     with ExitStack() as stack:
         redactor = None
         if options.redact or options.redact_key:
-            from ksched_cli.commands.redaction import RecordingRedactor
+            from ksched_cli.commands.snapshot_files import RecordingRedactor
 
             stack.enter_context(locked(options.redact_key, "--redact-key"))
             redactor = RecordingRedactor(options.redact_key)

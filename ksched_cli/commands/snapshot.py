@@ -17,7 +17,7 @@ from ksched_cli.kube.file_lock import locked
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
-    from ksched_cli.commands.snapshot_origin import Origin
+    from ksched_cli.commands.snapshot_files import Origin
     from ksched_cli.framework.registry import Registry
 
 STDOUT = "-"
@@ -64,8 +64,7 @@ def snapshot(
         ksched snapshot cluster.json.gz --redact --redact-key key.json
         ksched snapshot | ksched schedule --state -
     """
-    from ksched_cli.commands.redaction import write_redacted
-    from ksched_cli.commands.snapshot_origin import Origin
+    from ksched_cli.commands.snapshot_files import Origin, write_redacted
 
     path = "" if _is_stdout(file, options.output) else file
     origin = Origin(
@@ -111,7 +110,7 @@ def _is_stdout(file: str, form: Form) -> bool:
 def _write_plain(
     options: SnapshotOptions, origin: Origin, registry: Registry, path: str
 ) -> ExitCode:
-    from ksched_cli.commands.snapshot_origin import (
+    from ksched_cli.commands.snapshot_files import (
         show_written,
         warn_of_absences,
         write_snapshot,

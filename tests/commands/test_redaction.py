@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.commands import redaction
+from ksched_cli.commands import snapshot_files as redaction
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched, WriteState
 from tests.report.schemas import conforms

@@ -85,7 +85,7 @@ AT_WORK = {
     "--rows": "ksched_cli.sweep.outcome.RowsFile.append",
     "--study": "ksched_cli.sweep.tuning.Search.take",
     "--checkpoint": "ksched_cli.engine.replay.replay.Replay.run",
-    "--redact-key": "ksched_cli.commands.redaction.key_text",
+    "--redact-key": "ksched_cli.commands.snapshot_files.key_text",
     "--record-extenders": "ksched_cli.extenders.recording.Recording.wrap",
 }
 
