@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,10 +15,6 @@ from ksched_cli.commands.output import results
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_lock import locked
 from ksched_cli.report.forms import Form
-
-if TYPE_CHECKING:
-    from ksched_cli.commands.snapshot_files import Origin
-    from ksched_cli.framework.registry import Registry
 
 STDOUT = "-"
 
@@ -64,7 +60,8 @@ def snapshot(
         ksched snapshot cluster.json.gz --redact --redact-key key.json
         ksched snapshot | ksched schedule --state -
     """
-    from ksched_cli.commands.snapshot_files import Origin, write_redacted
+    from ksched_cli.commands.snapshot_files import Origin, write_plain, write_redacted
+    from ksched_cli.plugins import kinds_read
 
     path = "" if _is_stdout(file, options.output) else file
     origin = Origin(
@@ -81,11 +78,11 @@ def snapshot(
     if options.events and (options.redact or options.redact_key):
         raise UsageError("--events cannot be combined with --redact")
     run = runs.configured_run(options)
-    registry = runs.opener(run).plugins(run)
+    reads = kinds_read(runs.opener(run).plugins(run), options.feature_gates)
     if options.redact or options.redact_key:
         with locked(options.redact_key, "--redact-key"):
-            return write_redacted(options, origin, registry, path, options.redact_key)
-    return _write_plain(options, origin, registry, path)
+            return write_redacted(options, origin, reads, path, options.redact_key)
+    return write_plain(options, origin, reads, path)
 
 
 def _is_stdout(file: str, form: Form) -> bool:
@@ -105,21 +102,3 @@ def _is_stdout(file: str, form: Form) -> bool:
             f"-o {form.value} shows the summary, which requires FILE; the snapshot itself is JSON"
         )
     return True
-
-
-def _write_plain(
-    options: SnapshotOptions, origin: Origin, registry: Registry, path: str
-) -> ExitCode:
-    from ksched_cli.commands.snapshot_files import (
-        show_written,
-        warn_of_absences,
-        write_snapshot,
-    )
-    from ksched_cli.plugins import kinds_read
-
-    with origin.objects(kinds_read(registry, options.feature_gates)) as objects:
-        size = write_snapshot(objects.items, objects.about, path)
-    warn_of_absences(objects.about())
-    if path:
-        show_written(options, path, size, objects.source, objects.about())
-    return ExitCode.YES

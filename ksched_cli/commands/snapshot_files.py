@@ -1,4 +1,4 @@
-"""Where the objects of a snapshot come from, and how its file is written, summed up and redacted."""
+"""Where the objects of a snapshot come from, and how its file is written, summed up and renamed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import note, print_text, report_of, set_release, show, warn
 from ksched_cli.errors import UsageError
-from ksched_cli.framework.registry import Registry
 from ksched_cli.live.client import ClusterOptions, connect
 from ksched_cli.live.snapshot import (
     ClusterReader,
@@ -40,7 +39,6 @@ from ksched_cli.live.snapshot import (
     whole_object,
 )
 from ksched_cli.live.snapshot_file import snapshot_text, written_aside
-from ksched_cli.plugins import kinds_read
 from ksched_cli.report import snapshot as renderer
 from ksched_cli.report.forms import Form, safe_in_job
 from ksched_cli.run.inputs import Inputs
@@ -138,6 +136,18 @@ def warn_of_absences(about: ClusterSnapshot) -> None:
         warn(line)
 
 
+def write_plain(
+    options: CommonOptions, origin: Origin, reads: Iterable[str], path: str
+) -> ExitCode:
+    """reads: kinds besides those that ksched knows. Raises KschedError."""
+    with origin.objects(reads) as objects:
+        size = write_snapshot(objects.items, objects.about, path)
+    warn_of_absences(objects.about())
+    if path:
+        show_written(options, path, size, objects.source, objects.about())
+    return ExitCode.YES
+
+
 def show_written(
     options: CommonOptions, path: str, size: int, source: str, about: ClusterSnapshot
 ) -> None:
@@ -152,11 +162,12 @@ _MAX_LISTED = 3
 
 
 def write_redacted(
-    options: CommonOptions, origin: Origin, registry: Registry, path: str, key_path: str
+    options: CommonOptions, origin: Origin, reads: Iterable[str], path: str, key_path: str
 ) -> ExitCode:
-    """path: "" for standard output; key_path: "" where no key is kept. Raises KschedError."""
+    """As write_plain. path: "" for standard output; key_path: "" where no key is kept. Raises
+    KschedError."""
     codebook = read_key(key_path)
-    with origin.objects(kinds_read(registry, options.feature_gates)) as read:
+    with origin.objects(reads) as read:
         objects = list(read.items)
     warn_of_absences(read.about())
     version = read.about().server_version
