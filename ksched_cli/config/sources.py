@@ -242,7 +242,11 @@ def _mapping_text(node: Node, text: str, lines: Sequence[str]) -> tuple[str, Pla
         parts[start.line - first] = lines[start.line][indent:]  # "- " may stand before it
         content = "".join(parts)
         place = replace(place, line=first + 1)
-    if "*" in content and not _composes(content):
+    try:
+        composes = "*" not in content or bool(list(yaml_tree.compose(content)))
+    except YamlError:
+        composes = False
+    if not composes:
         content = shown_json(yaml_tree.Builder(aliased=True).build(node))
         place = Place(start.line + 1, indent + 1, 0, line_by_line=False)
     return content, place
@@ -258,13 +262,6 @@ def _first_line(line: int, indent: int, lines: Sequence[str]) -> int:
         if lines[above].strip():
             line = above
     return line
-
-
-def _composes(text: str) -> bool:
-    try:
-        return bool(list(yaml_tree.compose(text)))
-    except YamlError:
-        return False
 
 
 def with_text(source: ConfigurationText, text: str, path: str) -> bytes:
@@ -284,20 +281,16 @@ def with_text(source: ConfigurationText, text: str, path: str) -> bytes:
     if prefix.strip():  # as "- " of a list
         new[0] = prefix + new[0][place.indent :]
     content = "".join([*lines[:begin], *new, *lines[end:]]).encode()
-    if not place.line_by_line or not _holds(content, source, text):
+    try:
+        held = configurations_in(content, source.path) if place.line_by_line else []
+    except (InputError, YamlError):
+        held = []
+    own = [item.text.rstrip() for item in held if item.object == source.object]
+    if own != [text.rstrip()]:
         command = f"{program_name()} config migrate {path}"
         hint = f"print the new configuration with `{command}`, and put it there"
         raise UsageError(f"{source.name} cannot be written in its place; {hint}")
     return content
-
-
-def _holds(content: bytes, source: ConfigurationText, text: str) -> bool:
-    try:
-        held = configurations_in(content, source.path)
-    except (InputError, YamlError):
-        return False
-    own = [item.text for item in held if item.object == source.object]
-    return [item.rstrip() for item in own] == [text.rstrip()]
 
 
 # -- files ----------------------------------------------------------------------------------------
@@ -410,19 +403,15 @@ def _texts_of(raw: bytes, source: str, file: str, name: str | None) -> list[Conf
 
 def _names_of(texts: Sequence[ConfigurationText]) -> list[tuple[str, ...]]:
     """All names of each: its keys and objects, its first profile's schedulerName, its number."""
-    return [
-        tuple(filter(None, (*text.names, _scheduler_name(text), str(number))))
-        for number, text in enumerate(texts, start=1)
-    ]
-
-
-def _scheduler_name(text: ConfigurationText) -> str:
-    """The first profile's; "" where it has none, or cannot be read."""
-    try:
-        name = text.data()["profiles"][0]["schedulerName"]
-    except (InputError, LookupError, TypeError):
-        return ""
-    return name if isinstance(name, str) else ""
+    names = []
+    for number, text in enumerate(texts, start=1):
+        try:
+            scheduler = text.data()["profiles"][0]["schedulerName"]
+        except (InputError, LookupError, TypeError):
+            scheduler = None
+        own = (*text.names, scheduler if isinstance(scheduler, str) else "", str(number))
+        names.append(tuple(filter(None, own)))
+    return names
 
 
 def _unchosen(

@@ -220,28 +220,20 @@ def find_pods(
     by_name: dict[str, list[Pod]] = {}
     for pod in select_by_name(state.pods, {name.rpartition("/")[2] for name in names}):
         by_name.setdefault(pod.name, []).append(pod)
-    return [_pod(change, state, by_name, name, namespace) for name in names]
-
-
-def _pod(
-    change: Change,
-    state: ClusterState,
-    by_name: dict[str, list[Pod]],
-    written: str,
-    namespace: str,
-) -> Pod:
-    parent, _, name = written.rpartition("/")
-    if parent not in ("", "po", "pod", "pods"):
-        namespace = parent
-    pods = [p for p in by_name.get(name, ()) if not namespace or p.namespace == namespace]
-    if not pods and name in by_name:
-        raise change.elsewhere("pod", name, namespace, [pod.key for pod in by_name[name]])
-    if not pods:
-        raise change.unknown("pod", name, list({pod.name: None for pod in state.pods}))
-    if len(pods) > 1:
-        keys = ", ".join(sorted(pod.key for pod in pods))
-        raise change.error(f'several pods are named "{name}": {keys}; add -n NAMESPACE')
-    return pods[0]
+    chosen: list[Pod] = []
+    for written in names:
+        parent, _, name = written.rpartition("/")
+        within = namespace if parent in ("", "po", "pod", "pods") else parent
+        pods = [p for p in by_name.get(name, ()) if not within or p.namespace == within]
+        if not pods and name in by_name:
+            raise change.elsewhere("pod", name, within, [pod.key for pod in by_name[name]])
+        if not pods:
+            raise change.unknown("pod", name, list({pod.name: None for pod in state.pods}))
+        if len(pods) > 1:
+            keys = ", ".join(sorted(pod.key for pod in pods))
+            raise change.error(f'several pods are named "{name}": {keys}; add -n NAMESPACE')
+        chosen += pods
+    return chosen
 
 
 def choose_pods(

@@ -389,9 +389,7 @@ _DEFAULT_SECONDS = 300
 _LONG_AGO = "1970-01-01T00:00:00Z"
 
 
-def evict_untolerating(
-    state: ClusterState, nodes: Collection[str]
-) -> tuple[ClusterState, list[Effect]]:
+def evict_untolerating(state: ClusterState, nodes: Collection[str]) -> Changed:
     """Without the pods that do not tolerate the NoExecute taints of these nodes for ever: their
     controllers make them anew, daemon pods and those without a controller are gone."""
     taints = {
@@ -410,14 +408,13 @@ def evict_untolerating(
         if is_held(pod) and any(taint.key == UNREACHABLE for taint in own):
             held.append(pod)
             effects.append(Effect(pod.key, "being deleted", "until its node is back"))
-            continue
-        if pod.metadata.controller is not None and not is_of_daemon_set(pod):
+        elif pod.metadata.controller is not None and not is_of_daemon_set(pod):
             leaving.append(pod)
             effects.append(Effect(pod.key, "pending again", detail))
-            continue
-        gone.append(pod)
-        controller = "may not run there" if is_of_daemon_set(pod) else "no controller"
-        effects.append(Effect(pod.key, "deleted", f"{detail}; {controller}"))
+        else:
+            gone.append(pod)
+            controller = "may not run there" if is_of_daemon_set(pod) else "no controller"
+            effects.append(Effect(pod.key, "deleted", f"{detail}; {controller}"))
     state = pending_again(without_pods(state, gone), leaving)
     # No kubelet hears of the deletion.
     return with_deletion(state, held, newest_timestamp(state.pods) or _LONG_AGO)[0], effects
@@ -470,14 +467,13 @@ def _default_toleration(pod: Pod, taint: Taint) -> Toleration | None:
     return Toleration(taint.key, "Exists", "", taint.effect, _DEFAULT_SECONDS)
 
 
-def remove_stray_daemons(
-    state: ClusterState, nodes: Collection[str]
-) -> tuple[ClusterState, list[Effect]]:
+def remove_stray_daemons(state: ClusterState, nodes: Collection[str]) -> Changed:
     """Without the daemon pods on these nodes that their DaemonSet, which the state must hold, does
     not want there any more."""
     by_name: dict[str, Node] = {node.name: node for node in state.nodes if node.name in nodes}
     models: dict[tuple[str, str], Pod | None] = {}
     stray = []
+    effects = []
     for pod in select_on_nodes(state.pods, by_name):
         owner = pod.metadata.controller
         if owner is None or owner.kind != "DaemonSet" or not is_running(pod):
@@ -489,9 +485,8 @@ def remove_stray_daemons(
         model = models[key]
         if model is not None and not should_continue_on(model, by_name[pod.node_name]):
             stray.append(pod)
-    effects = [
-        Effect(pod.key, "deleted", f"was on {pod.node_name}; may not run there") for pod in stray
-    ]
+            detail = f"was on {pod.node_name}; may not run there"
+            effects.append(Effect(pod.key, "deleted", detail))
     return without_pods(state, stray), effects
 
 

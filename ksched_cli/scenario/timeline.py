@@ -351,9 +351,8 @@ class Timeline:
         given = manifest.get("metadata") or {}
         if not isinstance(given, dict):
             raise EventError("metadata: expected an object")
-        # The name first, then the namespace, then the rest.
-        metadata = {"name": _NAME, "namespace": _NAMESPACE, **given}
-        metadata |= {"name": _NAME, "namespace": _NAMESPACE}
+        own_names = {"name": _NAME, "namespace": _NAMESPACE}
+        metadata = own_names | given | own_names  # these first, then the rest
         own = {"apiVersion": "v1", "kind": "Pod", **manifest, "metadata": metadata}
         text = _encode(own)
         before, _, rest = text.partition(msgspec.json.encode(_NAME))

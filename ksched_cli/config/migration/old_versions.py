@@ -222,22 +222,24 @@ def expected_of(effect: Effect, version: OldVersion, registry: KnownPlugins) -> 
     """effect: with_strategy's; registry: v1's plugins, with those of other builds"""
     running: dict[str, tuple[str, ...]] = {}
     absent: dict[str, frozenset[str]] = {}
+    # Of other plugins the old version says nothing; newer versions are like v1.
+    judged = {
+        name: plugin
+        for name, plugin in registry.items()
+        if name in version.points or plugin.origin != "in-tree"
+    }
     for point in POINT_KEYS:
         states = {
             name: _runs(name, point, effect, version, registry)
-            for name, plugin in registry.items()
-            if point in plugin.points and _is_judged(name, version, registry)
+            for name, plugin in judged.items()
+            if point in plugin.points
         }
         on = [name for name, runs in states.items() if runs]
-        running[point] = _in_order(effect.plugins.get(point, ()), on)
+        ordered = [name for name in effect.plugins.get(point, ()) if name in on]
+        running[point] = (*ordered, *(name for name in on if name not in ordered))
         absent[point] = frozenset(name for name, runs in states.items() if runs is False)
     weights = {name: effect.weights.get(name, 1) for name in running["score"]}
     return Expected(running, absent, weights)
-
-
-def _is_judged(name: str, version: OldVersion, registry: KnownPlugins) -> bool:
-    """Whether the old version says what becomes of a plugin; newer versions are like v1."""
-    return name in version.points or registry[name].origin != "in-tree"
 
 
 def _runs(
@@ -250,9 +252,3 @@ def _runs(
         return False
     other = _GOES_WITH.get(point, "")
     return True if other in version.points[name] and effect.runs(name, other) else None
-
-
-def _in_order(first: Iterable[str], names: Sequence[str]) -> tuple[str, ...]:
-    """The names, those that `first` has in its order."""
-    ordered = [name for name in first if name in names]
-    return (*ordered, *(name for name in names if name not in ordered))

@@ -71,15 +71,10 @@ def read_recipe(name: str) -> Recipe:
         recipe = msgspec.convert(document, Recipe)
     except (ValueError, msgspec.ValidationError) as error:
         raise InputError(source, f"this is not a recipe: {error}", hint=_HINT) from None
-    _check_nodes(recipe, source)
-    return recipe
-
-
-def _check_nodes(recipe: Recipe, source: str) -> None:
-    """Raises InputError."""
     for resource, amount in (pair for node in recipe.nodes for pair in node.capacity.items()):
         try:
             Quantity.parse(amount)
         except QuantityError:
             problem = f'nodes: "{amount}" is not an amount of {resource}'
             raise InputError(source, problem, hint=_HINT) from None
+    return recipe
