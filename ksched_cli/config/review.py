@@ -183,13 +183,10 @@ def _add_syntax_error(text: str, error: TextSyntaxError, findings: Findings) -> 
     problem = error.problem
     if error.position and problem.startswith("line "):
         problem = problem.partition(": ")[2]
-    form = "JSON" if is_json_buffer(text) else "YAML"
-    hint = (
-        "kube-scheduler reads text that begins with { as JSON, never as YAML"
-        if form == "JSON"
-        else ""
-    )
-    if form == "YAML" and _TAB.search(text):
+    form, hint = "YAML", ""
+    if is_json_buffer(text):
+        form, hint = "JSON", "kube-scheduler reads text that begins with { as JSON, never as YAML"
+    elif _TAB.search(text):
         hint = "indent with spaces: YAML takes no tabs there"
     if "{{" in text:
         hint = "render a template first: `helm template CHART`"

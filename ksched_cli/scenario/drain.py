@@ -297,14 +297,14 @@ class Evictions:
         if pod.status.phase == "Pending" and pod.status.conditions:
             return ""
         keys = [key for key, matches in self._matchers.items() if matches(pod)]
+        if not keys:
+            return ""
         if len(keys) > 1:
             names = ", ".join(name for _, name in keys)
             return (
                 f"matches several disruption budgets ({names}), and the eviction API refuses "
                 "such pods"
             )
-        if not keys:
-            return ""
         budget = self.budgets[keys[0]]
         status = budget.status
         always = budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"

@@ -90,7 +90,7 @@ def run_time_of(text: str, source: str = "--runs-for") -> RunTime:
     try:
         numbers = [float(number) for number in parameters]
     except ValueError:
-        numbers = [-1.0]
+        numbers = []
     match name, numbers if all(0 <= number <= LONGEST for number in numbers) else []:
         case "fixed", [length]:
             return lambda draw: length
