@@ -80,11 +80,10 @@ class PodInfo:
     def __init__(
         self, pod: Pod, template: Template, signature: int, shape: int, resources: PodResources
     ) -> None:
+        meta = pod.metadata
         self.pod = pod
-        self.key = pod.key
-        self.name = pod.metadata.name
-        self.namespace = pod.metadata.namespace
-        self.uid = pod.metadata.uid
+        self.name, self.namespace, self.uid = meta.name, meta.namespace, meta.uid
+        self.key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
         self.template = template
         self.spec: PodSpec = template.spec
         self.priority = pod.spec.priority or 0
@@ -148,9 +147,9 @@ class PodCatalog:
         rest = (
             meta.namespace,
             _pairs(meta.labels),
-            _pairs(meta.annotations),
+            _pairs(meta.annotations) if meta.annotations else (),
             _owners(meta.owner_references) if meta.owner_references else (),
-            pod.deleting,
+            bool(meta.deletion_timestamp),
         )
         ids = self._ids
         signature = shape = ids.setdefault((id(pod.spec), rest), len(ids))

@@ -305,20 +305,23 @@ DRA_GROUP = "resource.k8s.io"
 class Kind(Struct, frozen=True, eq=False):
     """A kind of object.
 
-    group:     of the API; other groups have kinds of the same name (Knative's Service)
     attribute: the field of ClusterState that holds the objects
     type:      of the objects
+    group:     of the API; other groups have kinds of the same name (Knative's Service)
     default:   sets defaults that depend on other fields
     upgrade:   converts plain data of v1beta1 to v1, in place
     """
 
-    name: str
-    group: str
     attribute: str
     type: type[KubeObject]
-    namespaced: bool
+    group: str = ""
+    namespaced: bool = False
     default: Callable[[Any], KubeObject] | None = None
     upgrade: Callable[[dict[str, Any]], None] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.type.__name__
 
     def decode(self, content: bytes | msgspec.Raw) -> KubeObject:
         """Raises msgspec.DecodeError."""
@@ -331,49 +334,37 @@ def _decoder(kind: type[KubeObject]) -> msgspec.json.Decoder[KubeObject]:
     return msgspec.json.Decoder(kind, dec_hook=decode_hook)
 
 
-def _kind(
-    attribute: str,
-    kind: type[KubeObject],
-    group: str = "",
-    *,
-    namespaced: bool = False,
-    default: Callable[[Any], KubeObject] | None = None,
-    upgrade: Callable[[dict[str, Any]], None] | None = None,
-) -> Kind:
-    return Kind(kind.__name__, group, attribute, kind, namespaced, default, upgrade)
-
-
 _STORAGE = "storage.k8s.io"
 
 KINDS = {
     kind.name: kind
     for kind in (
-        _kind("nodes", objects.Node, default=default_node),
-        _kind("pods", objects.Pod, namespaced=True),
-        _kind("namespaces", objects.Namespace, default=default_namespace),
-        _kind("priority_classes", objects.PriorityClass, "scheduling.k8s.io"),
-        _kind("pod_disruption_budgets", objects.PodDisruptionBudget, "policy", namespaced=True),
-        _kind("persistent_volumes", objects.PersistentVolume),
-        _kind("persistent_volume_claims", objects.PersistentVolumeClaim, namespaced=True),
-        _kind("storage_classes", objects.StorageClass, _STORAGE),
-        _kind("csi_nodes", objects.CSINode, _STORAGE),
-        _kind("csi_drivers", objects.CSIDriver, _STORAGE),
-        _kind("csi_storage_capacities", objects.CSIStorageCapacity, _STORAGE, namespaced=True),
-        _kind("volume_attachments", objects.VolumeAttachment, _STORAGE),
-        _kind("services", objects.Service, namespaced=True),
-        _kind(
+        Kind("nodes", objects.Node, default=default_node),
+        Kind("pods", objects.Pod, namespaced=True),
+        Kind("namespaces", objects.Namespace, default=default_namespace),
+        Kind("priority_classes", objects.PriorityClass, "scheduling.k8s.io"),
+        Kind("pod_disruption_budgets", objects.PodDisruptionBudget, "policy", namespaced=True),
+        Kind("persistent_volumes", objects.PersistentVolume),
+        Kind("persistent_volume_claims", objects.PersistentVolumeClaim, namespaced=True),
+        Kind("storage_classes", objects.StorageClass, _STORAGE),
+        Kind("csi_nodes", objects.CSINode, _STORAGE),
+        Kind("csi_drivers", objects.CSIDriver, _STORAGE),
+        Kind("csi_storage_capacities", objects.CSIStorageCapacity, _STORAGE, namespaced=True),
+        Kind("volume_attachments", objects.VolumeAttachment, _STORAGE),
+        Kind("services", objects.Service, namespaced=True),
+        Kind(
             "replication_controllers",
             objects.ReplicationController,
             namespaced=True,
             default=default_replication_controller,
         ),
-        _kind("replica_sets", objects.ReplicaSet, "apps", namespaced=True),
-        _kind("stateful_sets", objects.StatefulSet, "apps", namespaced=True),
-        _kind("deployments", objects.Deployment, "apps", namespaced=True),
-        _kind("daemon_sets", objects.DaemonSet, "apps", namespaced=True),
-        _kind("jobs", objects.Job, "batch", namespaced=True),
-        _kind("cron_jobs", objects.CronJob, "batch", namespaced=True),
-        _kind(
+        Kind("replica_sets", objects.ReplicaSet, "apps", namespaced=True),
+        Kind("stateful_sets", objects.StatefulSet, "apps", namespaced=True),
+        Kind("deployments", objects.Deployment, "apps", namespaced=True),
+        Kind("daemon_sets", objects.DaemonSet, "apps", namespaced=True),
+        Kind("jobs", objects.Job, "batch", namespaced=True),
+        Kind("cron_jobs", objects.CronJob, "batch", namespaced=True),
+        Kind(
             "resource_claims",
             objects.ResourceClaim,
             DRA_GROUP,
@@ -381,7 +372,7 @@ KINDS = {
             default=default_claim,
             upgrade=upgrade_claim,
         ),
-        _kind(
+        Kind(
             "resource_claim_templates",
             objects.ResourceClaimTemplate,
             DRA_GROUP,
@@ -389,9 +380,9 @@ KINDS = {
             default=default_claim_template,
             upgrade=upgrade_claim,
         ),
-        _kind("resource_slices", objects.ResourceSlice, DRA_GROUP, upgrade=upgrade_slice),
-        _kind("device_classes", objects.DeviceClass, DRA_GROUP),
-        _kind("device_taint_rules", objects.DeviceTaintRule, DRA_GROUP),
+        Kind("resource_slices", objects.ResourceSlice, DRA_GROUP, upgrade=upgrade_slice),
+        Kind("device_classes", objects.DeviceClass, DRA_GROUP),
+        Kind("device_taint_rules", objects.DeviceTaintRule, DRA_GROUP),
     )
 }
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Literal
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import force_setattr
 
 from ksched_cli.cluster.loading.kinds import default_pod_spec
 from ksched_cli.cluster.loading.sources import PodParts
@@ -60,8 +61,8 @@ class _Meta(msgspec.Struct, rename="camel", gc=False):
 class _WholePod(msgspec.Struct, rename="camel", gc=False):
     """An object that may be a pod, and is decoded at once but for its spec."""
 
-    kind: str = ""
-    api_version: str = ""
+    kind: Literal["Pod", ""] = ""
+    api_version: Literal["v1", ""] = ""
     metadata: _Meta = msgspec.field(default_factory=_Meta)
     spec: msgspec.Raw = _EMPTY
     status: PodStatus = PodStatus()
@@ -91,6 +92,8 @@ class PodDecoder:
         self._map = msgspec.json.Decoder(dict[str, str])
         self._specs: dict[bytes, PodSpec] = {}
         self._maps: dict[bytes, dict[str, str]] = {}
+        # In UTC, by how they are written: equal ones share their text.
+        self._times: dict[str, str] = {}
 
     def decode_quickly(
         self, data: msgspec.Raw, raw: ObjectJson, kind: str, version: str
@@ -124,7 +127,12 @@ class PodDecoder:
         self, meta: _Meta, status: PodStatus, spec: PodSpec, node_name: str, raw: ObjectJson
     ) -> Pod:
         """Raises PartError."""
-        namespace = meta.namespace or "default"
+        namespace, times = meta.namespace or "default", self._times
+        created, deleted = meta.creation_timestamp, meta.deletion_timestamp
+        if created:
+            created = times.get(created) or self._time(created, "metadata.creationTimestamp")
+        if deleted:
+            deleted = self._time(deleted, "metadata.deletionTimestamp")
         metadata = ObjectMeta(
             meta.name,
             namespace,
@@ -133,14 +141,16 @@ class PodDecoder:
             meta.annotations,
             meta.owner_references,
             meta.finalizers,
-            _utc(meta.creation_timestamp, "metadata.creationTimestamp"),
-            _utc(meta.deletion_timestamp, "metadata.deletionTimestamp"),
+            created,
+            deleted,
             meta.resource_version,
             meta.generation,
         )
-        started = _utc(status.start_time, "status.startTime")
-        if started != status.start_time:
-            status = replace(status, start_time=started)
+        if started := status.start_time:
+            started = times.get(started) or self._time(started, "status.startTime")
+            if started is not status.start_time:
+                # No one else holds the status yet.
+                force_setattr(status, "start_time", started)
         return Pod(metadata, spec, status, node_name, raw)
 
     def _labels_of(self, data: bytes) -> dict[str, str]:
@@ -153,6 +163,13 @@ class PodDecoder:
             if len(self._maps) < _MAX_CACHED:
                 self._maps[data] = labels
         return labels
+
+    def _time(self, text: str, path: str) -> str:
+        """A timestamp in UTC with whole seconds, a form that sorts as text. Raises PartError."""
+        if len(self._times) >= _MAX_CACHED:
+            self._times.clear()
+        time = self._times[text] = _utc(text, path)
+        return time
 
     def _spec_of(self, data: bytes) -> tuple[PodSpec, str]:
         """The spec, shared between pods, and the node name."""
@@ -177,10 +194,9 @@ class PodDecoder:
         return spec, decoded
 
 
-@lru_cache(maxsize=1024)
 def _utc(text: str, path: str) -> str:
-    """A timestamp in UTC with whole seconds, a form that sorts as text. Raises PartError."""
-    if not text or (_PLAIN_TIME.fullmatch(text) is not None and _is_day(text[:_DATE])):
+    """Raises PartError."""
+    if _PLAIN_TIME.fullmatch(text) is not None and _is_day(text[:_DATE]):
         return text
     try:
         if _TIME.fullmatch(text) is None:

@@ -137,3 +137,60 @@ def test_an_object_that_is_there_twice_is_read_once_and_said() -> None:
     for text in (pod % 1 + pod % 2, "kind: Pod\nmetadata: {name: p}\n---\n" * 2):
         with pytest.raises(InputError, match="another Pod has this name; remove one of them"):
             collect(text)
+
+
+def pods_after_many(*last: str, kind: str = "List") -> ClusterState:
+    """300 pods of one template, more than are checked one by one, and then others; a line each."""
+    pod = '{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"p{}"}},"spec":{{"priority":0}}}}'
+    lines = ",\n".join((*map(pod.format, range(300)), *last))
+    return read(f'{{"kind":"{kind}","apiVersion":"v1","items":[\n{lines}\n]}}')
+
+
+def test_what_is_wrong_is_told_of_the_last_of_many_pods_too() -> None:
+    for line, problem in (
+        ('{"kind":"Pod","metadata":{"name":"p"},"status":{"phase":7}}', "expected a string, got a"),
+        ('{"kind":"Pod","metadata":{"name":"p"},"status":{"startTime":"now"}}', '"now" is not a'),
+        ('{"kind":"Pod","metadata":{"name":7}}', "metadata.name: expected a string"),
+        ('{"kind":"Pod","metadata":{"name":"p7"},"spec":{"priority":0}}', "another Pod has this"),
+        ('{"kind":"Pod","metadata":{},"spec":{"priority":0}}', "expected a name"),
+        ('{"kind":"Pod","metadata":{"name":"p"},"spec":{"priorityClassName":"x"}}', "no Priority"),
+        ('{"metadata":{"name":"p"}}', "kind is missing"),
+    ):
+        with pytest.raises(InputError, match=problem) as info:
+            pods_after_many(line)
+        assert info.value.position is not None
+        assert info.value.position.line == 302
+
+
+def test_the_last_of_many_pods_is_read_as_the_first() -> None:
+    created, deleted = "2026-01-01T01:00:00+01:00", "2026-01-02T00:00:00Z"
+    times = f'"creationTimestamp":"{created}","deletionTimestamp":"{deleted}"'
+    meta = f'"metadata":{{"name":"p","labels":{{"a":"b"}},{times}}}'
+    status = '"status":{"phase":"Running","startTime":"2026-01-01T01:00:00.5+01:00"}'
+    last = f'{{"kind":"Pod",{meta},"spec":{{"nodeName":"n"}},{status}}}'
+    many, alone = pods_after_many(last).pods[-1], read(last).pods[0]
+    assert (many.metadata, many.status, many.node_name) == (
+        alone.metadata,
+        alone.status,
+        alone.node_name,
+    )
+    assert many.metadata.creation_timestamp == "2026-01-01T00:00:00Z"
+    assert bytes(many.raw) == last.encode()
+
+
+def test_objects_among_many_pods_are_of_their_own_kinds() -> None:
+    other = '{"kind":"Pod","apiVersion":"example.com/v1","metadata":{"name":"x"}}'
+    node = '{"kind":"Node","apiVersion":"v1","metadata":{"name":"n"}}'
+    state = pods_after_many(other, node, '{"kind":"Pod","metadata":{"name":"p","namespace":"b"}}')
+    assert names(state) == ["n"]
+    assert state.skipped == {"Pod": 1}
+    assert len(state.pods) == 301
+    implied = pods_after_many('{"metadata":{"name":"p"},"spec":{"priority":0}}', kind="PodList")
+    assert implied.pods[-1].key == "default/p"
+
+
+def test_a_field_that_only_the_last_of_many_pods_has_is_looked_at() -> None:
+    last = '{"kind":"Pod","metadata":{"name":"p"},"spec":{"priority":0,"hostNetwrk":true}}'
+    (warning,) = (line for line in pods_after_many(last).warnings if "unknown field" in line)
+    assert "standard input:302:" in warning
+    assert "hostNetwrk; did you mean hostNetwork?" in warning
