@@ -34,6 +34,7 @@ from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.resources import PODS, node_allocatable
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.scheduling_cycle import first_by_name
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.scenario.drain import PodRules, goes_with_node, node_stays
@@ -281,10 +282,17 @@ class Shrinking:
                 failed.append(node)
         return Plan(cluster, drains, tuple(failed))
 
-    def _largest(self, nodes: Sequence[str]) -> Plan:
-        """Return the plan of these nodes without those whose drains fail."""
+    def _largest(self, nodes: Sequence[str], before: Plan | None = None) -> Plan:
+        """Return the plan of these nodes without those whose drains fail. before: another result,
+        which is this one too where its nodes remain"""
+        simulation = self.base.simulation
+        others = bool(simulation.caller.foreign or simulation.extenders.extenders)
+        # Plugins and extenders of others may decide otherwise when they are asked again.
+        repeats = simulation.options.tie_break is first_by_name and not others
         plan = self.plan(nodes)
         while plan.failed:
+            if repeats and before is not None and plan.nodes == before.nodes:
+                return before
             plan = self.plan(plan.nodes)
         return plan
 
@@ -309,7 +317,7 @@ class Shrinking:
         few nodes move first then."""
         for node in self.candidates:
             if node not in plan.drains:
-                other = self._largest((node, *plan.nodes)[: self.maximum])
+                other = self._largest((node, *plan.nodes)[: self.maximum], plan)
                 if self.worth(other.nodes) > self.worth(plan.nodes):
                     plan = self._extended(other)
         return plan
