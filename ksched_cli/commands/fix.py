@@ -14,7 +14,6 @@ from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.fix import Search
-    from ksched_cli.commands.progress import OnProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ def fix(
     )
 
 
-def _search(options: FixOptions, on_run: OnProgress | None) -> Search:
+def _search(options: FixOptions, on_run: progress.OnProgress | None) -> Search:
     """Raises UsageError."""
     from ksched_cli.analysis.fix import Search
 

@@ -31,6 +31,7 @@ from ksched_cli.errors import (
 )
 from ksched_cli.kube.job_commands import disarmed_errors
 from ksched_cli.kube.streams import occupy_closed_streams, unfailing
+from ksched_cli.kube.versions import MINORS
 
 # The panels of --help, with their commands in its order.
 PANELS = {
@@ -91,8 +92,6 @@ def _named(arguments: Sequence[str]) -> Collection[str]:
 def _print_version(context: typer.Context, requested: bool) -> None:
     if not requested:
         return
-    from ksched_cli.kube.versions import MINORS
-
     versions = f"{', '.join(MINORS[:-1])} or {MINORS[-1]}"
     print(f"ksched {__version__}, decides as kube-scheduler {versions}")
     if context.params["verbose"]:

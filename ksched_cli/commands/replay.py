@@ -19,17 +19,15 @@ from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_lock import locked
 from ksched_cli.report.forms import Form, Report
 
-_DRAWS = 20  # of --from-now
-_LONG = 2.0  # seconds after which a replay says how fast it was
-
 if TYPE_CHECKING:
-    from ksched_cli.commands.progress import Pace
     from ksched_cli.engine.replay.mutable_cluster import MutableCluster
     from ksched_cli.engine.replay.records import PodRecord
     from ksched_cli.engine.replay.replay import Replay
-    from ksched_cli.report.forms import Report
     from ksched_cli.run.open import Opener
     from ksched_cli.run.run import Run
+
+_DRAWS = 20  # of --from-now
+_LONG = 2.0  # seconds after which a replay says how fast it was
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +360,7 @@ def _report(
     )
 
 
-def _note_speed(run: Replay, pace: Pace) -> None:
+def _note_speed(run: Replay, pace: progress.Pace) -> None:
     if pace.took < _LONG:
         return
     counts = run.log.counts

@@ -15,22 +15,23 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
 from ksched_cli.commands import progress
 from ksched_cli.commands.command import DEBUG_HINT, ExitCode
-from ksched_cli.commands.options import CommonOptions
+from ksched_cli.commands.options import CommonOptions, ReplayableOptions, ShownOptions, StateOptions
 from ksched_cli.commands.output import SETTINGS, note, report_of, set_release, show, warn
 from ksched_cli.errors import InputError, UsageError
+from ksched_cli.kube.file_paths import check_standard_input
+from ksched_cli.kube.versions import inferred_release, release_of
 from ksched_cli.report.forms import Form
+from ksched_cli.report.table import Limit
 
 if TYPE_CHECKING:
     from ksched_cli.answers import Answer
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.commands.options import ReplayableOptions, ShownOptions, StateOptions
     from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.config.effective import Configuration
     from ksched_cli.engine.engine import Engine
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.framework.registry import Registry
-    from ksched_cli.report.table import Limit
     from ksched_cli.run.differences import NamedRun
     from ksched_cli.run.inputs import Inputs
     from ksched_cli.run.open import Opener, Watch
@@ -282,7 +283,6 @@ def registry(options: CommonOptions) -> Registry:
 
 def in_named_release(plugins: Registry, options: CommonOptions) -> Registry:
     """The same plugins in that release. Raises UsageError."""
-    from ksched_cli.kube.versions import inferred_release, release_of
     from ksched_cli.run.plugins import in_release
 
     minor, gates = options.kubernetes_version, options.feature_gates
@@ -328,7 +328,6 @@ def open_subject(
     becomes the last change. uses: as Run.check has it. Raises KschedError."""
     from msgspec.structs import replace as with_fields
 
-    from ksched_cli.kube.file_paths import check_standard_input
     from ksched_cli.run.run import ChangeSource
     from ksched_cli.scenario.apply import Apply
     from ksched_cli.scenario.replicas import applied_target

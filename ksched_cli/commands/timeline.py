@@ -22,7 +22,7 @@ from ksched_cli.commands.command_line import (
 from ksched_cli.commands.output import note, results, warn
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.int64 import parse_int64
-from ksched_cli.kube.time import parse_time
+from ksched_cli.kube.time import SECOND, parse_time
 from ksched_cli.report.forms import Form, safe_in_job
 from ksched_cli.report.table import counted
 
@@ -424,7 +424,6 @@ def _node_columns(options: TraceOptions) -> NodeColumns:
 
 def _note_trace(trace: Trace) -> None:
     """What was read, left out, and why."""
-    from ksched_cli.kube.time import SECOND
     from ksched_cli.report.replay import duration
 
     parts = [f"{counted(trace.rows, 'row')} read"]

@@ -22,7 +22,6 @@ from ksched_cli.report.forms import Form, Report
 if TYPE_CHECKING:
     from ksched_cli.config.reviewer import ReviewedText, Reviewer
     from ksched_cli.config.sources import Sources
-    from ksched_cli.report.forms import Report
 
 ALL_RULES = "all"
 
