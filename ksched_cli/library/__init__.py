@@ -1,6 +1,38 @@
-"""Runs and questions for Python programs; `ksched_cli.api` has their names."""
+"""Runs and questions for Python programs; `ksched_cli.api` has their names.
 
-from ksched_cli.answers import SHOWN
-from ksched_cli.library import shown
+Here are the forms of an answer in Python: JSON, its page in a frame, and the page as Markdown.
+"""
 
-SHOWN.update(json=shown.as_json, html=shown.page_in_frame, markdown=shown.page_as_markdown)
+from __future__ import annotations
+
+from html import escape
+
+from ksched_cli.answers import SHOWN, Answer, document_of
+from ksched_cli.kube.shown_json import shown_json
+
+_HEIGHT = 600  # pixels
+
+
+def as_json(answer: Answer) -> str:
+    """The document, as `-o json` prints it."""
+    return shown_json(document_of(answer))
+
+
+def page_in_frame(answer: Answer) -> str:
+    """The page in a frame of its own, so that neither its styles nor its scripts touch the
+    notebook's."""
+    from ksched_cli.report.html.page import render_page
+
+    page = escape(render_page(answer), quote=True)
+    style = f"width:100%;height:{_HEIGHT}px;border:0"
+    return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
+
+
+def page_as_markdown(answer: Answer) -> str:
+    """Return a page's words and tables as Markdown."""
+    from ksched_cli.report import page_markdown
+
+    return page_markdown.page_as_markdown(answer)
+
+
+SHOWN.update(json=as_json, html=page_in_frame, markdown=page_as_markdown)
