@@ -61,15 +61,6 @@ class FilteredNodes:
     failed_and_unresolvable: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class BindingCall:
-    """The request that binds a pod. It is sent by HTTPExtender.bind, or only shown."""
-
-    verb: str
-    url: str
-    body: bytes
-
-
 class HTTPExtender:
     """An extender. name: the URL prefix."""
 
@@ -230,15 +221,14 @@ class HTTPExtender:
 
     # -- bind -------------------------------------------------------------------------------------
 
-    def binding(self, pod: PodInfo, node: str) -> BindingCall:
+    def binding(self, pod: PodInfo, node: str) -> ExtenderRequest:
         """The request that binds the pod to the node; `bind` sends it."""
         args = wire.binding_args(pod.namespace, pod.name, pod.uid, node)
-        verb = self.config.bind_verb
-        return BindingCall(verb, self._url(verb), msgspec.json.encode(args))
+        return ExtenderRequest(self._url(self.config.bind_verb), msgspec.json.encode(args))
 
-    def bind(self, call: BindingCall) -> None:
+    def bind(self, request: ExtenderRequest) -> None:
         """Sends the request. Raises ExtenderError."""
-        error = self._call(call.verb, call.body, wire.binding_error)()
+        error = self._call(self.config.bind_verb, request.body, wire.binding_error)()
         if error:
             raise ExtenderError(error)
 

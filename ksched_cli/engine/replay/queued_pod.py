@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from enum import Enum
 from math import sqrt
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.replay.records import Count, Moment
+from ksched_cli.engine.replay.records import Count, Moment, ReplayClock
 from ksched_cli.framework.cluster_events import ClusterEvent
 from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.framework.pod_groups import GroupKey
@@ -330,14 +330,7 @@ class EquivalenceClass(QueuedPodInfo, eq=False, kw_only=True):
 Key = tuple[Any, int]
 
 
-class Time(Protocol):
-    """now: microseconds since the start. start: seconds since 1970."""
-
-    now: int
-    start: int
-
-
-def sort_key(queued: QueuedPodInfo, framework: Framework, clock: Time) -> Key:
+def sort_key(queued: QueuedPodInfo, framework: Framework, clock: ReplayClock) -> Key:
     """Return the key that sorts a pod in the queue."""
     seconds = clock.start + queued.timestamp / SECOND
     pod = QueuedPod(queued.pod, seconds, queued.sequence)

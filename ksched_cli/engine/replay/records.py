@@ -8,7 +8,9 @@ Times are microseconds since the start. A pod that joins or leaves a node takes 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct, field
@@ -24,6 +26,28 @@ from ksched_cli.kube.time import SECOND
 LAST_MOMENT = 6_900 * 31_557_600 * SECOND
 Moment: TypeAlias = Annotated[int, Meta(ge=0, le=LAST_MOMENT)]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class ReplayClock(Struct):
+    """now: microseconds since the start; start: seconds since 1970."""
+
+    start: int = 0
+    now: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Since 1970."""
+        return self.start + self.now / SECOND
+
+    @property
+    def text(self) -> str:
+        """RFC 3339, in whole seconds."""
+        return _time_text(self.start + self.now // SECOND)
+
+
+@lru_cache(maxsize=16)
+def _time_text(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()[:19] + "Z"
 
 
 class PodOutcome(StrEnum):

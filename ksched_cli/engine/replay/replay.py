@@ -34,9 +34,10 @@ from ksched_cli.engine.replay.records import (
     PodLog,
     PodOutcome,
     Recreation,
+    ReplayClock,
     UsageRecorder,
 )
-from ksched_cli.engine.replay.replay_scheduler import End, Ends, ReplayClock, ReplayScheduler
+from ksched_cli.engine.replay.replay_scheduler import End, Ends, ReplayScheduler
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.framework.cluster_events import EVERYTHING
 from ksched_cli.kube.time import SECOND

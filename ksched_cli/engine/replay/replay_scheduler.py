@@ -8,9 +8,7 @@ Upstream: pkg/scheduler/schedule_one.go (podGroupInfoForPod) and eventhandlers.g
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import partial
 from heapq import heappop, heappush
 from typing import ParamSpec
 
@@ -30,6 +28,7 @@ from ksched_cli.engine.replay.records import (
     PodRecord,
     Recreation,
     ReplayAttempt,
+    ReplayClock,
 )
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.engine.scheduler import Scheduler
@@ -111,29 +110,6 @@ P = ParamSpec("P")
 _DEFAULT_GRACE = 30
 
 _NO_PLUGINS: frozenset[str] = frozenset()
-
-
-@dataclass(slots=True)
-class ReplayClock:
-    """now: microseconds since the start; start: seconds since 1970."""
-
-    start: int = 0
-    now: int = 0
-
-    @property
-    def seconds(self) -> float:
-        """Since 1970."""
-        return self.start + self.now / SECOND
-
-    @property
-    def text(self) -> str:
-        """RFC 3339, in whole seconds."""
-        return _time_text(self.start + self.now // SECOND)
-
-
-@lru_cache(maxsize=16)
-def _time_text(at: int) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat()[:19] + "Z"
 
 
 class ReplayScheduler(Scheduler[QueuedPodInfo]):

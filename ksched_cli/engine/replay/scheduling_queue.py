@@ -30,9 +30,9 @@ from ksched_cli.engine.replay.queued_pod import (
     QueuedPodGroupInfo,
     QueuedPodInfo,
     QueueHistory,
-    Time,
     sort_key,
 )
+from ksched_cli.engine.replay.records import ReplayClock
 from ksched_cli.engine.replay.sub_queues import FLUSH_INTERVAL, RETRIES, IsRejected, SubQueues
 from ksched_cli.framework.cluster_events import (
     BY_DEFAULT,
@@ -179,7 +179,7 @@ class SchedulingQueue:
         self,
         frameworks: Mapping[str, Framework],
         backoff: Backoff,
-        clock: Time,
+        clock: ReplayClock,
         on_rejections: OnRejections | None = None,
         *,
         has_groups: bool = False,

@@ -21,9 +21,9 @@ from ksched_cli.engine.replay.queued_pod import (
     Place,
     QueuedPodGroupInfo,
     QueuedPodInfo,
-    Time,
     sort_key,
 )
+from ksched_cli.engine.replay.records import ReplayClock
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.kube.versions import Rules
 
@@ -252,7 +252,7 @@ class SubQueues:
         self,
         framework: Framework,
         backoff: Backoff,
-        clock: Time,
+        clock: ReplayClock,
         on_rejections: OnRejections | None = None,
     ) -> None:
         self.framework = framework

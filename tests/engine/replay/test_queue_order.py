@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo, sort_key
-from ksched_cli.engine.replay.replay_scheduler import ReplayClock
+from ksched_cli.engine.replay.records import ReplayClock
 from ksched_cli.framework.interface import QueuedPod, QueueSortPlugin
 from ksched_cli.framework.runtime import Framework
 from tests.replays import cluster_of, node, pod, state_of

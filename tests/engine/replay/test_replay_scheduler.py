@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ksched_cli.engine.records import Attempt
-from ksched_cli.engine.replay.replay_scheduler import ReplayClock, rejectors
+from ksched_cli.engine.replay.records import ReplayClock
+from ksched_cli.engine.replay.replay_scheduler import rejectors
 from ksched_cli.engine.scheduling_cycle import Outcome
 from ksched_cli.framework.status import Code, Status
 from tests.engine.replay.claims import DEVICE_CLASS, claiming, device_claim, devices

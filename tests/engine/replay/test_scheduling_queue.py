@@ -9,7 +9,7 @@ from msgspec import structs
 
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.engine.replay.queued_pod import Backoff, Place, QueuedPodInfo
-from ksched_cli.engine.replay.replay_scheduler import ReplayClock
+from ksched_cli.engine.replay.records import ReplayClock
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.framework.cluster_events import (
     ASSIGNED_POD_DELETE,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.replay.queued_pod import Backoff, EquivalenceClass, Place, QueuedPodInfo
-from ksched_cli.engine.replay.replay_scheduler import ReplayClock
+from ksched_cli.engine.replay.records import ReplayClock
 from ksched_cli.engine.replay.sub_queues import SubQueues
 from tests.replays import cluster_of, node, pod, state_of
 

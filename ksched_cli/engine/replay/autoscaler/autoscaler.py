@@ -348,7 +348,10 @@ class Autoscaler:
 
     def _scan(self) -> None:
         """Nodes are asked for; if there is no need, nodes leave."""
-        self._keep_minimum()
+        for name, group in self.groups.items():
+            missing = min(group.min_size - self._size(name), self._headroom()[name])
+            if missing > 0:
+                self._ask_for(group, missing, Reason.MINIMUM, ())
         plan = self._plan()
         option = best_option(plan.options, self.settings.expanders)
         if option is not None:
@@ -398,12 +401,6 @@ class Autoscaler:
         return list(islice((name for name in names if name not in row), count))
 
     # -- more nodes -----------------------------------------------------------------------------
-
-    def _keep_minimum(self) -> None:
-        for name, group in self.groups.items():
-            missing = min(group.min_size - self._size(name), self._headroom()[name])
-            if missing > 0:
-                self._ask_for(group, missing, Reason.MINIMUM, ())
 
     def _plan(self) -> ScaleUpPlan:
         headroom = self._headroom()
