@@ -25,7 +25,7 @@ from ksched_cli.report.forms import Report
 from ksched_cli.report.table import PAGE
 
 if TYPE_CHECKING:
-    from ksched_cli.sweep.tune import Tuning
+    from ksched_cli.sweep.tuning import Tuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,8 @@ def tune(
     from ksched_cli.live.snapshot_file import check_writable
     from ksched_cli.sweep.execution import open_executor
     from ksched_cli.sweep.preparation import prepare
-    from ksched_cli.sweep.tune import search_and_judge
     from ksched_cli.sweep.tune_file import read_tune
-    from ksched_cli.sweep.tuning import Problem, Search
+    from ksched_cli.sweep.tuning import Problem, Search, search_and_judge
 
     cluster = executor_options(options)
     options = in_project(options, file)

@@ -13,7 +13,7 @@ from ksched_cli.report.table import EVERYTHING, GREEN, RED, YELLOW, Limit, count
 from ksched_cli.sweep.answers import STATUSES, SweepPlan, SweepReport, better
 from ksched_cli.sweep.plan import VERSIONS
 from ksched_cli.sweep.summary import Failure, MetricSummary, Spread, Summary
-from ksched_cli.sweep.tune import BASELINE, TUNED, Tuning
+from ksched_cli.sweep.tuning import BASELINE, TUNED, Tuning
 
 _FIXED = ("id", "state", "timeline", "configuration", "changes", "plugins", "kubernetesVersion",
           "autoscaler", "prices", "seed", "status", "error", "placed", "pending", "gated",

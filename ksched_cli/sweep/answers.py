@@ -18,8 +18,7 @@ from ksched_cli.sweep.summary import (
     Summary,
     VariantSummary,
 )
-from ksched_cli.sweep.tune import BASELINE, TUNED, Tuning
-from ksched_cli.sweep.tuning import TrialResult
+from ksched_cli.sweep.tuning import BASELINE, TUNED, TrialResult, Tuning
 
 DIGITS = 6
 STATUSES = ("ok", "error", "timeout", "lost")

@@ -12,9 +12,8 @@ from ksched_cli.sweep.answers import TuneResult
 from ksched_cli.sweep.plan import Axis, Plan, Value
 from ksched_cli.sweep.preparation import Shared
 from ksched_cli.sweep.summary import summarize
-from ksched_cli.sweep.tune import BASELINE, TUNED, Tuning
 from ksched_cli.sweep.tune_file import Constraint, Dimension, Objective, TuneFile
-from ksched_cli.sweep.tuning import Problem, TrialResult
+from ksched_cli.sweep.tuning import BASELINE, TUNED, Problem, TrialResult, Tuning
 from tests.report.schemas import squeezed
 from tests.sweep import test_summary
 

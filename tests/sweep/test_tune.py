@@ -11,9 +11,8 @@ pytest.importorskip("optuna", reason="the extra tune is not installed")
 
 from ksched_cli.errors import InputError
 from ksched_cli.sweep.preparation import prepare
-from ksched_cli.sweep.tune import Tuning, search_and_judge
 from ksched_cli.sweep.tune_file import TuneFile
-from ksched_cli.sweep.tuning import Problem, Search
+from ksched_cli.sweep.tuning import Problem, Search, Tuning, search_and_judge
 from ksched_cli.testing import node
 from tests.run.runs import TIMELINE
 from tests.sweep.sweeps import in_this_process, write_state
