@@ -95,6 +95,7 @@ ZONE_LABEL = "topology.kubernetes.io/zone"
 REGION_LABEL = "topology.kubernetes.io/region"
 ZONE_LABELS = (OLDER_ZONE_LABEL, ZONE_LABEL)
 REGION_LABELS = (OLDER_REGION_LABEL, REGION_LABEL)
+_PLACE_LABELS = frozenset((*ZONE_LABELS, *REGION_LABELS))
 
 
 class ImageColumn(Struct, frozen=True):
@@ -186,6 +187,9 @@ class NodeColumns:
     @cached_property
     def order(self) -> Rows:
         """Rows in the order of visits: round robin over zones, zones by first appearance."""
+        labels = [node.metadata.labels for node in self.nodes]
+        if not self.noticed and all(map(_PLACE_LABELS.isdisjoint, labels)):
+            return np.arange(len(self.nodes))  # One zone; to tell takes a third of the time.
         zones: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         for row, node in self._as_noticed():
             zones[zone_key(node)].append(row)
