@@ -188,6 +188,8 @@ class Pipeline:
     batching: Batching | None = None
     placement: Rows | None = None
     _no_nodes: Nodes = field(init=False)
+    # What PreFilter left last, and its rows.
+    _narrowed: tuple[PreFilterOutcome, Rows] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._no_nodes = Nodes(self.snapshot, _NO_ROWS)
@@ -256,7 +258,10 @@ class Pipeline:
             if cached is not None and cached.pod_count < MANY_PODS_ALIKE:
                 # What is cached is of all nodes: to ask about a handful costs less than that.
                 evaluation.cached = None
-            if len(candidates) == 1 and self._passes_alone(evaluation, candidates.item()):
+            is_alone = len(candidates) == 1 and not self.extenders.extenders
+            if is_alone and evaluation.framework.cached_filtering.passes(
+                evaluation.state, evaluation.pod, candidates.item(), evaluation.cached
+            ):
                 # A pod for one node, as a DaemonSet's, mostly fits there.
                 evaluation.feasible, evaluation.visited = Nodes(self.snapshot, candidates), 1
                 return
@@ -281,12 +286,6 @@ class Pipeline:
                 evaluation.narrowed_by = (*evaluation.narrowed_by, EXTENDER)
             feasible = passing
         evaluation.feasible = feasible
-
-    def _passes_alone(self, evaluation: Evaluation, row: int) -> bool:
-        """Whether the one node that PreFilter left passes; False means undetermined."""
-        return not self.extenders.extenders and evaluation.framework.cached_filtering.passes(
-            evaluation.state, evaluation.pod, row, evaluation.cached
-        )
 
     def _filter_all_nodes(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
         """Raises PluginError where a plugin or an extender fails."""
@@ -326,13 +325,19 @@ class Pipeline:
             return self.snapshot.order if placement is None else placement
         evaluation.narrowed_by = outcome.narrowed_by
         evaluation.statuses.absent = _left_out(outcome.narrowed_by)
+        # Pods that look the same mostly share the outcome.
+        if self._narrowed is not None and self._narrowed[0] is outcome and placement is None:
+            return self._narrowed[1]
         row_of = self.snapshot.row
         rows = [row_of[name] for name in outcome.node_names if name in row_of]
         if placement is not None:
             rows = [row for row in rows if row in placement]
         if len(rows) > 1:
             rows.sort(key=self.snapshot.rank.item)
-        return np.array(rows, dtype=np.intp)
+        candidates: Rows = np.array(rows, dtype=np.intp)
+        if placement is None:
+            self._narrowed = outcome, candidates
+        return candidates
 
     def _preferred(self, evaluation: Evaluation, hint: int | None) -> Nodes:
         """The nominated node, else the hint, if it fits; a failure there is as not fitting."""
