@@ -105,7 +105,7 @@ def start(
     configuration = _with_ignored_resources(defaulted)
     own_profiles = given.profiles or (SchedulerProfile(),)
     profiles: list[Profile | None] = []
-    queue_sorts: list[tuple[str, Any]] = []
+    first_queue_sort: tuple[str, Any] | None = None
     for index, profile in enumerate(configuration.profiles or ()):
         error_count = len(errors)
         prefix = (
@@ -130,7 +130,10 @@ def start(
         profiles.append(effective)
         if len(errors) == error_count:
             name = effective.plugins["queueSort"][0].name
-            errors += _queue_sort_errors(index, profile, name, queue_sorts)
+            configs = profile.plugin_config or ()
+            own = name, next((config.args for config in configs if config.name == name), None)
+            first_queue_sort = first_queue_sort or own
+            errors += _queue_sort_errors(index, profile.scheduler_name, own, first_queue_sort)
     placed = tuple(profile for profile in profiles if profile is not None)
     if len(placed) < len(profiles):
         return Startup(tuple(errors), tuple(profiles), None)
@@ -236,26 +239,17 @@ def _profile(
 
 
 def _queue_sort_errors(
-    index: int, profile: SchedulerProfile, name: str, seen: list[tuple[str, Any]]
+    index: int, scheduler: str | None, own: tuple[str, Any], first: tuple[str, Any]
 ) -> Iterator[StartupError]:
-    """cfgValidator.validate. name: the queue sort plugin; seen: that of the first profile and its
-    args."""
-    args = next((item.args for item in profile.plugin_config or () if item.name == name), None)
-    if not seen:
-        seen.append((name, args))
-        return
-    scheduler = profile.scheduler_name
-    prefix = "initializing profiles: different queue sort plugin"
-    if seen[0][0] != name:
-        yield StartupError(
-            f'{prefix}s for profile "{scheduler}": "{name}", first: "{seen[0][0]}"',
-            index,
-            plugin=name,
-            point="queueSort",
-        )
-    elif seen[0][1] != args:
+    """cfgValidator.validate. own: the profile's queue sort plugin and its args; first: those of the
+    first profile"""
+    prefix, message = "initializing profiles: different queue sort plugin", ""
+    if first[0] != own[0]:
+        message = f'{prefix}s for profile "{scheduler}": "{own[0]}", first: "{first[0]}"'
+    elif first[1] != own[1]:
         message = f'{prefix} args for profile "{scheduler}"'
-        yield StartupError(message, index, plugin=name, point="queueSort")
+    if message:
+        yield StartupError(message, index, plugin=own[0], point="queueSort")
 
 
 # -- plugins per point ----------------------------------------------------------------------------

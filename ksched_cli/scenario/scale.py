@@ -157,8 +157,7 @@ class _Ages:
         """Upstream: logarithmicRankDiff, which takes nanoseconds."""
         if not self.now:
             return 0
-        age = parse_time(self.now) - parse_time(since)
-        seconds = age.total_seconds()
+        seconds = (parse_time(self.now) - parse_time(since)).total_seconds()
         return int(log2(seconds * 1e9)) if seconds > 0 else -1
 
 

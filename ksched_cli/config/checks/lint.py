@@ -18,7 +18,6 @@ from ksched_cli.config.types import (
     ALL,
     DEFAULT_SCHEDULER_NAME,
     MULTI_POINT,
-    Extender,
     Plugins,
     PluginSetEntry,
     SchedulerConfiguration,
@@ -300,36 +299,33 @@ def extenders(
 ) -> None:
     """Extenders that cannot be reached or do nothing."""
     for index, extender in enumerate(given.extenders or ()):
-        _extender(("extenders", index), extender, findings)
-
-
-def _extender(path: Path, extender: Extender, findings: Findings) -> None:
-    scheme, separator, rest = extender.url_prefix.partition("://")
-    if not separator or scheme not in ("http", "https") or not rest.strip("/"):
-        message = f'"{extender.url_prefix}" is not a URL; every call to this extender will fail'
-        findings.warn("extender-url", (*path, "urlPrefix"), message, "as http://host:port/path")
-    elif extender.enable_https and scheme == "http":
-        message = "enableHTTPS has no effect on a URL that begins with http://"
-        findings.warn("extender-https", (*path, "urlPrefix"), message, "write https://")
-    placing = extender.filter_verb or extender.prioritize_verb or extender.bind_verb
-    if not (placing or extender.preempt_verb):
-        message = "the extender has no verb, so it is never called"
-        hint = "set filterVerb, prioritizeVerb, preemptVerb or bindVerb"
-        findings.warn("extender-idle", path, message, hint)
-    if extender.weight and not extender.prioritize_verb:
-        message = "the extender's weight is ignored: it has no prioritizeVerb"
-        hint = "set prioritizeVerb, or remove the weight"
-        findings.warn("extender-weight", (*path, "weight"), message, hint)
-    for key, file in tls_files(extender).items():
-        problem = unreadable(file)
-        if problem is not None:
-            message = f"{problem} on this machine; kube-scheduler reads it when it starts"
-            hint = "it must exist where kube-scheduler runs, for example in a volume of its pod"
-            findings.inform("extender-file", (*path, "tlsConfig", key), message, hint)
-    if extender.http_timeout < 0:
-        message = "a negative httpTimeout makes every call fail at once"
-        hint = "leave it out for the default, 5s"
-        findings.warn("extender-timeout", (*path, "httpTimeout"), message, hint)
+        path: Path = ("extenders", index)
+        scheme, separator, rest = extender.url_prefix.partition("://")
+        if not separator or scheme not in ("http", "https") or not rest.strip("/"):
+            message = f'"{extender.url_prefix}" is not a URL; every call to this extender will fail'
+            findings.warn("extender-url", (*path, "urlPrefix"), message, "as http://host:port/path")
+        elif extender.enable_https and scheme == "http":
+            message = "enableHTTPS has no effect on a URL that begins with http://"
+            findings.warn("extender-https", (*path, "urlPrefix"), message, "write https://")
+        placing = extender.filter_verb or extender.prioritize_verb or extender.bind_verb
+        if not (placing or extender.preempt_verb):
+            message = "the extender has no verb, so it is never called"
+            hint = "set filterVerb, prioritizeVerb, preemptVerb or bindVerb"
+            findings.warn("extender-idle", path, message, hint)
+        if extender.weight and not extender.prioritize_verb:
+            message = "the extender's weight is ignored: it has no prioritizeVerb"
+            hint = "set prioritizeVerb, or remove the weight"
+            findings.warn("extender-weight", (*path, "weight"), message, hint)
+        for key, file in tls_files(extender).items():
+            problem = unreadable(file)
+            if problem is not None:
+                message = f"{problem} on this machine; kube-scheduler reads it when it starts"
+                hint = "it must exist where kube-scheduler runs, for example in a volume of its pod"
+                findings.inform("extender-file", (*path, "tlsConfig", key), message, hint)
+        if extender.http_timeout < 0:
+            message = "a negative httpTimeout makes every call fail at once"
+            hint = "leave it out for the default, 5s"
+            findings.warn("extender-timeout", (*path, "httpTimeout"), message, hint)
 
 
 PROFILE_RULES: tuple[Callable[[Subject], None], ...] = (

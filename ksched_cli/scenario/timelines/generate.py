@@ -208,20 +208,15 @@ class Generator:
             raise UsageError("there is no pod template")
 
     def header(self) -> Plain:
-        templates = {
-            self._name(index, priority): manifest for index, priority, manifest in self._manifests()
-        }
-        return header(self.start, templates)
-
-    def _manifests(self) -> Iterator[tuple[int, int | None, Plain]]:
-        """Yields the manifests of each template and priority."""
+        manifests = {}
         for index, template in enumerate(self.templates):
             if not self.priorities:
-                yield index, None, template.manifest
+                manifests[self._name(index, None)] = template.manifest
             for priority, _ in self.priorities:
                 spec = {**template.manifest["spec"], "priority": priority}
                 spec.pop("priorityClassName", None)
-                yield index, priority, {**template.manifest, "spec": spec}
+                manifests[self._name(index, priority)] = {**template.manifest, "spec": spec}
+        return header(self.start, manifests)
 
     @staticmethod
     def _name(index: int, priority: int | None) -> str:
