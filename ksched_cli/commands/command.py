@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from enum import IntEnum
@@ -146,17 +146,7 @@ def _parameters(
     function: Callable[..., ExitCode], hints: dict[str, Any], objects: dict[str, Any]
 ) -> list[Parameter]:
     """One per option and argument."""
-    of_objects = [
-        Parameter(
-            field.name,
-            Parameter.KEYWORD_ONLY,
-            default=Parameter.empty if field.default is MISSING else field.default,
-            annotation=annotations[field.name],
-        )
-        for options in objects.values()
-        for annotations in (_annotations(options),)
-        for field in _taken(options)
-    ]
+    of_objects = [each for options in objects.values() for each in _options(options)]
     own = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
         for name, parameter in signature(function).parameters.items()
@@ -168,21 +158,21 @@ def _parameters(
     return [*of_objects, *own]
 
 
-def _annotations(options: Any) -> dict[str, Any]:
-    """By field, its type with an option, which the docstrings describe unless it describes
+def _options(options: Any) -> Iterator[Parameter]:
+    """One per field: its type with an option, which the docstrings describe unless it describes
     itself."""
     described = _descriptions(StateOptions) | _descriptions(options)
     hints = get_type_hints(options, include_extras=True)
-    annotations: dict[str, Any] = {}
-    for name in (field.name for field in _taken(options)):
-        hint = hints[name]
+    for field in _taken(options):
+        hint = hints[field.name]
         kind, mark = get_args(hint) if get_origin(hint) is Annotated else (hint, option())
         mark = copy(mark)
-        metavar, text = described.get(name, (None, None))
+        metavar, text = described.get(field.name, (None, None))
         mark.help, mark.metavar = mark.help or text, mark.metavar or metavar
-        _name_option(mark, name)
-        annotations[name] = Annotated[kind, mark]
-    return annotations
+        _name_option(mark, field.name)
+        default = Parameter.empty if field.default is MISSING else field.default
+        parameter = Parameter(field.name, Parameter.KEYWORD_ONLY, default=default)
+        yield parameter.replace(annotation=Annotated[kind, mark])
 
 
 def _descriptions(options: Any) -> dict[str, tuple[str | None, str]]:
