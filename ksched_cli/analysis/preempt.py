@@ -35,7 +35,7 @@ from ksched_cli.framework.preemption import (
     Victims,
 )
 from ksched_cli.framework.status import Code, Rejection
-from ksched_cli.plugins.default_preemption.column_dry_run import ranked
+from ksched_cli.plugins.default_preemption.victims import ranked
 
 FITS = "it fits without evictions"
 

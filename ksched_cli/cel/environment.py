@@ -163,10 +163,9 @@ def _declared(cel: Any, overloads: Iterable[tuple[str, Any]]) -> list[Any]:
 def _kubernetes_overloads(cel: Any, types: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for function, name, result, letters, member in _KUBERNETES:
         parameters = [types[letter] for letter in letters]
-        yield (
-            function,
-            cel.Overload(name, return_type=types[result], parameters=parameters, is_member=member),
-        )
+        kind = types[result]
+        overload = cel.Overload(name, return_type=kind, parameters=parameters, is_member=member)
+        yield function, overload
 
 
 def _list_overloads(cel: Any, reads_lists: bool) -> Iterator[tuple[str, Any]]:

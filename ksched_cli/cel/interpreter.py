@@ -67,6 +67,13 @@ Value: TypeAlias = Any
 PRIMITIVES = (bool, int, float, str)
 
 
+# The fields of `device`, with what they are here.
+_FIELDS = {
+    **{name: name for name in ("driver", "attributes", "capacity")},
+    "allowMultipleAllocations": "allow_multiple_allocations",
+}
+
+
 class DeviceInput(Struct, frozen=True):
     """The variable `device` of an expression. attributes and capacity: by domain and name."""
 
@@ -76,12 +83,7 @@ class DeviceInput(Struct, frozen=True):
     allow_multiple_allocations: bool = False
 
     def fields(self) -> Mapping[str, Value]:
-        return {
-            "driver": self.driver,
-            "attributes": self.attributes,
-            "capacity": self.capacity,
-            "allowMultipleAllocations": self.allow_multiple_allocations,
-        }
+        return {name: getattr(self, field) for name, field in _FIELDS.items()}
 
 
 class Run:
@@ -396,15 +398,12 @@ def _raise_error(message: str, run: Run) -> Value:
     raise CelError(message)
 
 
-_FIELD_ATTRIBUTES = {"allowMultipleAllocations": "allow_multiple_allocations"}
-
-
 def _identifier(node: Identifier) -> Interpretable:
     if node.is_type:
         return constant(TypeName(node.name))
     name = node.name
     field = name.partition(".")[2]
-    attribute = _FIELD_ATTRIBUTES.get(field, field)
+    attribute = _FIELDS.get(field, field)
 
     def evaluate(run: Run) -> Value:
         if name in run.scope:

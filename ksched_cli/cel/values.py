@@ -83,31 +83,24 @@ class Semver(Struct, frozen=True):
     pre_release: tuple[tuple[bool, int | str], ...] = ()
 
     @classmethod
+    @lru_cache(maxsize=4096)
     def parse(cls, text: str) -> Semver:
         """Raises CelError."""
-        return _parse_semver(text)
+        parts = text.split(".", 2)
+        if len(parts) != 3:
+            raise CelError("No Major.Minor.Patch elements found")
+        major, minor, rest = parts
+        rest, plus, build = rest.partition("+")
+        if plus and not all(part and _ALPHANUMERIC.issuperset(part) for part in build.split(".")):
+            raise CelError(f'Invalid build meta data "{build}"')
+        patch, dash, pre = rest.partition("-")
+        pre_release = tuple(map(_pre_release, pre.split("."))) if dash else ()
+        numbers = _version_number(major), _version_number(minor), _version_number(patch)
+        return cls(*numbers, pre_release)
 
     def order(self) -> tuple[int, int, int, bool, tuple[tuple[bool, int | str], ...]]:
         """A release goes after its pre-releases; a shorter pre-release before a longer one."""
         return self.major, self.minor, self.patch, not self.pre_release, self.pre_release
-
-
-@lru_cache(maxsize=4096)
-def _parse_semver(text: str) -> Semver:
-    parts = text.split(".", 2)
-    if len(parts) != 3:
-        raise CelError("No Major.Minor.Patch elements found")
-    major, minor, rest = parts
-    rest, plus, build = rest.partition("+")
-    if plus and not all(part and _ALPHANUMERIC.issuperset(part) for part in build.split(".")):
-        raise CelError(f'Invalid build meta data "{build}"')
-    patch, dash, pre = rest.partition("-")
-    return Semver(
-        _version_number(major),
-        _version_number(minor),
-        _version_number(patch),
-        tuple(map(_pre_release, pre.split("."))) if dash else (),
-    )
 
 
 def _version_number(text: str) -> int:

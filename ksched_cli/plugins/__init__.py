@@ -169,7 +169,7 @@ IN_TREE: tuple[PluginEntry, ...] = (
     _plugin("DefaultPreemption", "default_preemption.plugin", "preEnqueue postFilter"),
     _plugin(
         "NodeResourcesBalancedAllocation",
-        "node_resources.balanced_allocation",
+        "node_resources.scoring",
         "preScore score",
         1,
         "Balance",

@@ -136,10 +136,10 @@ def _validate_default_preemption(args: DefaultPreemptionArgs, path: str) -> Iter
 
 def _default_preemption_defaults(args: DefaultPreemptionArgs) -> DefaultPreemptionArgs:
     """SetDefaults_DefaultPreemptionArgs."""
+    percentage = or_default(args.min_candidate_nodes_percentage, 10)
+    absolute = or_default(args.min_candidate_nodes_absolute, 100)
     return replace(
-        args,
-        min_candidate_nodes_percentage=or_default(args.min_candidate_nodes_percentage, 10),
-        min_candidate_nodes_absolute=or_default(args.min_candidate_nodes_absolute, 100),
+        args, min_candidate_nodes_percentage=percentage, min_candidate_nodes_absolute=absolute
     )
 
 
@@ -202,11 +202,9 @@ def _dynamic_resources_defaults(
 
 def dynamic_resources_args(release: Release) -> InTreeArgs[DynamicResourcesArgs]:
     """The args as a release has them."""
-    return InTreeArgs(
-        DynamicResourcesArgs,
-        partial(_dynamic_resources_defaults, release),
-        _listed(partial(_validate_dynamic_resources, release)),
-    )
+    set_defaults = partial(_dynamic_resources_defaults, release)
+    validate = _listed(partial(_validate_dynamic_resources, release))
+    return InTreeArgs(DynamicResourcesArgs, set_defaults, validate)
 
 
 # -- InterPodAffinity ------------------------------------------------------------------------------
@@ -339,13 +337,11 @@ def _validate_node_expression(
     if expression.operator not in SELECTOR_OPERATORS:
         yield unsupported(f"{path}.operator", expression.operator, SELECTOR_OPERATORS)
         return
-    problems = qualified_name_problems(expression.key)
-    if problems:
+    if problems := qualified_name_problems(expression.key):
         yield invalid(f"{path}.key", expression.key, "; ".join(problems))
     yield from _validate_node_values(expression, f"{path}.values")
     for index, value in enumerate(expression.values or ()):
-        problems = label_value_problems(value)
-        if problems:
+        if problems := label_value_problems(value):
             yield invalid(f"{path}.values[{index}][{expression.key}]", value, "; ".join(problems))
 
 
@@ -664,11 +660,9 @@ def _volume_binding_defaults(args: VolumeBindingArgs, scores: bool) -> VolumeBin
 def volume_binding_args(release: Release) -> InTreeArgs[VolumeBindingArgs]:
     """The args as a release has them: with a shape where volumes are scored."""
     scores = release.enabled(STORAGE_CAPACITY_SCORING)
-    return InTreeArgs(
-        VolumeBindingArgs,
-        partial(_volume_binding_defaults, scores=scores),
-        _listed(partial(_validate_volume_binding, scores=scores)),
-    )
+    set_defaults = partial(_volume_binding_defaults, scores=scores)
+    validate = _listed(partial(_validate_volume_binding, scores=scores))
+    return InTreeArgs(VolumeBindingArgs, set_defaults, validate)
 
 
 ARGS_OF: Mapping[str, Callable[[Release], InTreeArgs[Any]]] = {

@@ -12,16 +12,11 @@ from typing import Any
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import (
-    FilterPlugin,
-    PermitPlugin,
-    PreFilterPlugin,
-    PreFilterResult,
-    Scope,
-)
+from ksched_cli.framework.interface import FilterPlugin, PermitPlugin, PreFilterPlugin, Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
+from ksched_cli.plugins.helper import PreFiltered
 
 
 class DeferredPodScheduling(PreFilterPlugin, FilterPlugin, PermitPlugin):
@@ -31,9 +26,7 @@ class DeferredPodScheduling(PreFilterPlugin, FilterPlugin, PermitPlugin):
     def __init__(self, args: Any, handle: Handle) -> None:
         pass
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         return None, SKIP
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:

@@ -10,7 +10,6 @@ Upstream: plugins/gangscheduling/gangscheduling.go.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -19,12 +18,7 @@ import numpy as np
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import MISSING
-from ksched_cli.framework.cluster_events import (
-    POD,
-    Action,
-    ClusterEvent,
-    Registration,
-)
+from ksched_cli.framework.cluster_events import POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
@@ -52,6 +46,7 @@ from ksched_cli.framework.pod_groups import (
 )
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.gates import COMPOSITE_POD_GROUP, POD_GROUP
+from ksched_cli.plugins.helper import applied
 
 PERMIT_SECONDS = 300.0
 NO_GROUP = 'waiting for pods\'s pod group "{}" to appear in scheduling queue'
@@ -132,13 +127,8 @@ class GangScheduling(
         """The change after which the group has this minCount."""
         assert self._groups is not None
         spec = self._groups.spec_of(key) | {"schedulingPolicy": {"gang": {"minCount": count}}}
-        manifest = {
-            "apiVersion": self._groups.api_version,
-            "kind": "PodGroup",
-            "metadata": {"name": key[1], "namespace": key[0]},
-            "spec": spec,
-        }
-        return f"apply -f '{json.dumps(manifest, separators=(',', ':'))}'"
+        version, metadata = self._groups.api_version, {"name": key[1], "namespace": key[0]}
+        return applied(version, "PodGroup", metadata, {"spec": spec})
 
     def placement_feasible(self, group: PodGroup, scheduled: int, remaining: int) -> Status:
         least = 1 if group.min_count is None else group.min_count

@@ -1,10 +1,10 @@
-"""Common questions of queueing hints about the objects of an event."""
+"""What several in-tree plugins share: extension points, hints, proposals, signatures of pods."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -26,12 +26,38 @@ from ksched_cli.framework.cluster_events import (
     QueueingHint,
     Registration,
 )
-from ksched_cli.framework.interface import MAX_NODE_SCORE
+from ksched_cli.framework.interface import (
+    MAX_NODE_SCORE,
+    Explains,
+    FilterPlugin,
+    NormalizeScore,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    Proposal,
+    ScorePlugin,
+    SignPlugin,
+)
 from ksched_cli.framework.results import Scores
+from ksched_cli.framework.status import Status
 from ksched_cli.kube.int64 import divide
 from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.kube.versions import Rules
 from ksched_cli.plugins.volumes import claim_uses
+
+PreFiltered: TypeAlias = tuple[PreFilterResult | None, Status]
+"""What PreFilter returns."""
+
+
+class FilteringPlugin(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
+    """The extension points of most plugins that reject nodes."""
+
+
+class ScoringPlugin(PreScorePlugin, ScorePlugin, NormalizeScore):
+    """The extension points of most plugins that rank nodes."""
+
+
+# -- hints -----------------------------------------------------------------------------------------
 
 
 def had_node(pod: PodInfo) -> bool:
@@ -53,10 +79,7 @@ def refers_to(pod: PodInfo, claim: PersistentVolumeClaim, ephemeral: bool = Fals
     )
 
 
-# -- evictions -------------------------------------------------------------------------------------
-#
-# The pods that may be evicted so that another pod gets their place.
-
+# -- proposals -------------------------------------------------------------------------------------
 
 MOST_NAMED = 3
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
@@ -71,11 +94,26 @@ def may_make_room(other: PodInfo, pod: PodInfo) -> bool:
     return other.priority <= pod.priority and not (is_of_node or is_static or other.pod.deleting)
 
 
+def listed(names: Sequence[str]) -> str:
+    """The first names, and the number of the others."""
+    rest = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
 def named(pods: Sequence[PodInfo]) -> str:
     """The keys of the first pods, and the number of the others."""
-    keys = [pod.key for pod in pods[:MOST_NAMED]]
-    rest = len(pods) - len(keys)
-    return ", ".join(keys) + (f" and {rest} more" if rest else "")
+    return listed([pod.key for pod in pods])
+
+
+def eviction(text: str, pods: Sequence[PodInfo]) -> Proposal:
+    keys = tuple(pod.key for pod in pods)
+    return Proposal("evict", text, evicts=keys, amount=len(pods))
+
+
+def applied(version: str, kind: str, metadata: Mapping[str, str], others: Mapping[str, Any]) -> str:
+    """The change that applies an object. others: its other fields"""
+    manifest = {"apiVersion": version, "kind": kind, "metadata": metadata, **others}
+    return f"apply -f '{json.dumps(manifest, separators=(',', ':'))}'"
 
 
 # -- scores ----------------------------------------------------------------------------------------

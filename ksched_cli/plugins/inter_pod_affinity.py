@@ -8,7 +8,7 @@ Upstream: plugins/interpodaffinity (plugin.go, filtering.go, scoring.go).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
 from typing import Any
@@ -35,18 +35,10 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     MAX_NODE_SCORE,
-    Explains,
-    FilterPlugin,
-    NormalizeScore,
     PreFilterExtensions,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
     Proposal,
     Proposes,
     Scope,
-    ScorePlugin,
-    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores, Verdicts
@@ -55,7 +47,18 @@ from ksched_cli.kube.formatting import aggregate
 from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 from ksched_cli.kube.versions import Rules
 from ksched_cli.plugins.args import InterPodAffinityArgs
-from ksched_cli.plugins.helper import Fragments, had_node, may_make_room, named, pod_registrations
+from ksched_cli.plugins.helper import (
+    FilteringPlugin,
+    Fragments,
+    PreFiltered,
+    ScoringPlugin,
+    eviction,
+    had_node,
+    listed,
+    may_make_room,
+    named,
+    pod_registrations,
+)
 
 # -- terms -----------------------------------------------------------------------------------------
 #
@@ -195,13 +198,8 @@ def _term(own_namespace: str, term: PodAffinityTerm, weight: int) -> AffinityTer
     names = frozenset(term.namespaces)
     if not names and term.namespace_selector is None:
         names = frozenset((own_namespace,))
-    return AffinityTerm(
-        names,
-        label_selector(term.namespace_selector),
-        label_selector(term.label_selector),
-        term.topology_key,
-        weight,
-    )
+    namespaces, pods = map(label_selector, (term.namespace_selector, term.label_selector))
+    return AffinityTerm(names, namespaces, pods, term.topology_key, weight)
 
 
 class ExistingTerms:
@@ -255,16 +253,13 @@ class ExistingTerms:
             (TermKind.AVOIDS, terms.required_anti),
             (TermKind.PREFERS, terms.preferred),
         )
-        return tuple(
-            self._index.term(
-                PodSelection((term.as_existing(self._namespaces),)),
-                self._index.domains(term.topology_key),
-                kind,
-                term.weight,
-            )
-            for kind, terms_of_kind in kinds
-            for term in terms_of_kind
-        )
+        counters = []
+        for kind, terms_of_kind in kinds:
+            for term in terms_of_kind:
+                selection = PodSelection((term.as_existing(self._namespaces),))
+                domains = self._index.domains(term.topology_key)
+                counters.append(self._index.term(selection, domains, kind, term.weight))
+        return tuple(counters)
 
 
 # -- the plugin ------------------------------------------------------------------------------------
@@ -297,28 +292,13 @@ class PreFilterState(Struct, frozen=True):
     existing: Tallies
 
     def clone(self) -> PreFilterState:
+        tallies = (self.affinity, self.anti_affinity, self.existing)
         return PreFilterState(
-            self.incoming, _clone(self.affinity), _clone(self.anti_affinity), _clone(self.existing)
+            self.incoming, *({key: tally.clone() for key, tally in t.items()} for t in tallies)
         )
 
 
-class PreScoreState(Struct, frozen=True):
-    """scores: per topology key, the score of a node in each domain; the last, in none."""
-
-    scores: Mapping[str, Scores]
-
-
-class InterPodAffinity(
-    PreFilterPlugin,
-    FilterPlugin,
-    PreFilterExtensions,
-    PreScorePlugin,
-    ScorePlugin,
-    NormalizeScore,
-    SignPlugin,
-    Explains,
-    Proposes,
-):
+class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Proposes):
     name = "InterPodAffinity"
     scope = Scope.CLUSTER
 
@@ -342,9 +322,7 @@ class InterPodAffinity(
 
     # -- filter -----------------------------------------------------------------------------------
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         incoming = self._index.derived(self._incoming_terms, pod)
         avoiding: Iterable[TermCounter] = self._index.group(pod).terms[TermKind.AVOIDS]
         if incoming is NO_INCOMING_TERMS and not avoiding:
@@ -354,13 +332,10 @@ class InterPodAffinity(
         avoiding = [term for term in avoiding if term.total]
         if not avoiding and not incoming.required and not incoming.required_anti:
             return None, SKIP
-        filter_state = PreFilterState(
-            incoming,
-            _tallies_by_key(term.counter for term in incoming.required),
-            _tallies_by_key(term.counter for term in incoming.required_anti),
-            _tallies_by_key(avoiding),
-        )
-        state.write(PRE_FILTER_KEY, filter_state)
+        affinity = _tallies_by_key(term.counter for term in incoming.required)
+        anti_affinity = _tallies_by_key(term.counter for term in incoming.required_anti)
+        existing = _tallies_by_key(avoiding)
+        state.write(PRE_FILTER_KEY, PreFilterState(incoming, affinity, anti_affinity, existing))
         return None, SUCCESS
 
     def _incoming_terms(self, pod: PodInfo) -> IncomingTerms:
@@ -379,12 +354,11 @@ class InterPodAffinity(
         )
 
     def _counted_terms(self, terms: Iterable[AffinityTerm]) -> tuple[CountedTerm, ...]:
-        return tuple(
-            self._counted_term(
-                PodSelection((term.as_incoming(self._namespaces),)), term.topology_key, term.weight
-            )
-            for term in terms
-        )
+        counted = []
+        for term in terms:
+            selection = PodSelection((term.as_incoming(self._namespaces),))
+            counted.append(self._counted_term(selection, term.topology_key, term.weight))
+        return tuple(counted)
 
     def _counted_term(self, selection: PodSelection, key: str, weight: int = 0) -> CountedTerm:
         counter = self._index.counter(selection, self._index.domains(key))
@@ -463,23 +437,18 @@ class InterPodAffinity(
             if sums is None:
                 sums = scores[domains.key] = domains.zeros().astype(np.int64)
             sums += np.multiply(term.counter.counts, term.weight, dtype=np.int64)
-        if self._existing.unlisted and _has_preferred_terms(pod):
-            self._add_unlisted(scores, matching)
+        # Terms of pods that are assumed in a trial.
+        for unlisted, row in self._existing.unlisted:
+            weight = self._hard_weight if unlisted.kind is TermKind.REQUIRES else unlisted.weight
+            domains, code = unlisted.domains, unlisted.domains.codes.item(row)
+            is_counted = weight and code != MISSING and _has_preferred_terms(pod)
+            if is_counted and unlisted in matching[unlisted.kind]:
+                sums = scores.setdefault(domains.key, domains.zeros().astype(np.int64))
+                sums[code] += weight
         if not scores:
             return SKIP
-        state.write(PRE_SCORE_KEY, PreScoreState(scores))
+        state.write(PRE_SCORE_KEY, scores)
         return SUCCESS
-
-    def _add_unlisted(
-        self, scores: dict[str, Scores], matching: Mapping[TermKind, Container[TermCounter]]
-    ) -> None:
-        """Adds terms of pods that are assumed in a trial."""
-        for term, row in self._existing.unlisted:
-            weight = self._hard_weight if term.kind is TermKind.REQUIRES else term.weight
-            code = term.domains.codes.item(row)
-            if weight and code != MISSING and term in matching[term.kind]:
-                sums = scores.setdefault(term.domains.key, term.domains.zeros().astype(np.int64))
-                sums[code] += weight
 
     def _scoring_terms(self, pod: PodInfo, incoming: IncomingTerms) -> Iterator[CountedTerm]:
         """The terms with matching pods: the pod's preferred ones, then those of running pods."""
@@ -496,11 +465,9 @@ class InterPodAffinity(
                 yield CountedTerm(counter.selection, counter, counter.weight)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        score_state = _pre_score_state(state)
-        by_key = [
-            sums[nodes.gather(nodes.snapshot.labels[key].codes)]
-            for key, sums in score_state.scores.items()
-        ]
+        labels = nodes.snapshot.labels
+        scores = _pre_score_state(state).items()
+        by_key = [sums[nodes.gather(labels[key].codes)] for key, sums in scores]
         return by_key[0] if len(by_key) == 1 else np.sum(by_key, axis=0)
 
     def normalize_scores(
@@ -577,10 +544,8 @@ class InterPodAffinity(
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         incoming = self._index.derived(self._incoming_terms, pod)
-        lines = [
-            score_line(term.counter, term.weight, term.selection, node)
-            for term in self._scoring_terms(pod, incoming)
-        ]
+        terms = self._scoring_terms(pod, incoming)
+        lines = (score_line(t.counter, t.weight, t.selection, node) for t in terms)
         return [line for line in lines if line]
 
 
@@ -601,10 +566,6 @@ def _tallies_by_key(counters: Iterable[DomainCounter]) -> Tallies:
     return {key: Tally.of(same, same[0].domains) for key, same in by_key.items()}
 
 
-def _clone(tallies: Tallies) -> Tallies:
-    return {key: tally.clone() for key, tally in tallies.items()}
-
-
 def _unsatisfied(filter_state: PreFilterState, nodes: Nodes) -> Mask:
     """The nodes without a key, or in a domain without a matching pod (satisfyPodAffinity)."""
     tallies = filter_state.affinity.values()
@@ -623,7 +584,8 @@ def _pre_filter_state(state: CycleState) -> PreFilterState:
     return state.read(PRE_FILTER_KEY, "error reading")
 
 
-def _pre_score_state(state: CycleState) -> PreScoreState:
+def _pre_score_state(state: CycleState) -> Mapping[str, Scores]:
+    """Per topology key, the score of a node in each domain; the last, in none."""
     return state.read(PRE_SCORE_KEY, "failed to read")
 
 
@@ -633,11 +595,10 @@ Matches = Callable[[tuple[AffinityTerm, ...], PodInfo], bool]
 
 def registrations(rules: Rules) -> Iterable[Registration]:
     """The events that may let a pod be where its affinities want it."""
-    after_change = partial(
-        after_pod_change,
-        follows_nominated=rules.follows_nominated_pods,
-        avoids=_any_matches if rules.avoids_any_term else _all_match,
-    )
+    follows, avoids = rules.follows_nominated_pods, _all_match
+    if rules.avoids_any_term:
+        avoids = _any_matches
+    after_change = partial(after_pod_change, follows_nominated=follows, avoids=avoids)
     pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
     yield from pod_registrations(pod_actions, after_change, rules)
     yield ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL), after_node_change
@@ -714,7 +675,6 @@ def _matches(term: AffinityTerm, pod: PodInfo) -> bool:
 # Nothing here runs in a cycle, so it may visit every pod.
 
 
-MOST_NAMED = 3
 MOST_DOMAINS = 8
 
 
@@ -743,9 +703,7 @@ def add_pods(
 
 def pod_names(pods: Sequence[tuple[PodInfo, int]], snapshot: Snapshot) -> str:
     """The names of the first pods and of their nodes, and how many more there are."""
-    names = ", ".join(f"{pod.key} on {snapshot.names[row]}" for pod, row in pods[:MOST_NAMED])
-    more = len(pods) - MOST_NAMED
-    return names + (f" and {more} more" if more > 0 else "")
+    return listed([f"{pod.key} on {snapshot.names[row]}" for pod, row in pods])
 
 
 def domain_of(domains: Domains, node: NodeInfo) -> tuple[int, str]:
@@ -811,8 +769,7 @@ def proposals(
     conflicting: the pods that it avoids or that avoid it, in the node's domains"""
     if conflicting and not is_far and all(may_make_room(other, pod) for other in conflicting):
         text = f"evict {named(conflicting)}, which must not share {node.name}'s domain with it"
-        keys = tuple(other.key for other in conflicting)
-        yield Proposal("evict", text, evicts=keys, amount=len(conflicting))
+        yield eviction(text, conflicting)
     if is_avoided:
         return
     affinity: dict[str, Any] = {}
@@ -820,18 +777,13 @@ def proposals(
     own = pod.spec.affinity
     if is_far:
         affinity["podAffinity"] = {REQUIRED: None}
-        terms = (
-            own.pod_affinity.required_during_scheduling_ignored_during_execution
-            if (own and own.pod_affinity)
-            else ()
-        )
+        pod_affinity = (own and own.pod_affinity) or NO_AFFINITY
+        terms = pod_affinity.required_during_scheduling_ignored_during_execution
         keys_text = ", ".join(term.topology_key for term in terms)
         texts.append(f"do not require its pod affinity by {keys_text}")
     if avoided and own and own.pod_anti_affinity:
         anti = own.pod_anti_affinity.required_during_scheduling_ignored_during_execution
-        other_terms = [
-            plain_fields(term) for index, term in enumerate(anti) if index not in avoided
-        ]
+        other_terms = [plain_fields(term) for i, term in enumerate(anti) if i not in avoided]
         affinity["podAntiAffinity"] = {REQUIRED: other_terms or None}
         lifted = ", ".join(anti[index].topology_key for index in sorted(avoided))
         texts.append(f"do not require its anti-affinity by {lifted}")

@@ -37,48 +37,27 @@ from ksched_cli.cluster.topology.node_selection import (
 from ksched_cli.framework.cluster_events import NODE, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import (
-    Explains,
-    FilterPlugin,
-    NormalizeScore,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
-    Proposal,
-    Proposes,
-    Scope,
-    ScorePlugin,
-    SignPlugin,
-)
+from ksched_cli.framework.interface import PreFilterResult, Proposal, Proposes, Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
-from ksched_cli.kube.selectors import (
-    DOES_NOT_EXIST,
-    EXISTS,
-    IN,
-    NOT_IN,
-    Requirement,
-    SelectorError,
-)
+from ksched_cli.kube.selectors import DOES_NOT_EXIST, EXISTS, IN, NOT_IN, Requirement, SelectorError
 from ksched_cli.plugins import args as args_types
-from ksched_cli.plugins.helper import Fragments, default_normalize_score, sign_node_affinity
+from ksched_cli.plugins.helper import (
+    FilteringPlugin,
+    Fragments,
+    PreFiltered,
+    ScoringPlugin,
+    default_normalize_score,
+    sign_node_affinity,
+)
 
 REASON = Status.unresolvable("node(s) didn't match Pod's node affinity/selector")
 ENFORCED_REASON = Status.unresolvable("node(s) didn't match scheduler-enforced node affinity")
 CONFLICT = Status.unresolvable("pod affinity terms conflict")
 
 
-class NodeAffinity(
-    PreFilterPlugin,
-    FilterPlugin,
-    PreScorePlugin,
-    ScorePlugin,
-    NormalizeScore,
-    SignPlugin,
-    Explains,
-    Proposes,
-):
+class NodeAffinity(FilteringPlugin, ScoringPlugin, Proposes):
     name = "NodeAffinity"
     scope = Scope.NODE
     normalizes_by_min_max = True
@@ -87,13 +66,11 @@ class NodeAffinity(
         added = args.added_affinity or args_types.NodeAffinity()
         self._added_required = None
         if added.required is not None:
-            terms = tuple(_term(term) for term in added.required.node_selector_terms or ())
+            terms = tuple(map(_term, added.required.node_selector_terms or ()))
             self._added_required = node_terms(NodeSelector(node_selector_terms=terms))
+        preferred = ((term.weight, _term(term.preference)) for term in added.preferred or ())
         self._added_preferred = preferred_terms(
-            [
-                PreferredSchedulingTerm(weight=term.weight, preference=_term(term.preference))
-                for term in added.preferred or ()
-            ]
+            [PreferredSchedulingTerm(weight=w, preference=term) for w, term in preferred]
         )
 
     def sign_pod(self, pod: PodInfo) -> Fragments:
@@ -117,9 +94,7 @@ class NodeAffinity(
             return False
         return old is None or not required.matches(old.name, old.metadata.labels)
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         required = _required_selector(pod.spec)
         if required is None and self._added_required is None and not pod.spec.node_selector:
             return None, SKIP
@@ -133,9 +108,9 @@ class NodeAffinity(
         return PreFilterResult(names), SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        if self._added_required is not None and not _matches(self._added_required, node):
+        if self._added_required is not None and not _is_selected(self._added_required, node.object):
             return ENFORCED_REASON
-        return SUCCESS if _matches(required_node_affinity(pod.spec), node) else REASON
+        return SUCCESS if _is_selected(required_node_affinity(pod.spec), node.object) else REASON
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         verdicts = Verdicts.passing(len(nodes))
@@ -175,7 +150,7 @@ class NodeAffinity(
         return lines
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
-        if self._added_required is not None and not _matches(self._added_required, node):
+        if self._added_required is not None and not _is_selected(self._added_required, node.object):
             return
         unmet = {k: v for k, v in pod.spec.node_selector.items() if node.labels.get(k) != v}
         required = _required_selector(pod.spec)
@@ -218,10 +193,6 @@ def _named_nodes(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
     return names
 
 
-def _matches(selector: NodeTerms | RequiredNodeAffinity, node: NodeInfo) -> bool:
-    return _is_selected(selector, node.object)
-
-
 def _is_selected(selector: NodeTerms | RequiredNodeAffinity, node: Node) -> bool:
     """Whether the node matches; it does not where the terms cannot be parsed."""
     try:
@@ -232,23 +203,13 @@ def _is_selected(selector: NodeTerms | RequiredNodeAffinity, node: Node) -> bool
 
 def _term(term: args_types.NodeSelectorTerm) -> NodeSelectorTerm:
     """Converts the configuration's type to the cluster's."""
-    return NodeSelectorTerm(
-        match_expressions=_requirements(term.match_expressions),
-        match_fields=_requirements(term.match_fields),
-    )
-
-
-def _requirements(
-    requirements: tuple[args_types.NodeSelectorRequirement, ...] | None,
-) -> tuple[NodeSelectorRequirement, ...]:
-    return tuple(
-        NodeSelectorRequirement(
-            key=requirement.key,
-            operator=requirement.operator,
-            values=requirement.values or (),
+    expressions, fields = (
+        tuple(
+            NodeSelectorRequirement(r.key, r.operator, r.values or ()) for r in requirements or ()
         )
-        for requirement in requirements or ()
+        for requirements in (term.match_expressions, term.match_fields)
     )
+    return NodeSelectorTerm(match_expressions=expressions, match_fields=fields)
 
 
 def label_text(node: NodeInfo, key: str) -> str:
@@ -256,15 +217,12 @@ def label_text(node: NodeInfo, key: str) -> str:
     return f"{key}={node.labels[key]}" if key in node.labels else f"no {key}"
 
 
-def _requirement_text(requirement: NodeSelectorRequirement) -> str:
-    return f"{requirement.key} {requirement.operator} {','.join(requirement.values)}"
-
-
 def terms_text(terms: Sequence[NodeSelectorTerm]) -> str:
     """The requirements of terms of which one must match."""
+    all_requirements = [(*term.match_expressions, *term.match_fields) for term in terms]
     parts = [
-        [_requirement_text(each).strip() for each in (*term.match_expressions, *term.match_fields)]
-        for term in terms
+        [f"{each.key} {each.operator} {','.join(each.values)}".strip() for each in requirements]
+        for requirements in all_requirements
     ]
     brackets = len(parts) > 1 and any(len(part) > 1 for part in parts)
     joined = (" and ".join(part) for part in parts)
@@ -305,8 +263,14 @@ def proposals(
         (node.name in each.values) != (each.operator == IN) for each in term.match_fields
     )
     labels: dict[str, str | None] = {**unmet}
+    # A label that meets each requirement, None to remove it; nothing where it compares numbers.
     for expression in expressions:
-        labels |= _label_for(expression)
+        if expression.operator == IN:
+            labels[expression.key] = expression.values[0]
+        elif expression.operator == EXISTS:
+            labels[expression.key] = "true"
+        elif expression.operator in (NOT_IN, DOES_NOT_EXIST):
+            labels[expression.key] = None
     is_labelled = len(labels) == len({*unmet, *(each.key for each in expressions)})
     if is_labelled and not names_other and not any(key in GIVEN_LABELS for key in labels):
         yield _labelled(node, labels)
@@ -324,16 +288,6 @@ def _unmet(term: NodeSelectorTerm, node: NodeInfo) -> list[NodeSelectorRequireme
         for each in term.match_expressions
         if not Requirement(each.key, each.operator, each.values).matches(node.labels)
     ]
-
-
-def _label_for(expression: NodeSelectorRequirement) -> dict[str, str | None]:
-    """A label that meets the requirement, None to remove it; nothing where it compares numbers."""
-    key, operator = expression.key, expression.operator
-    if operator == IN:
-        return {key: expression.values[0]}
-    if operator == EXISTS:
-        return {key: "true"}
-    return {key: None} if operator in (NOT_IN, DOES_NOT_EXIST) else {}
 
 
 def _labelled(node: NodeInfo, labels: Mapping[str, str | None]) -> Proposal:

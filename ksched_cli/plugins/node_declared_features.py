@@ -7,6 +7,7 @@ nodedeclaredfeatures (features/registry.go, featureset.go).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,11 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import (
-    Explains,
-    FilterPlugin,
-    PreFilterPlugin,
-    PreFilterResult,
-    Scope,
-    SignPlugin,
-)
+from ksched_cli.framework.interface import Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
-from ksched_cli.plugins.helper import Fragments
+from ksched_cli.plugins.helper import FilteringPlugin, Fragments, PreFiltered
 
 REASON = Status.unresolvable("node(s) didn't match Pod's required features")
 RESTART_ALL = "RestartAllContainersOnContainerExits"
@@ -48,15 +42,13 @@ REGISTERED = (
 )
 
 
-class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
+class NodeDeclaredFeatures(FilteringPlugin):
     name = "NodeDeclaredFeatures"
     scope = Scope.NODE
 
     def __init__(self, args: Any, handle: Handle) -> None:
         self._enabled = handle.release.enabled(self.name)
-        self._required = (
-            with_mount_options if handle.release.rules.needs_mount_options else required_features
-        )
+        self._required = partial(required_features, mounts=handle.release.rules.needs_mount_options)
         self._lacking: dict[frozenset[str], NDArray[np.bool_]] = {}
 
     def cache_key(self, pod: PodInfo) -> Hashable:
@@ -71,9 +63,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
         yield node_event, None  # which such a change always moves
         yield ClusterEvent(POD, Action.UPDATE), self._after_pod_change
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         return None, SUCCESS if self._enabled and self._required(pod) else SKIP
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
@@ -99,29 +89,19 @@ def _lacking(snapshot: Snapshot, required: frozenset[str]) -> NDArray[np.bool_]:
     return np.array([not required <= features for features in declared], dtype=np.bool_)
 
 
-def required_features(pod: PodInfo) -> frozenset[str]:
-    """InferForPodScheduling."""
+def required_features(pod: PodInfo, mounts: bool) -> frozenset[str]:
+    """InferForPodScheduling. mounts: volumes may be mounted with options"""
     spec = pod.spec
     required = set()
     containers = (*spec.containers, *spec.init_containers)
-    if any(
-        rule.action == "RestartAllContainers"
-        for container in containers
-        for rule in container.restart_policy_rules
-    ):
+    rules = (rule for container in containers for rule in container.restart_policy_rules)
+    if any(rule.action == "RestartAllContainers" for rule in rules):
         required.add(RESTART_ALL)
     if spec.host_network and spec.host_users is False:
         required.add(USER_NAMESPACES)
+    if mounts and any(mount.bind_mount_options for c in containers for mount in c.volume_mounts):
+        required.add(MOUNT_OPTIONS)
     return frozenset(required)
-
-
-def with_mount_options(pod: PodInfo) -> frozenset[str]:
-    """The same where volumes may be mounted with options (Rules.needs_mount_options)."""
-    required, spec = required_features(pod), pod.spec
-    containers = (*spec.containers, *spec.init_containers)
-    if any(mount.bind_mount_options for c in containers for mount in c.volume_mounts):
-        return required | {MOUNT_OPTIONS}
-    return required
 
 
 def declared_features(declared: tuple[str, ...]) -> frozenset[str]:

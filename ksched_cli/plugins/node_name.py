@@ -24,7 +24,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
-from ksched_cli.plugins.helper import Fragments
+from ksched_cli.plugins.helper import Fragments, PreFiltered
 
 REASON = Status.unresolvable("node(s) didn't match the requested node name")
 
@@ -60,8 +60,6 @@ class NodeName(FilterPlugin, SignPlugin):
 class PreFilteringNodeName(NodeName, PreFilterPlugin):
     """The plugin of later minors (Rules.pre_filters_node_name)."""
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         requested = pod.pod.node_name
         return PreFilterResult(frozenset({requested})) if requested else None, SUCCESS

@@ -15,26 +15,24 @@ from ksched_cli.cluster.pod_info import ANY_HOST, HostPort, PodInfo
 from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import (
-    Explains,
-    FilterPlugin,
-    PreFilterPlugin,
-    PreFilterResult,
-    Proposal,
-    Proposes,
-    Scope,
-    SignPlugin,
-)
+from ksched_cli.framework.interface import Proposal, Proposes, Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
-from ksched_cli.plugins.helper import Fragments, had_node, sign_host_ports
+from ksched_cli.plugins.helper import (
+    FilteringPlugin,
+    Fragments,
+    PreFiltered,
+    eviction,
+    had_node,
+    sign_host_ports,
+)
 
 STATE_KEY = "PreFilterNodePorts"
 REASON = Status.unschedulable("node(s) didn't have free ports for the requested pod ports")
 
 
-class NodePorts(PreFilterPlugin, FilterPlugin, SignPlugin, Explains, Proposes):
+class NodePorts(FilteringPlugin, Proposes):
     name = "NodePorts"
     scope = Scope.ROW
 
@@ -48,9 +46,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin, SignPlugin, Explains, Proposes):
         yield ClusterEvent(POD, Action.DELETE), after_pod_deletion
         yield ClusterEvent(NODE, Action.ADD), None
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         if not pod.template.host_ports:
             return None, SKIP
         state.write(STATE_KEY, pod.template.host_ports)
@@ -75,15 +71,10 @@ class NodePorts(PreFilterPlugin, FilterPlugin, SignPlugin, Explains, Proposes):
         ]
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
-        holders = [
-            other
-            for other in node.pods
-            if conflicts(pod.template.host_ports, set(other.template.host_ports))
-        ]
+        own = pod.template.host_ports
+        holders = [each for each in node.pods if conflicts(own, set(each.template.host_ports))]
         names = ", ".join(other.key for other in holders)
-        evicted = tuple(other.key for other in holders)
-        text = f"evict {names}, which has the port on {node.name}"
-        yield Proposal("evict", text, evicts=evicted, amount=len(holders))
+        yield eviction(f"evict {names}, which has the port on {node.name}", holders)
         # With the host's network, a container listens on its host port.
         if not pod.spec.host_network:
             yield self._other_ports(pod, node)

@@ -25,32 +25,19 @@ from ksched_cli.cluster.objects import (
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Column, Mask
 from ksched_cli.cluster.state import Key
-from ksched_cli.framework.cluster_events import (
-    CSI_NODE,
-    PERSISTENT_VOLUME_CLAIM,
-    POD,
-    VOLUME_ATTACHMENT,
-    Action,
-    ClusterEvent,
-    Registration,
-)
+from ksched_cli.framework import cluster_events as events
+from ksched_cli.framework.cluster_events import Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import (
-    Explains,
-    FilterPlugin,
-    PreFilterPlugin,
-    PreFilterResult,
-    Proposal,
-    Proposes,
-    Scope,
-    SignPlugin,
-)
+from ksched_cli.framework.interface import Proposal, Proposes, Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.helper import (
+    FilteringPlugin,
     Fragments,
+    PreFiltered,
+    eviction,
     had_node,
     may_make_room,
     named,
@@ -319,7 +306,11 @@ class AttachedVolumes:
             return
         running = self._names.of_running_pod(pod.pod, portworx=self._portworx.item(row))
         if running.error:
-            self._record_error(row, pod.uid, running.error if change > 0 else "")
+            errors = self._errors.setdefault(row, {})
+            if change > 0:
+                errors[pod.uid] = running.error
+            else:
+                del errors[pod.uid]
         for name, driver in running.volumes.items():
             rows = self.users.setdefault(name, {})
             count = rows.get(row, 0)
@@ -330,19 +321,9 @@ class AttachedVolumes:
             if 0 in (count, count + change) and row not in self._attachments.rows.get(name, ()):
                 _column(self._unattached, driver, self._count)[row] += change
 
-    def _record_error(self, row: int, uid: str, error: str) -> None:
-        """error: "" removes the pod's error."""
-        errors = self._errors.setdefault(row, {})
-        if error:
-            errors[uid] = error
-        else:
-            del errors[uid]
-        if not errors:
-            del self._errors[row]
-
     def errors(self) -> Mapping[int, str]:
         """Rows with a pod whose volumes cannot be determined, and its error."""
-        return {row: next(iter(errors.values())) for row, errors in self._errors.items()}
+        return {row: next(iter(errors.values())) for row, errors in self._errors.items() if errors}
 
     def count(self, driver: str, nodes: Nodes) -> Column:
         """Return how many volumes of the driver each of the nodes has. Do not write to it."""
@@ -355,7 +336,7 @@ class AttachedVolumes:
     def missing(self, volume_names: Iterable[str], nodes: Nodes) -> Column:
         """How many of these volumes no pod uses on each of the nodes; as upstream, even if
         attached."""
-        names = list(volume_names)
+        names = [*volume_names]
         users = [rows for name in names if (rows := self.users.get(name))]
         if not users:
             return np.full(len(nodes), len(names), dtype=np.int64)
@@ -391,7 +372,7 @@ class Excess(Struct, frozen=True):
     volumes: tuple[str, ...]
 
 
-class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains, Proposes):
+class NodeVolumeLimits(FilteringPlugin, Proposes):
     name = "NodeVolumeLimits"
 
     def __init__(self, args: Any, handle: Handle) -> None:
@@ -419,9 +400,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains, Prop
     def events_to_register(self) -> Iterable[Registration]:
         return REGISTRATIONS
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         counted = any(is_counted(volume) for volume in pod.spec.volumes)
         return None, SUCCESS if counted else SKIP
 
@@ -468,13 +447,10 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains, Prop
             if limits is None:
                 continue
             limits = nodes.gather(limits)
-            added = attached.missing(
-                (name for name, volume_driver in volumes.items() if volume_driver == driver), nodes
-            )
+            names = [name for name, volume_driver in volumes.items() if volume_driver == driver]
+            added = attached.missing(names, nodes)
             over = attached.count(driver, nodes) + added > limits
-            over &= limits != NO_LIMIT
-            over &= added > 0
-            over &= rows
+            over &= (limits != NO_LIMIT) & (added > 0) & rows
             if np.count_nonzero(over):
                 verdicts.reject(over, REASON)
 
@@ -532,8 +508,8 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains, Prop
             if missing > 0:
                 return
         if victims:
-            text = f"evict {named([*victims.values()])} from {node.name}, with their volumes"
-            yield Proposal("evict", text, evicts=tuple(victims), amount=len(victims))
+            pods = [*victims.values()]
+            yield eviction(f"evict {named(pods)} from {node.name}, with their volumes", pods)
 
 
 def after_csi_node_update(pod: PodInfo, old: CSINode, new: CSINode) -> bool:
@@ -570,9 +546,9 @@ def after_detachment(pod: PodInfo, old: VolumeAttachment, new: None) -> bool:
 
 
 REGISTRATIONS: tuple[Registration, ...] = (
-    (ClusterEvent(CSI_NODE, Action.ADD), None),
-    (ClusterEvent(CSI_NODE, Action.UPDATE), after_csi_node_update),
-    (ClusterEvent(POD, Action.DELETE), after_pod_deletion),
-    (ClusterEvent(PERSISTENT_VOLUME_CLAIM, Action.ADD), after_claim_creation),
-    (ClusterEvent(VOLUME_ATTACHMENT, Action.DELETE), after_detachment),
+    (ClusterEvent(events.CSI_NODE, Action.ADD), None),
+    (ClusterEvent(events.CSI_NODE, Action.UPDATE), after_csi_node_update),
+    (ClusterEvent(events.POD, Action.DELETE), after_pod_deletion),
+    (ClusterEvent(events.PERSISTENT_VOLUME_CLAIM, Action.ADD), after_claim_creation),
+    (ClusterEvent(events.VOLUME_ATTACHMENT, Action.DELETE), after_detachment),
 )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -49,18 +50,10 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     MAX_NODE_SCORE,
-    Explains,
-    FilterPlugin,
-    NormalizeScore,
     PreFilterExtensions,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
     Proposal,
     Proposes,
     Scope,
-    ScorePlugin,
-    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
@@ -76,7 +69,14 @@ from ksched_cli.kube.selectors import (
 )
 from ksched_cli.kube.versions import Rules
 from ksched_cli.plugins.args import PodTopologySpreadArgs
-from ksched_cli.plugins.helper import Fragments, had_node, pod_registrations
+from ksched_cli.plugins.helper import (
+    FilteringPlugin,
+    Fragments,
+    PreFiltered,
+    ScoringPlugin,
+    had_node,
+    pod_registrations,
+)
 from ksched_cli.plugins.taint_toleration import first_untolerated
 
 # -- constraints -----------------------------------------------------------------------------------
@@ -169,8 +169,7 @@ class ConstraintCounters:
         """The matching pods per node, on all nodes: each row is a domain."""
         snapshot = self._index.snapshot
         rows = self._index.once(
-            "nodes",
-            lambda: Domains(HOSTNAME, snapshot.names, np.arange(len(snapshot))),
+            "nodes", lambda: Domains(HOSTNAME, snapshot.names, np.arange(len(snapshot)))
         )
         return self._counted(constraint, rows, rows.codes)
 
@@ -192,7 +191,9 @@ class ConstraintCounters:
         affinity = required_node_affinity(spec) if constraint.honors_affinity else ANY_NODE
         tolerations = spec.tolerations if constraint.honors_taints else None
         others = self._keys - {key}
-        all_nodes = self._all_nodes(key)
+        all_nodes = self._index.domains(key)
+        if not self._keys:
+            all_nodes = domains_with_empty(self._index, key)
         if affinity == ANY_NODE and tolerations is None and not others:
             return all_nodes
         # Pods with different specs may leave the same nodes.
@@ -214,14 +215,9 @@ class ConstraintCounters:
             mask &= snapshot.labels[key].present
         if tolerations is not None:
             ids, sets = snapshot.taint_sets
-            tolerated = [
-                first_untolerated(taints, tolerations, self._compares) is None for taints in sets
-            ]
-            mask &= np.array(tolerated, dtype=np.bool_)[ids]
+            taints = [first_untolerated(each, tolerations, self._compares) for each in sets]
+            mask &= np.array([taint is None for taint in taints], dtype=np.bool_)[ids]
         return mask
-
-    def _all_nodes(self, key: str) -> Domains:
-        return self._index.domains(key) if self._keys else domains_with_empty(self._index, key)
 
 
 def domains_with_empty(index: PodIndex, key: str) -> Domains:
@@ -287,7 +283,7 @@ class SoftConstraints(Struct, frozen=True):
             constraints.append(replace(counted, node_domains=domains, codes=codes))
         eligible = None
         if self.require_all_topologies:
-            eligible = np.logical_and.reduce([d.codes != MISSING for d in node_domains])
+            eligible = _having_all(node_domains)
         return SoftConstraints(
             tuple(constraints), tuple(node_domains), eligible, self.require_all_topologies
         )
@@ -300,17 +296,7 @@ class PreScoreState(Struct, frozen=True):
     weights: tuple[float, ...]
 
 
-class PodTopologySpread(
-    PreFilterPlugin,
-    FilterPlugin,
-    PreFilterExtensions,
-    PreScorePlugin,
-    ScorePlugin,
-    NormalizeScore,
-    SignPlugin,
-    Explains,
-    Proposes,
-):
+class PodTopologySpread(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Proposes):
     name = "PodTopologySpread"
     scope = Scope.CLUSTER
 
@@ -356,6 +342,7 @@ class PodTopologySpread(
         keys = [constraint.topology_key for constraint in constraints]
         required_keys = keys if require_all else ()
         counters = ConstraintCounters(self._index, pod, required_keys, self._compares)
+        domains = [self._index.domains(key) for key in keys]
         return SoftConstraints(
             tuple(
                 counters.by_node(constraint)
@@ -364,7 +351,8 @@ class PodTopologySpread(
                 for constraint in constraints
             ),
             tuple(domains_with_empty(self._index, key) for key in keys),
-            self._having_all(keys) if require_all else None,
+            # Where every node has them, no mask is needed.
+            _having_all(domains) if require_all and not all(d.complete for d in domains) else None,
             require_all,
         )
 
@@ -376,9 +364,8 @@ class PodTopologySpread(
         try:
             constraints = filter_constraints(own or self._defaults, pod.labels, action)
         except SelectorError as error:
-            raise PluginError(
-                f"{action_text} {kind} topology spread constraints: {error}"
-            ) from None
+            message = f"{action_text} {kind} topology spread constraints: {error}"
+            raise PluginError(message) from None
         if own or not constraints:
             return constraints
         selector = default_selector(pod, self._cluster)
@@ -386,28 +373,17 @@ class PodTopologySpread(
             return ()
         return tuple(replace(constraint, selector=selector) for constraint in constraints)
 
-    def _having_all(self, keys: Sequence[str]) -> Mask | None:
-        """The nodes that have every key; None where all do."""
-        all_domains = map(self._index.domains, keys)
-        incomplete = [domains for domains in all_domains if not domains.complete]
-        if not incomplete:
-            return None
-        return np.logical_and.reduce([domains.codes != MISSING for domains in incomplete])
-
     # -- filter -----------------------------------------------------------------------------------
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         try:
             constraints = self._index.derived(self._hard_constraints, pod)
         except PluginError as error:
             raise PluginError(f"get constraints from pod: {error}") from None
         if not constraints:
             return None, SKIP
-        tallies = tuple(
-            Tally.of((counted.counter,), counted.counter.domains) for counted in constraints
-        )
+        counters = (counted.counter for counted in constraints)
+        tallies = tuple(Tally.of((counter,), counter.domains) for counter in counters)
         state.write(PRE_FILTER_KEY, PreFilterState(constraints, tallies))
         return None, SUCCESS
 
@@ -421,13 +397,11 @@ class PodTopologySpread(
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
         filter_state: PreFilterState | None = state.data.get(PRE_FILTER_KEY)
-        return filter_state is None or (
-            other.namespace == pod.namespace
-            and any(
-                counted.constraint.selector.matches(other.labels)
-                for counted in filter_state.constraints
-            )
-        )
+        if filter_state is None:
+            return True
+        selectors = (counted.constraint.selector for counted in filter_state.constraints)
+        is_near = other.namespace == pod.namespace
+        return is_near and any(selector.matches(other.labels) for selector in selectors)
 
     def _update_with_pod(
         self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, number: int
@@ -451,12 +425,10 @@ class PodTopologySpread(
         verdicts = Verdicts.passing(len(nodes))
         for counted, tally in zip(filter_state.constraints, filter_state.tallies, strict=True):
             if not counted.node_domains.complete:
-                verdicts.reject(
-                    nodes.gather(counted.node_domains.codes) == MISSING, NODE_LABEL_NOT_MATCH
-                )
-            max_count = (
-                counted.constraint.max_skew + _global_minimum(counted, tally) - counted.matches_self
-            )
+                is_missing = nodes.gather(counted.node_domains.codes) == MISSING
+                verdicts.reject(is_missing, NODE_LABEL_NOT_MATCH)
+            minimum = _global_minimum(counted, tally)
+            max_count = counted.constraint.max_skew + minimum - counted.matches_self
             if not tally.changes:
                 # By domain first: there are fewer of them than nodes, and often none is skewed.
                 skewed_domains = tally.counts > max_count
@@ -526,10 +498,8 @@ class PodTopologySpread(
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         filter_state: PreFilterState = state.read(PRE_FILTER_KEY)
-        lines = [
-            filter_line(counted, tally, _global_minimum(counted, tally), node)
-            for counted, tally in zip(filter_state.constraints, filter_state.tallies, strict=True)
-        ]
+        pairs = zip(filter_state.constraints, filter_state.tallies, strict=True)
+        lines = (filter_line(each, tally, node) for each, tally in pairs)
         return [line for line in lines if line]
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
@@ -538,9 +508,8 @@ class PodTopologySpread(
         if len(own) != len(filter_state.constraints):
             return  # the profile's default constraints
         skews: dict[int, int] = {}
-        for index, (counted, tally) in enumerate(
-            zip(filter_state.constraints, filter_state.tallies, strict=True)
-        ):
+        pairs = zip(filter_state.constraints, filter_state.tallies, strict=True)
+        for index, (counted, tally) in enumerate(pairs):
             code = counted.node_domains.codes.item(node.row)
             if code == MISSING:
                 skews[index] = 0
@@ -556,11 +525,13 @@ class PodTopologySpread(
         soft = score_state.soft
         if soft.eligible is not None and not soft.eligible[node.row]:
             return ["the node lacks a label of the spread constraints: it gets the lowest score"]
-        lines = [
-            score_line(counted, weight, node)
-            for counted, weight in zip(soft.constraints, score_state.weights, strict=True)
-        ]
+        lines = map(score_line, soft.constraints, score_state.weights, repeat(node))
         return [line for line in lines if line]
+
+
+def _having_all(all_domains: Iterable[Domains]) -> Mask:
+    """The nodes that are in some domain of each."""
+    return np.logical_and.reduce([domains.codes != MISSING for domains in all_domains])
 
 
 def _global_minimum(counted: CountedConstraint, tally: Tally) -> int:
@@ -640,13 +611,10 @@ def after_node_change(
     has_keys = new is not None and _has_keys(new.metadata.labels, constraints)
     if old is None or new is None or had_keys != has_keys:
         return had_keys or has_keys
-    return has_keys and (
-        old.spec.taints != new.spec.taints
-        or any(
-            old.metadata.labels.get(c.topology_key) != new.metadata.labels.get(c.topology_key)
-            for c in constraints
-        )
-    )
+    keys = [constraint.topology_key for constraint in constraints]
+    before, after = old.metadata.labels, new.metadata.labels
+    has_moved = any(before.get(key) != after.get(key) for key in keys)
+    return has_keys and (has_moved or old.spec.taints != new.spec.taints)
 
 
 def _has_keys(labels: Labels, constraints: Sequence[Constraint]) -> bool:
@@ -725,13 +693,9 @@ def _narrowed(services: Selector, owner: LabelSelector | None) -> Selector:
 MOST_DOMAINS = 8
 
 
-def filter_line(
-    counted: CountedConstraint, tally: Tally, global_minimum: int, node: NodeInfo
-) -> str:
-    """Return why the node does not meet the constraint, or "" where it does.
-
-    global_minimum: with minDomains taken into account
-    """
+def filter_line(counted: CountedConstraint, tally: Tally, node: NodeInfo) -> str:
+    """Return why the node does not meet the constraint, or "" where it does."""
+    global_minimum = _global_minimum(counted, tally)
     constraint, key = counted.constraint, counted.constraint.topology_key
     code = counted.node_domains.codes.item(node.row)
     if code == MISSING:
@@ -762,10 +726,8 @@ def _domains_text(tally: Tally) -> str:
     counts = tally.current()[domains.present]
     if len(counts) > MOST_DOMAINS:
         return f"{len(counts)} domains, {counts.min()} to {counts.max()} each"
-    ranked = sorted(
-        (count, domains.values[code])
-        for count, code in zip(counts.tolist(), domains.present.tolist(), strict=True)
-    )
+    values = [domains.values[code] for code in domains.present.tolist()]
+    ranked = sorted(zip(counts.tolist(), values, strict=True))
     return ", ".join(f"{value} {count}" for count, value in ranked) or "none"
 
 
@@ -795,13 +757,13 @@ def proposals(
     """constraints: of the pod; hard: those that decide; skews: by index into these, the least
     maxSkew with which the node meets it; 0 where the node lacks the label"""
     if all(skews.values()):
-        looser = {id(hard[index]): {"max_skew": skew} for index, skew in skews.items()}
+        raised = [(hard[index], skew) for index, skew in skews.items()]
+        looser = {id(each): {"max_skew": skew} for each, skew in raised}
         texts = [
-            f"raise the maxSkew over {hard[index].topology_key} from {hard[index].max_skew}"
-            f" to {skew}"
-            for index, skew in skews.items()
+            f"raise the maxSkew over {each.topology_key} from {each.max_skew} to {skew}"
+            for each, skew in raised
         ]
-        excess = sum(skew - hard[index].max_skew for index, skew in skews.items())
+        excess = sum(skew - each.max_skew for each, skew in raised)
         yield _spread(constraints, looser, texts, excess)
     # minDomains is of hard constraints alone.
     fields = {"when_unsatisfiable": "ScheduleAnyway", "min_domains": None}

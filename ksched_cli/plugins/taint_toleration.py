@@ -20,20 +20,22 @@ from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     Explains,
     FilterPlugin,
-    NormalizeScore,
     PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
     Proposal,
     Proposes,
     Scope,
-    ScorePlugin,
     SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
-from ksched_cli.plugins.helper import Fragments, default_normalize_score, sign_tolerations
+from ksched_cli.plugins.helper import (
+    Fragments,
+    PreFiltered,
+    ScoringPlugin,
+    default_normalize_score,
+    sign_tolerations,
+)
 
 # -- NodeUnschedulable -----------------------------------------------------------------------------
 #
@@ -78,14 +80,16 @@ class NodeUnschedulable(FilterPlugin, SignPlugin, Proposes):
         yield Proposal("uncordon", f"uncordon {node.name}", (f"uncordon {node.name}",))
 
 
-class PreFilteringNodeUnschedulable(NodeUnschedulable, PreFilterPlugin):
-    """The plugin of later minors (Rules.pre_filters_node_name)."""
+class PassingPreFilter(PreFilterPlugin):
+    """Extends PreFilter, as later minors do (Rules.pre_filters_node_name)."""
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         """Upstream skips pods with a deferred resize here, behind a gate that is off."""
         return None, SUCCESS
+
+
+class PreFilteringNodeUnschedulable(NodeUnschedulable, PassingPreFilter):
+    """The plugin of later minors."""
 
 
 def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:
@@ -119,22 +123,14 @@ NOT_USABLE = tuple(
 UNTOLERATED = Status.unresolvable("node(s) had untolerated taint(s)")
 
 
-class TaintToleration(
-    FilterPlugin,
-    PreScorePlugin,
-    ScorePlugin,
-    NormalizeScore,
-    SignPlugin,
-    Explains,
-    Proposes,
-):
+class TaintToleration(FilterPlugin, ScoringPlugin, SignPlugin, Explains, Proposes):
     name = "TaintToleration"
     scope = Scope.NODE
     normalizes_by_min_max = True
 
     def __init__(self, args: Any, handle: Handle) -> None:
         release = handle.release
-        self._rejection = _naming_taint if release.rules.names_taint else _without_taint
+        self._names_taint = release.rules.names_taint
         self._compares = release.enabled(COMPARISON_GATE)
 
     def cache_key(self, pod: PodInfo) -> Hashable:
@@ -163,6 +159,11 @@ class TaintToleration(
         taint = first_untolerated(taints, pod.spec.tolerations, self._compares) if taints else None
         return SUCCESS if taint is None else self._rejection(taint)
 
+    def _rejection(self, taint: Taint) -> Status:
+        if not self._names_taint:
+            return UNTOLERATED
+        return Status.unresolvable(f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}")
+
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         ids, sets = nodes.snapshot.taint_sets
         statuses = [SUCCESS]
@@ -189,7 +190,7 @@ class TaintToleration(
         ids, sets = nodes.snapshot.taint_sets
         compares = self._compares
         counts = [
-            sum(_is_soft(t) and not tolerated(tolerations, t, compares) for t in taints)
+            sum(t.effect == SOFT_EFFECT and not tolerated(tolerations, t, compares) for t in taints)
             for taints in sets
         ]
         return np.array(counts, dtype=np.int64)[nodes.gather(ids)]
@@ -201,15 +202,11 @@ class TaintToleration(
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         hard = [t for t in node.object.spec.taints if t.effect in HARD_EFFECTS]
-        return [f"not tolerated: {self._untolerated_text(hard, pod)}"]
+        return [f"not tolerated: {', '.join(map(taint_text, self._untolerated(hard, pod)))}"]
 
     def propose(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Iterator[Proposal]:
-        tolerations, compares = pod.spec.tolerations, self._compares
-        taints = [
-            taint
-            for taint in node.object.spec.taints
-            if taint.effect in HARD_EFFECTS and not tolerated(tolerations, taint, compares)
-        ]
+        hard = [t for t in node.object.spec.taints if t.effect in HARD_EFFECTS]
+        taints = self._untolerated(hard, pod)
         text = " and ".join(map(taint_text, taints))
         lines = tuple(f"taint nodes {node.name} {taint.key}:{taint.effect}-" for taint in taints)
         conditions = [t.key.removeprefix(CONDITIONS) for t in taints if t.key in NOT_USABLE]
@@ -220,40 +217,24 @@ class TaintToleration(
         for toleration, taint in zip(added, taints, strict=True):
             if taint.value:
                 toleration |= {"operator": "Equal", "value": taint.value}
-        patch = {"spec": {"tolerations": [*plain_fields(tolerations), *added]}}
+        patch = {"spec": {"tolerations": [*plain_fields(pod.spec.tolerations), *added]}}
         yield Proposal("toleration", f"tolerate {text}", patch=patch, amount=len(taints))
         noun = "taint" if len(taints) == 1 else "taints"
-        yield Proposal(
-            "untaint", f"remove the {noun} {text} from {node.name}", lines, amount=len(taints)
-        )
+        text = f"remove the {noun} {text} from {node.name}"
+        yield Proposal("untaint", text, lines, amount=len(taints))
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        taints = [t for t in node.object.spec.taints if _is_soft(t)]
-        text = self._untolerated_text(taints, pod)
+        taints = [t for t in node.object.spec.taints if t.effect == SOFT_EFFECT]
+        text = ", ".join(map(taint_text, self._untolerated(taints, pod)))
         return [f"not tolerated: {text}"] if text else []
 
-    def _untolerated_text(self, taints: Iterable[Taint], pod: PodInfo) -> str:
+    def _untolerated(self, taints: Iterable[Taint], pod: PodInfo) -> list[Taint]:
         tolerations, compares = pod.spec.tolerations, self._compares
-        missing = [t for t in taints if not tolerated(tolerations, t, compares)]
-        return ", ".join(map(taint_text, missing))
+        return [taint for taint in taints if not tolerated(tolerations, taint, compares)]
 
 
-class PreFilteringTaintToleration(TaintToleration, PreFilterPlugin):
-    """The plugin of later minors (Rules.pre_filters_node_name)."""
-
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
-        """Upstream skips pods with a deferred resize here, behind a gate that is off."""
-        return None, SUCCESS
-
-
-def _naming_taint(taint: Taint) -> Status:
-    return Status.unresolvable(f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}")
-
-
-def _without_taint(taint: Taint) -> Status:
-    return UNTOLERATED
+class PreFilteringTaintToleration(TaintToleration, PassingPreFilter):
+    """The plugin of later minors."""
 
 
 def taint_text(taint: Taint) -> str:
@@ -266,15 +247,7 @@ def first_untolerated(
     taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...], compares: bool = False
 ) -> Taint | None:
     """The first hard taint that none of the tolerations covers. compares: see `tolerates`."""
-    return next(
-        (
-            taint
-            for taint in taints
-            if taint.effect in HARD_EFFECTS and not tolerated(tolerations, taint, compares)
-        ),
-        None,
-    )
-
-
-def _is_soft(taint: Taint) -> bool:
-    return taint.effect == SOFT_EFFECT
+    for taint in taints:
+        if taint.effect in HARD_EFFECTS and not tolerated(tolerations, taint, compares):
+            return taint
+    return None

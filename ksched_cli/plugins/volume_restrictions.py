@@ -18,32 +18,25 @@ from ksched_cli.cluster.objects import PersistentVolumeClaim, PodSpec, Volume
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Mask, Snapshot
 from ksched_cli.cluster.state import Key
-from ksched_cli.framework.cluster_events import (
-    NODE,
-    PERSISTENT_VOLUME_CLAIM,
-    POD,
-    Action,
-    ClusterEvent,
-    Registration,
-)
+from ksched_cli.framework import cluster_events as events
+from ksched_cli.framework.cluster_events import Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import (
-    Explains,
-    FilterPlugin,
-    PreFilterExtensions,
-    PreFilterPlugin,
-    PreFilterResult,
-    Proposal,
-    Proposes,
-    Scope,
-    SignPlugin,
-)
+from ksched_cli.framework.interface import PreFilterExtensions, Proposal, Proposes, Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
-from ksched_cli.plugins.helper import Fragments, may_make_room, named, refers_to, sign_volumes
-from ksched_cli.plugins.volumes import CLAIM, claim_uses, not_found_message
+from ksched_cli.plugins.helper import (
+    FilteringPlugin,
+    Fragments,
+    PreFiltered,
+    eviction,
+    may_make_room,
+    named,
+    refers_to,
+    sign_volumes,
+)
+from ksched_cli.plugins.volumes import CLAIM, claim_uses, not_found_message, used_claims
 
 # Identifies a disk; the first element is its kind.
 DiskKey = tuple[str, ...]
@@ -52,12 +45,8 @@ Disk = tuple[DiskKey, bool]
 
 
 def is_disk(volume: Volume) -> bool:
-    return (
-        volume.gce_persistent_disk is not None
-        or volume.aws_elastic_block_store is not None
-        or volume.rbd is not None
-        or volume.iscsi is not None
-    )
+    disks = (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.rbd, volume.iscsi)
+    return any(disk is not None for disk in disks)
 
 
 def disks_of(spec: PodSpec) -> list[Disk]:
@@ -171,9 +160,7 @@ class SinglePodClaims(Struct):
         return sum(not use.ephemeral and use.claim in self.claims for use in claim_uses(pod.pod))
 
 
-class VolumeRestrictions(
-    PreFilterPlugin, PreFilterExtensions, FilterPlugin, SignPlugin, Explains, Proposes
-):
+class VolumeRestrictions(FilteringPlugin, PreFilterExtensions, Proposes):
     name = "VolumeRestrictions"
 
     def __init__(self, args: Any, handle: Handle) -> None:
@@ -191,18 +178,15 @@ class VolumeRestrictions(
         return sign_volumes(pod)
 
     def events_to_register(self) -> Iterable[Registration]:
-        yield ClusterEvent(POD, Action.DELETE), after_pod_deletion
-        yield ClusterEvent(NODE, Action.ADD), None
-        yield ClusterEvent(PERSISTENT_VOLUME_CLAIM, Action.ADD), after_claim_creation
+        yield ClusterEvent(events.POD, Action.DELETE), after_pod_deletion
+        yield ClusterEvent(events.NODE, Action.ADD), None
+        yield ClusterEvent(events.PERSISTENT_VOLUME_CLAIM, Action.ADD), after_claim_creation
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         exclusive = set()
-        for use in claim_uses(pod.pod):
+        for use, claim in used_claims(pod.pod, self._claims):
             if use.ephemeral:
                 continue
-            claim = self._claims.get((pod.namespace, use.claim))
             if claim is None:
                 return None, Status.unresolvable(not_found_message(CLAIM, use.claim))
             if READ_WRITE_ONCE_POD in claim.spec.access_modes:
@@ -268,8 +252,8 @@ class VolumeRestrictions(
         users += [other for _, other, _ in self._claim_users(state, pod)]
         by_key = {other.key: other for other in users}
         if by_key and all(may_make_room(other, pod) for other in users):
-            text = f"evict {named([*by_key.values()])}, which has its volume"
-            yield Proposal("evict", text, evicts=tuple(by_key), amount=len(by_key))
+            pods = [*by_key.values()]
+            yield eviction(f"evict {named(pods)}, which has its volume", pods)
 
     def _claim_users(self, state: CycleState, pod: PodInfo) -> Iterator[tuple[str, PodInfo, int]]:
         """The pod's claims that are for a single pod, the pods that have them, and their rows."""

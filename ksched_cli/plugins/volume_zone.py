@@ -14,29 +14,21 @@ from msgspec import Struct
 from ksched_cli.cluster.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Mask, Snapshot
-from ksched_cli.framework.cluster_events import (
-    NODE,
-    PERSISTENT_VOLUME,
-    PERSISTENT_VOLUME_CLAIM,
-    STORAGE_CLASS,
-    Action,
-    ClusterEvent,
-    Registration,
-)
+from ksched_cli.framework import cluster_events as events
+from ksched_cli.framework.cluster_events import Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import (
-    Explains,
-    FilterPlugin,
-    PreFilterPlugin,
-    PreFilterResult,
-    Scope,
-    SignPlugin,
-)
+from ksched_cli.framework.interface import Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
-from ksched_cli.plugins.helper import Fragments, refers_to, sign_volumes
+from ksched_cli.plugins.helper import (
+    FilteringPlugin,
+    Fragments,
+    PreFiltered,
+    refers_to,
+    sign_volumes,
+)
 from ksched_cli.plugins.volumes import (
     BETA_REGION,
     BETA_ZONE,
@@ -50,6 +42,7 @@ from ksched_cli.plugins.volumes import (
     claim_class,
     claim_uses,
     not_found_message,
+    used_claims,
 )
 
 STATE_KEY = "PreFilterVolumeZone"
@@ -76,7 +69,7 @@ class VolumeTopology(Struct, frozen=True):
         return mask
 
 
-class VolumeZone(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
+class VolumeZone(FilteringPlugin):
     name = "VolumeZone"
     scope = Scope.NODE
 
@@ -91,16 +84,14 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
         return Scope.CLUSTER if any(claim_uses(pod.pod)) else Scope.NODE
 
     def events_to_register(self) -> Iterable[Registration]:
-        yield ClusterEvent(STORAGE_CLASS, Action.ADD), after_class_creation
-        yield ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL), None
-        claim_event = ClusterEvent(PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE)
+        yield ClusterEvent(events.STORAGE_CLASS, Action.ADD), after_class_creation
+        yield ClusterEvent(events.NODE, Action.ADD | Action.UPDATE_NODE_LABEL), None
+        claim_event = ClusterEvent(events.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE)
         yield claim_event, lambda pod, old, new: refers_to(pod, new)
-        volume_event = ClusterEvent(PERSISTENT_VOLUME, Action.ADD | Action.UPDATE)
+        volume_event = ClusterEvent(events.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE)
         yield volume_event, after_volume_change
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         topologies, status = self._topologies(pod)
         if not status.is_success:
             return None, status
@@ -119,21 +110,20 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
         if not topologies:
             return Verdicts.passing(len(nodes))
         snapshot = nodes.snapshot
-        matching = np.ones(len(snapshot), dtype=np.bool_)
-        for topology in topologies:
-            matching &= topology.matching(snapshot)
-        return Verdicts.rejecting(nodes.gather(~matching & _has_zone_labels(snapshot)), REASON)
+        matching = np.logical_and.reduce([each.matching(snapshot) for each in topologies])
+        # As upstream, nodes without a zone or region label are never rejected.
+        has_labels = np.logical_or.reduce([snapshot.labels[key].present for key in LABELS])
+        return Verdicts.rejecting(nodes.gather(~matching & has_labels), REASON)
 
     def _topologies(self, pod: PodInfo) -> tuple[list[VolumeTopology], Status]:
         """Return the topologies of the volumes that the pod's claims are bound to, and a rejection
         or success."""
         topologies: list[VolumeTopology] = []
-        for use in claim_uses(pod.pod):
+        for use, claim in used_claims(pod.pod, self._cluster.persistent_volume_claims):
             if use.ephemeral:
                 continue
             if not use.claim:
                 return [], Status.unresolvable("PersistentVolumeClaim had no name")
-            claim = self._cluster.persistent_volume_claims.get((pod.namespace, use.claim))
             if claim is None:
                 return [], Status.unresolvable(not_found_message(CLAIM, use.claim))
             name = claim.spec.volume_name
@@ -145,10 +135,8 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
             volume = self._cluster.persistent_volumes.get(name)
             if volume is None:
                 return [], Status.unresolvable(not_found_message(VOLUME, name))
-            topologies += [
-                VolumeTopology(claim.key, name, key, values)
-                for key, values in _zones_of(volume).items()
-            ]
+            zones = _zones_of(volume).items()
+            topologies += [VolumeTopology(claim.key, name, key, values) for key, values in zones]
         return topologies, SUCCESS
 
     def _unbound_problem(self, claim: PersistentVolumeClaim) -> str:
@@ -171,23 +159,15 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
         ]
 
 
-def _has_zone_labels(snapshot: Snapshot) -> Mask:
-    """The nodes with a zone or region label. As upstream, the others are never rejected."""
-    mask = np.zeros(len(snapshot), dtype=np.bool_)
-    for key in LABELS:
-        mask |= snapshot.labels[key].present
-    return mask
-
-
 def _zones_of(volume: PersistentVolume) -> dict[str, tuple[str, ...]]:
     """Return the zones by label. A label with an empty zone in it is skipped."""
-    zones_by_key = {}
-    for key in LABELS:
-        if key in volume.metadata.labels:
-            zones = [zone.strip() for zone in volume.metadata.labels[key].split(ZONE_DELIMITER)]
-            if all(zones):
-                zones_by_key[key] = tuple(sorted(set(zones)))
-    return zones_by_key
+    labels = volume.metadata.labels
+    zones_by_key = {
+        key: tuple(sorted({zone.strip() for zone in labels[key].split(ZONE_DELIMITER)}))
+        for key in LABELS
+        if key in labels
+    }
+    return {key: zones for key, zones in zones_by_key.items() if all(zones)}
 
 
 def _label_text(node: NodeInfo, key: str) -> str:

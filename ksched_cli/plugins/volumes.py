@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from urllib.parse import unquote, urlsplit
 
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from ksched_cli.cluster.node_affinity import NodeTerms, node_terms
 from ksched_cli.cluster.objects import (
-    AzureDisk,
     CSINode,
     InTreeSources,
     KubeObject,
@@ -34,6 +33,7 @@ from ksched_cli.cluster.objects import (
     VolumeNodeAffinity,
 )
 from ksched_cli.cluster.snapshot import Column, Mask, Rows, Snapshot
+from ksched_cli.cluster.state import Key
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework.handle import Handle
 from ksched_cli.kube.formatting import quote
@@ -65,6 +65,13 @@ def claim_uses(pod: Pod) -> Iterator[ClaimUse]:
             yield ClaimUse(volume.persistent_volume_claim.claim_name, False)
         elif volume.ephemeral is not None:
             yield ClaimUse(ephemeral_claim(pod, volume), True)
+
+
+def used_claims(
+    pod: Pod, claims: Mapping[Key, PersistentVolumeClaim]
+) -> Iterator[tuple[ClaimUse, PersistentVolumeClaim | None]]:
+    """The uses, each with its claim if that is there."""
+    return ((use, claims.get((pod.namespace, use.claim))) for use in claim_uses(pod))
 
 
 def ephemeral_claim(pod: Pod, volume: Volume) -> str:
@@ -122,6 +129,13 @@ ChosenVolumes = NDArray[np.intp]
 NO_VOLUME = -1
 
 
+def mask_of(rows: Rows | Sequence[int], count: int) -> Mask:
+    """A mask of `count` rows that has these."""
+    mask = np.zeros(count, dtype=np.bool_)
+    mask[rows] = True
+    return mask
+
+
 class Reach:
     """The nodes that a volume can be used from, by its node affinity; cached for the whole run."""
 
@@ -132,9 +146,7 @@ class Reach:
         )
 
     def mask(self, affinity: VolumeNodeAffinity | None) -> Mask:
-        mask = np.zeros(len(self._snapshot), dtype=np.bool_)
-        mask[self.rows(affinity)] = True
-        return mask
+        return mask_of(self.rows(affinity), len(self._snapshot))
 
     def _matching(self, affinity: VolumeNodeAffinity | None) -> Mask:
         if affinity is None or affinity.required is None:
@@ -169,7 +181,8 @@ class ClassVolumes:
         self.index = {pv.name: index for index, pv in enumerate(self.volumes)}
         self._sizes = [capacity(pv) for pv in self.volumes]
         self._available: dict[tuple[str, str, frozenset[str]], Mask] = {}
-        self.claimed = self._mask([pv.spec.claim_ref is not None for pv in self.volumes])
+        claimed = [pv.spec.claim_ref is not None for pv in self.volumes]
+        self.claimed: Mask = np.array(claimed, dtype=np.bool_)
         self.by_claim_ref: dict[tuple[str, str], list[int]] = {}
         for index, pv in enumerate(self.volumes):
             if pv.spec.claim_ref is not None:
@@ -193,25 +206,18 @@ class ClassVolumes:
     def available_for(self, claim: PersistentVolumeClaim) -> Mask:
         """The available volumes that match the claim, apart from its selector, size and node."""
         spec = claim.spec
-        key = (
-            spec.volume_mode,
-            spec.volume_attributes_class_name or "",
-            frozenset(spec.access_modes),
-        )
+        modes = frozenset(spec.access_modes)
+        key = (spec.volume_mode, spec.volume_attributes_class_name or "", modes)
         mask = self._available.get(key)
         if mask is None:
-            mask = self._available[key] = self._mask(
-                [
-                    pv.status.phase == AVAILABLE
-                    and is_compatible(claim, pv)
-                    and key[2] <= set(pv.spec.access_modes)
-                    for pv in self.volumes
-                ]
-            )
+            answers = [
+                pv.status.phase == AVAILABLE
+                and is_compatible(claim, pv)
+                and modes <= set(pv.spec.access_modes)
+                for pv in self.volumes
+            ]
+            mask = self._available[key] = np.array(answers, dtype=np.bool_)
         return mask
-
-    def _mask(self, answers: list[bool]) -> Mask:
-        return np.array(answers, dtype=np.bool_)
 
 
 class PersistentVolumes:
@@ -385,7 +391,10 @@ def _handle(sources: InTreeSources) -> str:
     if sources.aws_elastic_block_store is not None:
         return ebs_volume_id(sources.aws_elastic_block_store.volume_id)
     if sources.azure_disk is not None:
-        return _azure_handle(sources.azure_disk)
+        kind = sources.azure_disk.kind
+        if kind.lower() != MANAGED:
+            raise TranslationError(f"kind({kind}) is not supported in csi migration")
+        return sources.azure_disk.disk_uri
     if sources.cinder is not None:
         return sources.cinder.volume_id
     if sources.portworx_volume is not None:
@@ -400,17 +409,9 @@ def ebs_volume_id(text: str) -> str:
         return text
     volume_id = unquote(urlsplit(text).path).strip("/")
     if not _EBS_VOLUME.fullmatch(volume_id):
-        raise TranslationError(
-            "failed to translate Kubernetes ID to EBS Volume ID "
-            f"Invalid format for AWS volume ({text})"
-        )
+        problem = f"Invalid format for AWS volume ({text})"
+        raise TranslationError(f"failed to translate Kubernetes ID to EBS Volume ID {problem}")
     return volume_id
-
-
-def _azure_handle(disk: AzureDisk) -> str:
-    if disk.kind.lower() != MANAGED:
-        raise TranslationError(f"kind({disk.kind}) is not supported in csi migration")
-    return disk.disk_uri
 
 
 def _gce_location(labels: dict[str, str]) -> str:
@@ -448,7 +449,9 @@ def translated_affinity(volume: PersistentVolume) -> VolumeNodeAffinity | None:
     plugin = plugin_of(volume.spec)
     if plugin is None or not plugin.topology_key:
         return volume.spec.node_affinity
-    terms = _affinity_terms(volume)
+    affinity = volume.spec.node_affinity
+    required = affinity.required if affinity else None
+    terms = own_terms = required.node_selector_terms if required else ()
     beta = _uses_beta(terms, volume.metadata.labels)
     zone = BETA_ZONE if beta else ZONE
     if _has_requirement(terms, zone):
@@ -457,15 +460,9 @@ def translated_affinity(volume: PersistentVolume) -> VolumeNodeAffinity | None:
         terms = _with_zones(terms, plugin.topology_key, volume.metadata.labels[zone])
     if beta and _has_requirement(terms, BETA_REGION):
         terms = _with_key_renamed(terms, BETA_REGION, REGION)
-    if terms == _affinity_terms(volume):
-        return volume.spec.node_affinity
+    if terms == own_terms:
+        return affinity
     return VolumeNodeAffinity(required=NodeSelector(node_selector_terms=terms))
-
-
-def _affinity_terms(volume: PersistentVolume) -> tuple[NodeSelectorTerm, ...]:
-    affinity = volume.spec.node_affinity
-    required = affinity.required if affinity else None
-    return required.node_selector_terms if required else ()
 
 
 def _uses_beta(terms: tuple[NodeSelectorTerm, ...], labels: dict[str, str]) -> bool:
@@ -480,11 +477,8 @@ def _uses_beta(terms: tuple[NodeSelectorTerm, ...], labels: dict[str, str]) -> b
 
 
 def _has_requirement(terms: tuple[NodeSelectorTerm, ...], key: str) -> bool:
-    return any(
-        requirement.key == key and requirement.values
-        for term in terms
-        for requirement in term.match_expressions
-    )
+    requirements = (each for term in terms for each in term.match_expressions)
+    return any(requirement.key == key and requirement.values for requirement in requirements)
 
 
 def _with_key_renamed(
@@ -549,7 +543,7 @@ class CSINodes:
         self.any_migrated: Callable[[str], bool] = cache(
             lambda name: bool(self.migrated(name).any())
         )
-        self.has_csi_node = self._mask(list(self._csi_nodes))
+        self.has_csi_node = mask_of(list(self._csi_nodes), self._count)
         self.limited = np.zeros(self._count, dtype=np.bool_)
         for row, node in self._csi_nodes.items():
             for driver in node.spec.drivers:
@@ -570,20 +564,17 @@ class CSINodes:
         return self._limits.get(driver)
 
     def _installed(self, driver: str) -> Mask:
-        nodes = self._csi_nodes.items()
-        return self._mask(
-            [row for row, node in nodes if any(d.name == driver for d in node.spec.drivers)]
-        )
+        return self._having(lambda node: any(d.name == driver for d in node.spec.drivers))
 
     def _migrated(self, plugin: str) -> Mask:
-        nodes = self._csi_nodes.items()
-        return self._mask([row for row, node in nodes if plugin in _migrated_plugins(node)])
+        return self._having(lambda node: plugin in migrated_plugins(node).split(","))
 
-    def _mask(self, rows: list[int]) -> Mask:
-        mask = np.zeros(self._count, dtype=np.bool_)
-        mask[rows] = True
-        return mask
+    def _having(self, condition: Callable[[CSINode], bool]) -> Mask:
+        """The nodes whose CSINode meets the condition."""
+        rows = [row for row, node in self._csi_nodes.items() if condition(node)]
+        return mask_of(rows, self._count)
 
 
-def _migrated_plugins(node: CSINode) -> list[str]:
-    return node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(",")
+def migrated_plugins(node: CSINode) -> str:
+    """The names of the in-tree plugins, separated by commas."""
+    return node.metadata.annotations.get(MIGRATED_PLUGINS, "")

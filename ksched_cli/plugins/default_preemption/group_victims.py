@@ -148,15 +148,12 @@ class GroupPreemption(Struct, frozen=True):
                 owner = group if group is not None and group.is_indivisible else pod
                 by_owner.setdefault(owner, []).append((pod, row))
         # A pod of any group counts as one of a group, and the first pod's start as the group's.
-        return [
-            Entity(
-                tuple(placed),
-                owner.priority,
-                _RANKS[placed[0][0].spec.scheduling_group is not None],
-                start_time(placed[0][0]),
-            )
-            for owner, placed in by_owner.items()
-        ]
+        entities = []
+        for owner, placed in by_owner.items():
+            first = placed[0][0]
+            rank = _RANKS[first.spec.scheduling_group is not None]
+            entities.append(Entity(tuple(placed), owner.priority, rank, start_time(first)))
+        return entities
 
     def _fits(self, victim: Entity, try_group: Callable[[], Status]) -> bool:
         """Whether the group fits with the victim there; it stays then."""
@@ -230,7 +227,10 @@ class EntityPreemption(Struct, frozen=True):
         """Find the victims and the nominations. Upstream: Preempt, selectVictimsOnDomain."""
         # 1. May the group preempt, and is a former preemption still under way?
         priority = rejected.group.priority
-        if self._never_preempts(rejected):
+        never_preempts = any(pod.spec.preemption_policy == "Never" for pod in rejected.pods)
+        if self.groups.have_policies:  # Upstream: resolvePreemptionPolicy
+            never_preempts = rejected.group.preemption_policy == "Never"
+        if never_preempts:
             return NEVER, GroupRoom()
         nominations = {pod.uid: self.nominator.node_of(pod) for pod in rejected.pods}
         if self._is_ongoing(set(nominations.values()), priority):
@@ -258,12 +258,6 @@ class EntityPreemption(Struct, frozen=True):
         nominations = {each.pod.uid: names[each.row] for each in assignments}
         message = SUCCEEDED.format(len(victims))
         return Status(Code.SUCCESS, (message,)), GroupRoom(victims, nominations)
-
-    def _never_preempts(self, rejected: RejectedGroup) -> bool:
-        """Upstream: resolvePreemptionPolicy."""
-        if self.groups.have_policies:
-            return rejected.group.preemption_policy == "Never"
-        return any(pod.spec.preemption_policy == "Never" for pod in rejected.pods)
 
     def _is_ongoing(self, nodes: set[str], priority: int) -> bool:
         """Whether victims are leaving a node that a pod of the group is nominated to."""

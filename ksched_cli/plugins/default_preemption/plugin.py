@@ -19,25 +19,12 @@ from ksched_cli.cluster.snapshot import Column, Mask, Rows, Snapshot
 from ksched_cli.framework.cluster_events import Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.in_tree_interface import (
-    GroupPreemptionPlugin,
-    PodGroupPostFilterPlugin,
-)
-from ksched_cli.framework.interface import (
-    PostFilterPlugin,
-    PostFilterResult,
-    PreEnqueuePlugin,
-)
+from ksched_cli.framework.in_tree_interface import GroupPreemptionPlugin, PodGroupPostFilterPlugin
+from ksched_cli.framework.interface import PostFilterPlugin, PostFilterResult, PreEnqueuePlugin
 from ksched_cli.framework.node_statuses import NodeStatuses, counts_message
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.plugins_runner import PluginsRunner
-from ksched_cli.framework.pod_groups import (
-    GroupRoom,
-    PlacedPod,
-    PodGroup,
-    PodGroups,
-    RejectedGroup,
-)
+from ksched_cli.framework.pod_groups import GroupRoom, PlacedPod, PodGroup, PodGroups, RejectedGroup
 from ksched_cli.framework.preemption import (
     REQUEST_KEY,
     STATE_KEY,
@@ -51,28 +38,26 @@ from ksched_cli.framework.preemption_trial import ineligible
 from ksched_cli.framework.status import SUCCESS, Code, Rejection, Status
 from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.args import DefaultPreemptionArgs
-from ksched_cli.plugins.default_preemption.column_dry_run import (
-    CANDIDATE,
-    CRITERIA,
-    Choice,
-    ColumnDryRun,
-    DryRunColumns,
-    LazyMapping,
-    measures_of_victims,
-    pick_node,
-    pick_one_node,
-)
 from ksched_cli.plugins.default_preemption.group_victims import (
     EntityDryRun,
     EntityPreemption,
     GroupPreemption,
 )
 from ksched_cli.plugins.default_preemption.victims import (
+    CANDIDATE,
+    CRITERIA,
     NO_VICTIMS,
     POD_COLUMNS,
+    Choice,
+    ColumnDryRun,
     Disruptions,
     DryRun,
+    DryRunColumns,
     Explanation,
+    LazyMapping,
+    measures_of_victims,
+    pick_node,
+    pick_one_node,
 )
 
 # -- the search ------------------------------------------------------------------------------------
@@ -116,7 +101,10 @@ class CandidateSearch(Struct):
             if end is not None or len(rows) == len(potential):
                 self.rows = rows[:end]
                 return
-            tried = tried + max(self._nodes_to_try(rows), tried)
+            # So many more for the missing candidates, at the rate so far.
+            count = int(np.count_nonzero(self.columns.ids[rows] == CANDIDATE))
+            lacking = max(self.num_candidates - count, 0)
+            tried += max(lacking * len(rows) // count + 1 if count else lacking, tried)
 
     def _end(self, rows: Rows) -> int | None:
         """Return how many of the rows upstream tries; None where all of them are not enough."""
@@ -129,16 +117,9 @@ class CandidateSearch(Struct):
         is_over = (non_violating_counts > 0) & (non_violating_counts + violating_counts >= enough)
         return int(is_over.argmax()) + 1 if is_over.any() else None
 
-    def _nodes_to_try(self, rows: Rows) -> int:
-        """Return how many nodes to try next for the missing candidates, at the rate so far."""
-        count = int(np.count_nonzero(self.columns.ids[rows] == CANDIDATE))
-        missing = max(self.num_candidates - count, 0)
-        return missing * len(rows) // count + 1 if count else missing
-
     def _violates(self, rows: Rows) -> Mask:
         """The rows of candidates where an eviction violates a budget."""
-        violations: Mask = self.columns.measures[0, rows] < 0
-        return violations
+        return np.asarray(self.columns.measures[0, rows] < 0)
 
     @property
     def candidate_rows(self) -> Rows:
@@ -256,12 +237,9 @@ class DefaultPreemption(
         return preemption.find(group, pods, try_group)
 
     def pod_group_post_filter(self, rejected: RejectedGroup) -> tuple[Status, GroupRoom]:
+        nominator, framework = self._handle.nominator, self._framework
         preemption = EntityPreemption(
-            self._snapshot,
-            self._groups,
-            self._handle.nominator,
-            self._disruptions,
-            self._framework,
+            self._snapshot, self._groups, nominator, self._disruptions, framework
         )
         status, room = preemption.find(rejected)
         if status.message:
@@ -283,11 +261,8 @@ class DefaultPreemption(
             return Preemption(ineligible=reason), None, Status.unschedulable(reason)
         # 2. On which nodes would it fit without pods of lower priority, and which may stay there?
         search = self._search(state, pod, filtered)
-        preemption = Preemption(
-            num_candidates=search.num_candidates,
-            candidates=search.candidates,
-            rejected=search.rejected,
-        )
+        number, listed = search.num_candidates, search.candidates
+        preemption = Preemption(num_candidates=number, candidates=listed, rejected=search.rejected)
         candidates = search.selected()
         if not len(candidates):
             if search.error:
@@ -323,18 +298,13 @@ class DefaultPreemption(
     def _chosen(
         self, preemption: Preemption, choice: Choice, victims: Victims
     ) -> tuple[Preemption, PostFilterResult, Status]:
-        chosen = replace(
-            preemption,
-            node=choice.node,
-            victims=victims.pods,
-            ties=choice.ties,
-            steps=choice.steps,
-        )
+        node, pods = choice.node, victims.pods
+        chosen = replace(preemption, node=node, victims=pods, ties=choice.ties, steps=choice.steps)
         status = SUCCESS
         if self._tells_candidate:
-            what = f"on node {choice.node}, preempting {len(victims.pods)} victims"
+            what = f"on node {node}, preempting {len(pods)} victims"
             status = Status(Code.SUCCESS, (f"found a potential placement for pod {what}",))
-        return chosen, PostFilterResult(choice.node), status
+        return chosen, PostFilterResult(node), status
 
     def _search(self, state: CycleState, pod: PodInfo, filtered: NodeStatuses) -> CandidateSearch:
         # Evictions cannot help on nodes whose rejection is unresolvable.
@@ -353,7 +323,8 @@ class DefaultPreemption(
         )
         # Nodes without a pod of lower priority need no dry run; their number goes into the message.
         if is_alone:
-            with_victims = self._with_lower_priorities(potential, pod.priority)
+            lowest = self._lowest_priorities.column()
+            with_victims = potential[lowest[potential] < pod.priority]
             search.without_victims = len(potential) - len(with_victims)
             potential = with_victims
         if len(potential):
@@ -374,14 +345,11 @@ class DefaultPreemption(
         explain: see DryRun; groups: where some are evicted together
         """
         filtering, disruptions = self._framework.filtering, self._disruptions
+        nodes, ages_once = self._snapshot, self._ages_once
         if groups is not None:
-            by_entity = EntityDryRun(
-                filtering, self._snapshot, groups, state, pod, disruptions, explain
-            )
+            by_entity = EntityDryRun(filtering, nodes, groups, state, pod, disruptions, explain)
             return lambda rows: self._add_each(by_entity, rows, results)
-        dry_run = DryRun(
-            filtering, self._snapshot, state, pod, disruptions, self._ages_once, explain
-        )
+        dry_run = DryRun(filtering, nodes, state, pod, disruptions, ages_once, explain)
         requests = None if explain else filtering.compared_requests(state, pod)
         if requests is None:
             return lambda rows: self._add_each(dry_run, rows, results)
@@ -409,13 +377,6 @@ class DefaultPreemption(
 
     def _results(self) -> DryRunColumns:
         return DryRunColumns(self._snapshot, len(CRITERIA))
-
-    def _with_lower_priorities(self, rows: Rows, priority: int) -> Rows:
-        """The rows that have a pod of a lower priority."""
-        lowest = self._lowest_priorities.column()
-        if lowest.min() >= priority:
-            return rows[:0]
-        return rows[lowest[rows] < priority]
 
     def _cached_results(self, state: CycleState, pod: PodInfo) -> DryRunColumns | None:
         """Results for earlier pods like this one; None where a result depends on more than its
@@ -447,12 +408,9 @@ class DefaultPreemption(
         """The details of a rejection; or the nominated pods, where the pod fits without them."""
         without_nominated = self._framework.filtering.run_filters(state, pod, Nodes.of(node))
         if not without_nominated.ids[0]:
-            nominated = [
-                other.key
-                for other in self._handle.nominator.on_node(node.name)
-                if other.priority >= pod.priority and other.uid != pod.uid
-            ]
-            return (f"with the nominated pods counted: {', '.join(nominated)}",)
+            others = self._handle.nominator.on_node(node.name)
+            counted = [o.key for o in others if o.priority >= pod.priority and o.uid != pod.uid]
+            return (f"with the nominated pods counted: {', '.join(counted)}",)
         return self._framework.explain_rejection(plugin, state, pod, node)
 
 

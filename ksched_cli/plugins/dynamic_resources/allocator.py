@@ -16,6 +16,7 @@ later minors incubating/allocator_incubating.go.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
@@ -82,14 +83,42 @@ class NodePools(Struct, frozen=True):
 
 
 class CandidateDevice(Struct):
-    """A device of the node. pool, index: as in DeviceResult; signature: an index into
-    DemandView.signatures; claim_users: the claims it is tentatively allocated to."""
+    """A device of the node.
+
+    pool, index:  as in DeviceResult
+    device:       the device in its pool
+    signature_id: an index into DemandView.signatures; signature: what is there
+    claim_users:  the claims that it is tentatively allocated to
+    """
 
     pool: int
     index: int
-    signature: int
+    device: PoolDevice
+    signature_id: int
+    signature: DeviceSignature
     in_use: bool
-    claim_users: set[int]
+    claim_users: set[int] = field(default_factory=set)
+
+
+def candidates_on(view: DemandView, node_pools: NodePools) -> list[list[CandidateDevice]]:
+    """Per pool, its devices as the demand sees them."""
+    pools = zip(node_pools.pools, node_pools.signatures, node_pools.in_use, strict=True)
+    return [
+        [
+            CandidateDevice(
+                number,
+                index,
+                device,
+                signature_id,
+                view.signatures[signature_id],
+                bool(in_use >> index & 1),
+            )
+            for index, (device, signature_id) in enumerate(
+                zip(pool.devices, signature.signatures, strict=True)
+            )
+        ]
+        for number, (pool, signature, in_use) in enumerate(pools)
+    ]
 
 
 class RequestData(Struct, frozen=True):
@@ -124,199 +153,58 @@ class DeviceResult(Struct, frozen=True):
 
 
 class ConstraintState:
-    """A constraint during allocation. count: the devices added; value: of the first of them."""
+    """A constraint during allocation. count: of the devices added
 
-    __slots__ = ("constraint", "count", "value")
+    compares:   of distinctAttribute, whether it compares values. Up to then, upstream compares
+                pointers to them, so that the values of two devices always differ
+    by_request: whether one value per request is kept: of more devices, only the last one's counts
+    """
 
-    def __init__(self, constraint: Constraint) -> None:
+    def __init__(
+        self, constraint: Constraint, *, compares: bool = False, by_request: bool = False
+    ) -> None:
         self.constraint = constraint
-        self.count = 0
-        self.value: AttributeValue | None = None
+        self._compares = compares
+        self._by_request = by_request
+        # The values of the devices in order, by number or by request.
+        self._values: dict[int | str, AttributeValue] = {}
+
+    @property
+    def count(self) -> int:
+        return len(self._values)
 
     def add(self, request: RequestAlternative, value: AttributeValue | None) -> bool:
         """Adds a device of the request if the constraint allows it; whether it does."""
         if not self.constraint.applies_to(request):
             return True
-        return value is not None and self._add(request, value)
-
-    def _add(self, request: RequestAlternative, value: AttributeValue) -> bool:
-        # Upstream compares pointers to distinct values, so that the values of two devices differ.
-        is_distinct = self.constraint.kind == DISTINCT_ATTRIBUTE
-        if self.count and (value[0] == "" or not (is_distinct or value == self.value)):
+        values = self._values
+        if value is None or (values and self._excludes(value)):
             return False
-        if not self.count:
-            self.value = value
-        self.count += 1
+        values[request.base_name if self._by_request else len(values)] = value
         return True
+
+    def _excludes(self, value: AttributeValue) -> bool:
+        """Whether the values of other devices exclude this value."""
+        if self.constraint.kind != DISTINCT_ATTRIBUTE:
+            return value[0] == "" or value != self._values[0]
+        return value[0] == "" or (self._compares and value in self._values.values())
 
     def remove(self, request: RequestAlternative) -> None:
+        """Removes the last device that was added. request: its own"""
         if self.constraint.applies_to(request):
-            self._remove(request)
-
-    def _remove(self, request: RequestAlternative) -> None:
-        self.count -= 1
-
-
-class DistinctState(ConstraintState):
-    """distinctAttribute where values are compared. Upstream keeps one value per request: of more
-    devices, only the last one's counts."""
-
-    __slots__ = ("values",)
-
-    def __init__(self, constraint: Constraint) -> None:
-        super().__init__(constraint)
-        self.values: dict[str, AttributeValue] = {}
-
-    def _add(self, request: RequestAlternative, value: AttributeValue) -> bool:
-        values = self.values.values()
-        if self.count and (value in values or (value[0] == "" and values)):
-            return False
-        self.values[request.base_name] = value
-        self.count += 1
-        return True
-
-    def _remove(self, request: RequestAlternative) -> None:
-        self.values.pop(request.base_name, None)
-        self.count -= 1
-
-
-class EveryDistinctState(ConstraintState):
-    """distinctAttribute where every device counts. values: of all devices, in order."""
-
-    __slots__ = ("values",)
-
-    def __init__(self, constraint: Constraint) -> None:
-        super().__init__(constraint)
-        self.values: list[AttributeValue] = []
-
-    def _add(self, request: RequestAlternative, value: AttributeValue) -> bool:
-        if value in self.values or (self.values and value[0] == ""):
-            return False
-        self.values.append(value)
-        return True
-
-    def _remove(self, request: RequestAlternative) -> None:
-        self.values.pop()
+            self._values.pop(request.base_name if self._by_request else self.count - 1, None)
 
 
 def constraint_state(constraint: Constraint, rules: Rules) -> ConstraintState:
-    if constraint.kind != DISTINCT_ATTRIBUTE or not rules.compares_distinct_values:
-        return ConstraintState(constraint)
-    return (EveryDistinctState if rules.remembers_distinct_values else DistinctState)(constraint)
+    compares = constraint.kind == DISTINCT_ATTRIBUTE and rules.compares_distinct_values
+    by_request = compares and not rules.remembers_distinct_values
+    return ConstraintState(constraint, compares=compares, by_request=by_request)
 
 
-# -- partial use -----------------------------------------------------------------------------------
-#
-# What an allocation takes, while it is searched for, of devices that claims share and of the
-# counters of pools.
-#
-# Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go.
-
+# -- the search -----------------------------------------------------------------------------------
 
 Share: TypeAlias = tuple[tuple[str, Quantity], ...] | None
 """What a share of a device consumes; None: all of the device is allocated."""
-
-
-class PartialUse:
-    def __init__(self, view: DemandView, node_pools: NodePools, rules: Rules) -> None:
-        self._view = view
-        self._node_pools = node_pools
-        self._allocating: dict[DeviceID, Consumed] = {}
-        self._rules = rules
-        self._available: dict[str, Counters] = {}
-        self._consumed: dict[str, dict[CounterKey, int]] = {}
-
-    def take_counters(self, device: CandidateDevice) -> Consumption | None:
-        """What it takes; None: too little of the pool's counters is left. Only the first share of a
-        device takes counters.
-
-        Upstream: checkAvailableCounters.
-        """
-        signature = self._view.signatures[device.signature]
-        consumption = signature.consumption
-        if not consumption or (signature.sharing is not None and self._is_shared(device)):
-            return ()
-        name = self._counter_name(device)
-        counters = self._node_pools.counters[device.pool] or {}
-        available = self._available.setdefault(name, counters)
-        consumed = self._consumed.setdefault(name, {})
-        for key, amount in consumption:
-            consumed[key] = consumed.get(key, 0) + amount
-        if all(amount >= consumed.get(key, 0) for key, amount in available.items()):
-            return consumption
-        self.give_back_counters(device, consumption)
-        return None
-
-    def give_back_counters(self, device: CandidateDevice, consumption: Consumption) -> None:
-        """Upstream: deallocateCountersForDevice."""
-        if consumption:
-            consumed = self._consumed[self._counter_name(device)]
-            for key, amount in consumption:
-                consumed[key] -= amount
-
-    def _counter_name(self, device: CandidateDevice) -> str:
-        """What the counters of a device's pool are kept under. Up to 1.36 upstream tells pools
-        apart by their names alone, not by their drivers."""
-        pool = self._node_pools.pools[device.pool]
-        return pool.key if self._rules.tells_pools_apart else pool.name
-
-    def has_capacity(self, data: RequestData, device: CandidateDevice) -> bool:
-        """Upstream: CmpRequestOverCapacity."""
-        pool_device = self._pool_device(device)
-        traits = pool_device.traits
-        if not traits.has_capacity:
-            return True
-        consumed = self._node_pools.shared.consumed(pool_device.id)
-        allocating = self._allocating.get(pool_device.id, NOTHING)
-        if not consumed and not allocating:
-            return not self._view.signatures[device.signature].too_small[data.number]
-        policy = self._view.capacity_policy
-        return fits(traits.capacities, data.request.capacity, policy, consumed, allocating)
-
-    def take_share(
-        self, request: RequestAlternative, device: CandidateDevice
-    ) -> tuple[Share, Consumed | None]:
-        """Take a share. Return what it consumes, and what was being allocated of the device
-        before."""
-        pool_device = self._pool_device(device)
-        share = consumed_capacities(
-            pool_device.traits.capacities, request.capacity, self._view.capacity_policy
-        )
-        before = self._allocating.get(pool_device.id)
-        amounts = dict(before or NOTHING)
-        for name, amount in share:
-            amounts[name] = amounts.get(name, 0) + amount.nano_value()
-        self._allocating[pool_device.id] = amounts
-        return share, before
-
-    def give_back_share(
-        self, device: CandidateDevice, share: Share, before: Consumed | None
-    ) -> None:
-        """share, before: from `take_share`"""
-        device_id = self._pool_device(device).id
-        if not self._rules.takes_all_back:
-            # The device of a share without capacity stays in use. Another share takes the mark of
-            # earlier ones that consume nothing with it.
-            if not share:
-                return
-            before = before if before and any(before.values()) else None
-        if before is None:
-            del self._allocating[device_id]
-        else:
-            self._allocating[device_id] = before
-
-    def _pool_device(self, device: CandidateDevice) -> PoolDevice:
-        return self._node_pools.pools[device.pool].devices[device.index]
-
-    def _is_shared(self, device: CandidateDevice) -> bool:
-        """Whether a claim consumes some of its capacity. Upstream: deviceCapacityInUse."""
-        device_id = self._pool_device(device).id
-        shared = self._node_pools.shared
-        is_in_use = self._rules.counts_bare_shares and device_id in shared
-        return is_in_use or shared.has_consumed(device_id) or device_id in self._allocating
-
-
-# -- the plugin ------------------------------------------------------------------------------------
 
 
 DeviceIndices: TypeAlias = tuple[int, int, int, int, bool]
@@ -352,6 +240,16 @@ class _Allocated(NamedTuple):
     share: Share = None
     before: Consumed | None = None
 
+    @property
+    def result(self) -> DeviceResult:
+        device = self.device
+        return DeviceResult(self.data.request, device.pool, device.index, self.share)
+
+    @property
+    def kind(self) -> tuple[int, int, bool]:
+        """Equal for devices that are interchangeable in a state of the search."""
+        return self.data.number, self.device.signature_id, self.device.in_use
+
 
 class DeviceAllocator:
     """One allocation of all claims of a demand from one node's pools. Upstream: allocator.
@@ -379,41 +277,25 @@ class DeviceAllocator:
         self._classes = classes
         self._deadline = monotonic() + seconds if seconds > 0 else None
         self._request_numbers = {r: index for index, r in enumerate(self._demand.requests)}
-        self._pools = [
-            [
-                CandidateDevice(pool_index, index, signature, bool(in_use >> index & 1), set())
-                for index, signature in enumerate(pool.signatures)
-            ]
-            for pool_index, (pool, in_use) in enumerate(
-                zip(node_pools.signatures, node_pools.in_use, strict=True)
-            )
-        ]
+        self._pools = candidates_on(view, node_pools)
         # What follows changes during the search; _deallocate_device takes it back.
         self._request_data: dict[tuple[int, int, int], RequestData] = {}
         self._constraints: list[list[ConstraintState]] = []
         self._result: list[list[_Allocated]] = [[] for _ in claims]
-        self._partial_use = PartialUse(view, node_pools, self._rules)
-        # Plain devices allow shortcuts: the order of a request's devices makes no difference.
-        self._is_plain = self._has_plain_devices() and not self._compares_distinct_values()
+        # What is taken of the capacity of shared devices, and of the counters of pools.
+        self._allocating: dict[DeviceID, Consumed] = {}
+        self._available: dict[str, Counters] = {}
+        self._consumed: dict[str, Counter[CounterKey]] = {}
+        # Plain devices allow shortcuts: the order of a request's devices makes no difference. Every
+        # one goes to one claim as a whole, and takes nothing from others.
+        shared = node_pools.shared
+        self._is_plain = (
+            all(pool.is_plain for pool in node_pools.signatures)
+            and not (shared and any(d.id in shared for p in node_pools.pools for d in p.devices))
+            and not (self._rules.compares_distinct_values and self._demand.has_distinct_attributes)
+        )
         self._remembers_failures = view.interchangeable and self._is_plain
         self._failed_states: set[object] = set()
-
-    def _has_plain_devices(self) -> bool:
-        """Whether every device goes to one claim as a whole, and takes nothing from others."""
-        shared = self._node_pools.shared
-        return all(pool.is_plain for pool in self._node_pools.signatures) and not (
-            shared
-            and any(
-                device.id in shared for pool in self._node_pools.pools for device in pool.devices
-            )
-        )
-
-    def _compares_distinct_values(self) -> bool:
-        return self._rules.compares_distinct_values and any(
-            constraint.kind == DISTINCT_ATTRIBUTE
-            for claim in self._demand.claims
-            for constraint in claim.constraints
-        )
 
     def allocate(self) -> list[list[DeviceResult]] | None:
         """Return per claim the allocated devices; None: the claims cannot all be allocated.
@@ -425,20 +307,11 @@ class DeviceAllocator:
             self._validate_claim(claim)
         # 2. The search.
         if not self._allocate_all_claims():
-            self._check_pools()
+            pools = self._node_pools.pools if self._rules.skips_unusable_pools else ()
+            if any(pool.invalid and not pool.incomplete for pool in pools):
+                raise InvalidPoolsError
             return None
-        return [
-            [
-                DeviceResult(each.data.request, each.device.pool, each.device.index, each.share)
-                for each in results
-            ]
-            for results in self._result
-        ]
-
-    def _check_pools(self) -> None:
-        pools = self._node_pools.pools if self._rules.skips_unusable_pools else ()
-        if any(pool.invalid and not pool.incomplete for pool in pools):
-            raise InvalidPoolsError
+        return [[each.result for each in results] for results in self._result]
 
     # -- validating the requests ------------------------------------------------------------------
 
@@ -448,7 +321,7 @@ class DeviceAllocator:
         for index, alternatives in enumerate(self._demand.claims[claim].alternatives):
             if self._rules.refuses_capacity_requests:
                 self._refuse_capacity(claim, alternatives)
-            count = min(self._validate_alternatives(claim, index, alternatives))
+            count = self._validate_alternatives(claim, index, alternatives)
             left = ALLOCATION_RESULTS_MAX_SIZE - minimum
             if self._rules.counts_devices_per_request and count > left:
                 raise AllocationError(
@@ -465,8 +338,10 @@ class DeviceAllocator:
             raise AllocationError(f"claim {name}: number of requested devices {problem}")
         # 2. The constraints begin without devices.
         constraints = self._demand.claims[claim].constraints
+        has_distinct = self._rules.has_distinct_attributes
         for index, constraint in enumerate(constraints):
-            if not constraint.kind or not self._has(constraint):
+            is_distinct = constraint.kind == DISTINCT_ATTRIBUTE
+            if not constraint.kind or (is_distinct and not has_distinct):
                 raise AllocationError(
                     f"claim {self._claim_names[claim]}, constraint #{index}: empty constraint "
                     "(unsupported constraint type?)"
@@ -482,13 +357,10 @@ class DeviceAllocator:
                     "requests, but the DRAConsumableCapacity feature is disabled"
                 )
 
-    def _has(self, constraint: Constraint) -> bool:
-        return constraint.kind != DISTINCT_ATTRIBUTE or self._rules.has_distinct_attributes
-
     def _validate_alternatives(
         self, claim: int, entry: int, alternatives: RequestAlternatives
-    ) -> list[int]:
-        """Return the number of devices that each alternative needs."""
+    ) -> int:
+        """Return the least number of devices that an alternative needs."""
         counts: list[int] = []
         matched: dict[int, bool] | None = None
         for index, request in enumerate(alternatives.requests):
@@ -499,7 +371,7 @@ class DeviceAllocator:
             request_data, matched = self._validate_request(claim, request, earlier)
             self._request_data[claim, entry, index] = request_data
             counts.append(request_data.count)
-        return counts
+        return min(counts)
 
     def _validate_request(
         self, claim: int, request: RequestAlternative, earlier_matches: dict[int, bool] | None
@@ -542,27 +414,27 @@ class DeviceAllocator:
                 raise self._error(claim, data.request, problem)
             # Devices of one signature are selected alike, so that selectors run once for each.
             for device in self._pools[pool_index]:
-                if device.signature not in matched:
-                    matched[device.signature] = self._selectable(claim, data, device)
-                if matched[device.signature] and self._may_have_capacity(claim, data, device):
+                if device.signature_id not in matched:
+                    matched[device.signature_id] = self._selectable(claim, data, device)
+                if not matched[device.signature_id]:
+                    continue
+                # The rules differ where claims use some of a device's capacity, and too little is
+                # left.
+                too_small = device.signature.too_small
+                if not self._rules.keeps_full_devices:
+                    is_counted = self._has_capacity(data, device)
+                else:
+                    self._check_capacity(claim, data, device)
+                    is_counted = not (too_small and too_small[data.number])
+                if is_counted:
                     devices.append(device)
         return devices
 
-    def _may_have_capacity(self, claim: int, data: RequestData, device: CandidateDevice) -> bool:
-        """Whether a device counts in mode All. The rules differ where claims use some of its
-        capacity, and too little is left."""
-        if not self._rules.keeps_full_devices:
-            return self._has_capacity(data, device)
-        self._check_capacity(claim, data, device)
-        too_small = self._signature(device).too_small
-        return not (too_small and too_small[data.number])
-
     def _check_capacity(self, claim: int, data: RequestData, device: CandidateDevice) -> None:
         """Raise AllocationError where a device cannot even tell how much it would consume."""
-        errors = self._signature(device).capacity_errors
+        errors = device.signature.capacity_errors
         if errors and errors[data.number]:
-            name = self._device_name(device)
-            name = name.rpartition("/")[2] if data.request.mode == ALL else name
+            name = device.device.id[2] if data.request.mode == ALL else device.device.full_name
             problem = f"checking capacity for device {name}: {errors[data.number]}"
             raise self._error(claim, data.request, problem)
 
@@ -628,16 +500,7 @@ class DeviceAllocator:
 
     def _state(self, indices: DeviceIndices) -> object:
         """Return the position of the search and the devices allocated so far, by signature."""
-        allocated = tuple(
-            tuple(
-                sorted(
-                    (each.data.number, each.device.signature, each.device.in_use)
-                    for each in results
-                )
-            )
-            for results in self._result
-        )
-        return indices, allocated
+        return indices, tuple(tuple(sorted(each.kind for each in of)) for of in self._result)
 
     def _next_claim(self, claim: int) -> _Choices:
         """Propose the next claim. Raises AllocationError where the first claim is too large; later
@@ -677,7 +540,7 @@ class DeviceAllocator:
         is_admin = request_data.request.admin_access
         for candidate in self._candidate_devices(claim, device):
             users = candidate.claim_users
-            if claim in users if is_admin else candidate.in_use or users:  # as _is_in_use, inlined
+            if claim in users if is_admin else candidate.in_use or users:
                 continue
             if not self._selectable(claim, request_data, candidate):
                 continue
@@ -713,19 +576,14 @@ class DeviceAllocator:
     # -- one device -------------------------------------------------------------------------------
 
     def _selectable(self, claim: int, data: RequestData, device: CandidateDevice) -> bool:
-        rejection = self._signature(device).rejections[data.number]
+        rejection = device.signature.rejections[data.number]
         if rejection is None:
             return True
         if rejection.failure is not None:
-            name = self._device_name(device) if self._rules.names_device_in_errors else ""
+            name = device.device.full_name if self._rules.names_device_in_errors else ""
             class_name = data.request.class_name
             raise AllocationError(rejection.error(self._claim_names[claim], class_name, name))
         return False
-
-    def _is_in_use(self, claim: int, request: RequestAlternative, device: CandidateDevice) -> bool:
-        if request.admin_access:
-            return claim in device.claim_users
-        return device.in_use or bool(device.claim_users)
 
     def _allocate_device(
         self, claim: int, request_data: RequestData, device: CandidateDevice, must: bool
@@ -736,8 +594,9 @@ class DeviceAllocator:
         order counters and taints come before constraints. Capacity comes last in mode All, before
         all that in mode ExactCount.
         """
-        request, signature = request_data.request, self._signature(device)
-        if self._is_in_use(claim, request, device) or signature.consumes_counters:
+        request, signature, users = request_data.request, device.signature, device.claim_users
+        is_in_use = claim in users if request.admin_access else device.in_use or bool(users)
+        if is_in_use or signature.consumes_counters:
             return False
         if not must and not self._has_capacity(request_data, device):
             return False
@@ -753,31 +612,102 @@ class DeviceAllocator:
                 self._remove_from_constraints(claim, request)
         if not is_taken:
             if takes_back:
-                self._partial_use.give_back_counters(device, consumption)
+                self._give_back_counters(device, consumption)
             return False
         share, before = None, None
         if signature.sharing is None:
-            device.claim_users.add(claim)
+            users.add(claim)
         else:
-            share, before = self._partial_use.take_share(request, device)
+            share, before = self._take_share(request, device.device)
         self._result[claim].append(_Allocated(request_data, device, consumption, share, before))
         return True
 
     def _take_counters(
         self, claim: int, request_data: RequestData, device: CandidateDevice, must: bool
     ) -> Consumption | None:
-        """Take what the device consumes; None: too little is left, or a taint bars the device.
+        """Take what the device consumes of its pool's counters; None: too little is left, or a
+        taint bars the device. Only the first share of a device takes counters.
 
-        Raises AllocationError where upstream panics."""
-        signature = self._signature(device)
+        Raises AllocationError where upstream panics. Upstream: checkAvailableCounters.
+        """
+        signature = device.signature
         is_tainted = bool(signature.tainted) and signature.tainted[request_data.number]
         if is_tainted and self._rules.takes_all_back:
             return None
-        consumption = signature.consumption and self._partial_use.take_counters(device)
+        consumption: Consumption | None = signature.consumption
+        if signature.sharing is not None and self._is_shared(device.device.id):
+            consumption = ()
+        if consumption:
+            name = self._counter_name(device)
+            counters = self._node_pools.counters[device.pool] or {}
+            available = self._available.setdefault(name, counters)
+            consumed = self._consumed.setdefault(name, Counter())
+            for key, amount in consumption:
+                consumed[key] += amount
+            if any(amount < consumed[key] for key, amount in available.items()):
+                self._give_back_counters(device, consumption)
+                consumption = None
         if must and consumption != () and not self._rules.counts_all_devices:
-            problem = f"kube-scheduler panics here: {self._device_name(device)} consumes counters"
+            problem = f"kube-scheduler panics here: {device.device.full_name} consumes counters"
             raise self._error(claim, request_data.request, problem)
         return None if is_tainted else consumption
+
+    def _give_back_counters(self, device: CandidateDevice, consumption: Consumption) -> None:
+        """Upstream: deallocateCountersForDevice."""
+        for key, amount in consumption:
+            self._consumed[self._counter_name(device)][key] -= amount
+
+    def _counter_name(self, device: CandidateDevice) -> str:
+        """What the counters of a device's pool are kept under. Up to 1.36 upstream tells pools
+        apart by their names alone, not by their drivers."""
+        pool = self._node_pools.pools[device.pool]
+        return pool.key if self._rules.tells_pools_apart else pool.name
+
+    def _is_shared(self, device_id: DeviceID) -> bool:
+        """Whether a claim consumes some of its capacity. Upstream: deviceCapacityInUse."""
+        shared = self._node_pools.shared
+        is_in_use = self._rules.counts_bare_shares and device_id in shared
+        return is_in_use or shared.has_consumed(device_id) or device_id in self._allocating
+
+    def _has_capacity(self, data: RequestData, device: CandidateDevice) -> bool:
+        """Whether what is left of a device's capacity is enough; see DRAConsumableCapacity.
+        Upstream: CmpRequestOverCapacity."""
+        traits, device_id = device.device.traits, device.device.id
+        if not device.signature.too_small or not traits.has_capacity:
+            return True
+        consumed = self._node_pools.shared.consumed(device_id)
+        allocating = self._allocating.get(device_id, NOTHING)
+        if not consumed and not allocating:
+            return not device.signature.too_small[data.number]
+        policy = self._view.capacity_policy
+        return fits(traits.capacities, data.request.capacity, policy, consumed, allocating)
+
+    def _take_share(
+        self, request: RequestAlternative, device: PoolDevice
+    ) -> tuple[Share, Consumed | None]:
+        """Take a share. Return what it consumes, and what was being allocated of the device
+        before."""
+        policy = self._view.capacity_policy
+        share = consumed_capacities(device.traits.capacities, request.capacity, policy)
+        before = self._allocating.get(device.id)
+        amounts = Counter(before)
+        for name, amount in share:
+            amounts[name] += amount.nano_value()
+        self._allocating[device.id] = amounts
+        return share, before
+
+    def _give_back_share(self, device_id: DeviceID, share: Share, before: Consumed | None) -> None:
+        """share, before: from `_take_share`"""
+        if not self._rules.takes_all_back:
+            # The device of a share without capacity stays in use. Another share takes the mark of
+            # earlier ones that consume nothing with it.
+            if not share:
+                return
+            before = before if before and any(before.values()) else None
+        if before is None:
+            del self._allocating[device_id]
+        else:
+            self._allocating[device_id] = before
 
     def _deallocate_device(self, claim: int) -> None:
         """Give back the claim's last device."""
@@ -785,21 +715,21 @@ class DeviceAllocator:
         self._remove_from_constraints(claim, data.request)
         device.claim_users.discard(claim)
         if share is not None:
-            self._partial_use.give_back_share(device, share, before)
+            self._give_back_share(device.device.id, share, before)
         if share is None or self._rules.takes_all_back:
-            self._partial_use.give_back_counters(device, consumption)
+            self._give_back_counters(device, consumption)
 
     def _add_to_constraints(
         self, claim: int, request: RequestAlternative, device: CandidateDevice, must: bool
     ) -> bool:
         constraints = self._constraints[claim]
-        attributes = self._signature(device).attributes[claim]
+        attributes = device.signature.attributes[claim]
         for i, constraint in enumerate(constraints):
             if constraint.add(request, attributes[i]):
                 continue
             if must:
                 why = "because a claim constraint would not be satisfied"
-                problem = f"cannot add device {self._device_name(device)} {why}"
+                problem = f"cannot add device {device.device.full_name} {why}"
                 raise self._error(claim, request, problem)
             # The constraints that took the device forget it.
             for earlier in constraints[:i]:
@@ -810,15 +740,3 @@ class DeviceAllocator:
     def _remove_from_constraints(self, claim: int, request: RequestAlternative) -> None:
         for constraint in self._constraints[claim]:
             constraint.remove(request)
-
-    def _has_capacity(self, data: RequestData, device: CandidateDevice) -> bool:
-        """Whether what is left of a device's capacity is enough; see DRAConsumableCapacity."""
-        if not self._signature(device).too_small:
-            return True
-        return self._partial_use.has_capacity(data, device)
-
-    def _signature(self, device: CandidateDevice) -> DeviceSignature:
-        return self._view.signatures[device.signature]
-
-    def _device_name(self, device: CandidateDevice) -> str:
-        return "/".join(self._node_pools.pools[device.pool].devices[device.index].id)

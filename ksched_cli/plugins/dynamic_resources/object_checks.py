@@ -19,24 +19,16 @@ from ksched_cli.cluster.objects import (
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.plugins.dynamic_resources.features import NO_FEATURES, AllocatorFeatures
 from ksched_cli.plugins.dynamic_resources.selectors import SelectorFailure, compile_selector
-
-MAX_SUBJECTS = 3
+from ksched_cli.plugins.helper import listed
 
 
 def device_problems(state: ClusterState, features: AllocatorFeatures = NO_FEATURES) -> list[str]:
-    """One line per distinct problem, with the first MAX_SUBJECTS objects that have it."""
+    """One line per distinct problem, with the first objects that have it."""
     subjects_by_problem: dict[tuple[str, str], list[str]] = {}
     for subject, field, problem in _problems(state, features):
         subjects_by_problem.setdefault((field, problem), []).append(subject)
-    return [
-        f"{_subject_text(subjects)}: {field}: {problem}"
-        for (field, problem), subjects in subjects_by_problem.items()
-    ]
-
-
-def _subject_text(subjects: list[str]) -> str:
-    rest = len(subjects) - MAX_SUBJECTS
-    return ", ".join(subjects[:MAX_SUBJECTS]) + (f" and {rest} more" if rest > 0 else "")
+    by_problem = subjects_by_problem.items()
+    return [f"{listed(names)}: {field}: {problem}" for (field, problem), names in by_problem]
 
 
 def _problems(state: ClusterState, features: AllocatorFeatures) -> Iterator[tuple[str, str, str]]:
@@ -77,10 +69,8 @@ def _claim_problems(
             yield from _selector_problems(subrequest.selectors, request_path)
             name = subrequest.device_class_name
             if name not in state.device_classes:
-                yield (
-                    f"{request_path}.deviceClassName",
-                    f'there is no DeviceClass "{name}" in the state',
-                )
+                problem = f'there is no DeviceClass "{name}" in the state'
+                yield f"{request_path}.deviceClassName", problem
     for index, constraint in enumerate(spec.devices.constraints):
         if constraint.match_attribute is None and constraint.distinct_attribute is None:
             yield f"{path}.devices.constraints[{index}]", "has no matchAttribute"
@@ -97,9 +87,8 @@ def _slice_problems(state: ClusterState, partitionable: bool) -> Iterator[tuple[
     nodes = {node.name for node in state.nodes}
     pools: dict[tuple[str, str], list[ResourceSlice]] = {}
     for resource_slice in state.resource_slices.values():
-        pools.setdefault((resource_slice.spec.driver, resource_slice.spec.pool.name), []).append(
-            resource_slice
-        )
+        spec = resource_slice.spec
+        pools.setdefault((spec.driver, spec.pool.name), []).append(resource_slice)
         for field, problem in _node_selection_problems(resource_slice, nodes, partitionable):
             yield f"ResourceSlice {resource_slice.name}", f"spec.{field}", problem
     for slices in pools.values():
@@ -127,9 +116,7 @@ def _node_selection_problems(
 
 def _pool_problems(slices: list[ResourceSlice]) -> Iterator[tuple[str, str, str]]:
     newest = max(resource_slice.spec.pool.generation for resource_slice in slices)
-    current = [
-        resource_slice for resource_slice in slices if resource_slice.spec.pool.generation == newest
-    ]
+    current = [each for each in slices if each.spec.pool.generation == newest]
     spec = current[0].spec
     pool = f"{spec.driver}/{spec.pool.name}"
     for resource_slice in slices:

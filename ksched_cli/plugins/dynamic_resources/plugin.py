@@ -8,52 +8,34 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ksched_cli.cluster.node_affinity import node_terms
-from ksched_cli.cluster.objects import (
-    AllocatedDeviceStatus,
-    AllocationResult,
-    ConsumerReference,
-    ResourceClaim,
-)
+from ksched_cli.cluster.objects import AllocationResult, ConsumerReference, ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Mask
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.topology.node_selection import matches_any
-from ksched_cli.framework.cluster_events import (
-    DEVICE_CLASS,
-    NODE,
-    POD,
-    RESOURCE_CLAIM,
-    RESOURCE_SLICE,
-    Action,
-    ClusterEvent,
-    Registration,
-)
+from ksched_cli.framework import cluster_events as events
+from ksched_cli.framework.cluster_events import Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import PodGroupPostFilterPlugin
 from ksched_cli.framework.interface import (
-    Explains,
-    FilterPlugin,
     NormalizeScore,
     PostFilterPlugin,
     PostFilterResult,
     PreBindPlugin,
     PreEnqueuePlugin,
-    PreFilterPlugin,
-    PreFilterResult,
     Proposal,
     Proposes,
     ReservePlugin,
     Scope,
     ScorePlugin,
-    SignPlugin,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
@@ -63,7 +45,6 @@ from ksched_cli.framework.resource_claims import (
     BackingClasses,
     ClaimError,
     ClaimStore,
-    DeviceID,
     claim_name,
     exclusive_devices,
 )
@@ -73,7 +54,7 @@ from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.args import DynamicResourcesArgs
 from ksched_cli.plugins.dynamic_resources.features import features_of
 from ksched_cli.plugins.dynamic_resources.requests import ALLOCATION_RESULTS_MAX_SIZE
-from ksched_cli.plugins.helper import default_normalize_score
+from ksched_cli.plugins.helper import FilteringPlugin, PreFiltered, applied, default_normalize_score
 from ksched_cli.plugins.node_affinity import terms_text
 
 if TYPE_CHECKING:
@@ -152,7 +133,9 @@ def binding_failure(claim: ResourceClaim) -> str:
         if not result.binding_conditions:
             continue
         device = (result.driver, result.pool, result.device)
-        conditions = next((s.conditions for s in statuses if _device_of(s) == device), ())
+        conditions = next(
+            (s.conditions for s in statuses if (s.driver, s.pool, s.device) == device), ()
+        )
         for name in result.binding_failure_conditions:
             failed = next((c for c in conditions if c.type == name), None)
             if failed is not None and failed.status == "True":
@@ -161,10 +144,6 @@ def binding_failure(claim: ResourceClaim) -> str:
                     f"message={quote(failed.message)}"
                 )
     return ""
-
-
-def _device_of(status: AllocatedDeviceStatus) -> DeviceID:
-    return status.driver, status.pool, status.device
 
 
 def describe_allocation(claim: ResourceClaim) -> str:
@@ -209,6 +188,11 @@ class ClaimsState(Struct):
     unavailable: set[int] = field(default_factory=set)
     extended: ExtendedSearch | None = None
 
+    @property
+    def own_claims(self) -> list[ResourceClaim]:
+        """The claims without the one for extended resources."""
+        return self.claims if self.extended is None else self.claims[:-1]
+
     def to_allocate(self) -> Iterator[tuple[int, ResourceClaim]]:
         return (
             (i, claim) for i, claim in enumerate(self.claims) if claim.status.allocation is None
@@ -217,14 +201,11 @@ class ClaimsState(Struct):
 
 class DynamicResources(
     PreEnqueuePlugin,
-    PreFilterPlugin,
-    FilterPlugin,
+    FilteringPlugin,
     PostFilterPlugin,
     PodGroupPostFilterPlugin,
     ReservePlugin,
     PreBindPlugin,
-    SignPlugin,
-    Explains,
     Proposes,
 ):
     name = "DynamicResources"
@@ -270,9 +251,7 @@ class DynamicResources(
 
     # -- PreFilter, Filter ------------------------------------------------------------------------
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         claims_state = ClaimsState()
         state.write(STATE_KEY, claims_state)
         try:
@@ -402,7 +381,7 @@ class DynamicResources(
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         if STATE_KEY not in state.data:
             return
-        for claim in read_state(state).claims:
+        for claim in read_state(state).own_claims:
             self._store.remove_pending(claim)
             if claim.status.allocation is not None and is_reserved_for(claim, pod):
                 current = self._store.get(claim.namespace, claim.name)
@@ -411,7 +390,7 @@ class DynamicResources(
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         claims_state = read_state(state)
-        for index, claim in enumerate(claims_state.claims):
+        for index, claim in enumerate(claims_state.own_claims):
             if is_reserved_for(claim, pod):
                 continue
             allocation = claims_state.allocations.get(index)
@@ -420,25 +399,21 @@ class DynamicResources(
             if allocation is not None:
                 self._store.remove_pending(claim)
             claims_state.claims[index] = updated
-        if self._waits_for_devices and claims_state.claims:
-            return self._devices_status(claims_state)
-        return SUCCESS
-
-    def _devices_status(self, claims_state: ClaimsState) -> Status:
-        """All conditions of devices become true at once, unless one of a failure is."""
-        failures = filter(None, map(binding_failure, claims_state.claims))
-        failure = next(failures, "")
+        # All conditions of devices become true at once, unless one of a failure is.
+        claims = claims_state.own_claims if self._waits_for_devices else ()
+        failure = next(filter(None, map(binding_failure, claims)), "")
         return Status.error(failure) if failure else SUCCESS
 
     # -- explain ----------------------------------------------------------------------------------
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         claims_state = read_state(state)
-        lines = [
-            self._unavailability(claims_state.claims[index])
-            for index, mask in claims_state.reachable.items()
-            if not mask[node.row]
-        ]
+        lines = []
+        for index, mask in claims_state.reachable.items():
+            if not mask[node.row]:
+                claim = claims_state.claims[index]
+                failure = binding_failure(claim) if self._waits_for_devices else ""
+                lines.append(failure or describe_allocation(claim))
         if claims_state.search is not None:
             lines += claims_state.search.lines(node.row, self._store)
         return lines
@@ -448,10 +423,6 @@ class DynamicResources(
 
     def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
         return for_pod(pod, self._store, self._handle.cluster)
-
-    def _unavailability(self, claim: ResourceClaim) -> str:
-        failure = binding_failure(claim) if self._waits_for_devices else ""
-        return failure or describe_allocation(claim)
 
 
 def read_state(state: CycleState) -> ClaimsState:
@@ -466,14 +437,14 @@ def registrations(claims_of: ClaimsOf, hears_of_deletions: bool) -> Iterable[Reg
     """hears_of_deletions: see Rules.hears_of_deleted_claims"""
     comes_or_changes = Action.ADD | Action.UPDATE
     node_actions = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
-    yield ClusterEvent(NODE, node_actions), None
+    yield ClusterEvent(events.NODE, node_actions), None
     claim_actions = comes_or_changes | Action.DELETE if hears_of_deletions else comes_or_changes
-    claim_event = ClusterEvent(RESOURCE_CLAIM, claim_actions)
+    claim_event = ClusterEvent(events.RESOURCE_CLAIM, claim_actions)
     yield claim_event, partial(after_claim_change, claims_of)
-    pod_event = ClusterEvent(POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
+    pod_event = ClusterEvent(events.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
     yield pod_event, partial(after_pod_change, claims_of)
-    yield ClusterEvent(DEVICE_CLASS, comes_or_changes), None
-    yield ClusterEvent(RESOURCE_SLICE, comes_or_changes), None
+    yield ClusterEvent(events.DEVICE_CLASS, comes_or_changes), None
+    yield ClusterEvent(events.RESOURCE_SLICE, comes_or_changes), None
 
 
 def after_claim_change(
@@ -592,16 +563,11 @@ class ExtendedDynamicResources(ScoringDynamicResources):
     def scope_for(self, pod: PodInfo) -> Scope:
         return Scope.CLUSTER if self._backing.requested(pod) else super().scope_for(pod)
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         result, status = super().pre_filter(state, pod, nodes)
         if not self._backing.requested(pod) or not (status.is_success or status.is_skip):
             return result, status
-        from ksched_cli.plugins.dynamic_resources.search import (
-            ExtendedSearch,
-            claim_for,
-        )
+        from ksched_cli.plugins.dynamic_resources.search import ExtendedSearch, claim_for
 
         claims_state = read_state(state)
         claim = self._store.extended_claim(pod) or claim_for(pod)
@@ -629,16 +595,9 @@ class ExtendedDynamicResources(ScoringDynamicResources):
         return super().reserve(state, pod, node)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        claims_state = read_state(state)
-        if claims_state.extended is None:
-            return super().pre_bind(state, pod, node)
-        extended = claims_state.claims.pop()
-        try:
-            status = super().pre_bind(state, pod, node)
-        finally:
-            claims_state.claims.append(extended)
+        status = super().pre_bind(state, pod, node)
         if status.is_success:
-            self._bind_extended(claims_state, pod, node)
+            self._bind_extended(read_state(state), pod, node)
         return status
 
     def _bind_extended(self, claims_state: ClaimsState, pod: PodInfo, node: NodeInfo) -> None:
@@ -660,18 +619,14 @@ class ExtendedDynamicResources(ScoringDynamicResources):
             )
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
-        if STATE_KEY not in state.data:
-            return
-        claims_state = read_state(state)
-        if claims_state.extended is None:
-            super().unreserve(state, pod, node)
-            return
-        claim, initial = claims_state.claims.pop(), claims_state.extended.claim
         super().unreserve(state, pod, node)
+        claims_state: ClaimsState | None = state.data.get(STATE_KEY)
+        if claims_state is None or claims_state.extended is None:
+            return
+        claim, initial = claims_state.claims[-1], claims_state.extended.claim
         self._store.remove_pending(initial)
         if claim is not initial:
             self._store.delete(claim)
-        claims_state.claims.append(claim)
 
 
 # -- proposals -------------------------------------------------------------------------------------
@@ -680,6 +635,7 @@ class ExtendedDynamicResources(ScoringDynamicResources):
 # request, or a request without selectors.
 
 
+API_VERSION = "resource.k8s.io/v1"
 MAX_LISTED = 3  # classes or drivers, of which one is to be chosen
 
 
@@ -712,7 +668,8 @@ def _created_claims(namespace: str, name: str, cluster: ClusterState) -> Iterato
     for index, device_class in enumerate(sorted(cluster.device_classes)[:MAX_LISTED]):
         request = {"name": "device", "exactly": {"deviceClassName": device_class, "count": 1}}
         spec = {"devices": {"requests": [request]}}
-        line = _applied("ResourceClaim", {"name": name, "namespace": namespace}, spec)
+        metadata = {"name": name, "namespace": namespace}
+        line = applied(API_VERSION, "ResourceClaim", metadata, {"spec": spec})
         text = f"create ResourceClaim {namespace}/{name}, of one device of class {device_class}"
         yield Proposal("object", text, (line,), amount=index)
 
@@ -722,19 +679,8 @@ def _created_classes(name: str, cluster: ClusterState) -> Iterator[Proposal]:
     for index, driver in enumerate(drivers[:MAX_LISTED]):
         spec = {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]}
         text = f"create DeviceClass {name}, of the devices of {driver}"
-        yield Proposal(
-            "object", text, (_applied("DeviceClass", {"name": name}, spec),), amount=index
-        )
-
-
-def _applied(kind: str, metadata: Mapping[str, str], spec: Mapping[str, Any]) -> str:
-    manifest = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": kind,
-        "metadata": metadata,
-        "spec": spec,
-    }
-    return f"apply -f '{json.dumps(manifest, separators=(',', ':'))}'"
+        line = applied(API_VERSION, "DeviceClass", {"name": name}, {"spec": spec})
+        yield Proposal("object", text, (line,), amount=index)
 
 
 def relaxed(claims: Iterable[ResourceClaim]) -> Iterator[Proposal]:

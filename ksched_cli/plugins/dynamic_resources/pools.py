@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -146,22 +146,6 @@ class DeviceTraits(Struct, frozen=True):
 PLAIN = DeviceTraits()
 
 
-def traits_of(
-    device: Device, features: AllocatorFeatures, is_reachable: bool = True
-) -> DeviceTraits:
-    if not features.any_enabled:
-        return PLAIN
-    has_capacity = features.consumable_capacity
-    return DeviceTraits(
-        is_reachable,
-        device.taints if features.device_taints else (),
-        consumption_of(device) if features.partitionable_devices else (),
-        has_capacity and device.allow_multiple_allocations,
-        has_capacity,
-        tuple(sorted(device.capacity.items())) if has_capacity else (),
-    )
-
-
 class DeviceKind(Struct, frozen=True):
     """A device as selectors and constraints see it; many devices are of one kind.
 
@@ -182,13 +166,23 @@ class DeviceKind(Struct, frozen=True):
 def kind_of(
     driver: str, device: Device, features: AllocatorFeatures, is_reachable: bool
 ) -> DeviceKind:
+    traits, has_capacity = PLAIN, features.consumable_capacity
+    if features.any_enabled:
+        traits = DeviceTraits(
+            is_reachable,
+            device.taints if features.device_taints else (),
+            consumption_of(device) if features.partitionable_devices else (),
+            has_capacity and device.allow_multiple_allocations,
+            has_capacity,
+            tuple(sorted(device.capacity.items())) if has_capacity else (),
+        )
     return DeviceKind(
         driver,
         tuple(sorted(device.attributes.items(), key=lambda item: item[0])),
         tuple(sorted((name, capacity.value) for name, capacity in device.capacity.items())),
         bool(device.binding_conditions) and not features.binding_conditions,
         bool(device.consumes_counters) and not features.partitionable_devices,
-        traits_of(device, features, is_reachable),
+        traits,
         features.shows_sharing and device.allow_multiple_allocations,
     )
 
@@ -201,6 +195,11 @@ class PoolDevice(Struct, frozen=True):
     device: Device
     slice: ResourceSlice
     traits: DeviceTraits = PLAIN
+
+    @property
+    def full_name(self) -> str:
+        """Driver, pool and name."""
+        return "/".join(self.id)
 
 
 class Pool(Struct, frozen=True, eq=False):
@@ -238,13 +237,15 @@ class Pool(Struct, frozen=True, eq=False):
         return any(device.device.binding_conditions for device in self.devices)
 
 
-def duplicate_device_error(devices: tuple[PoolDevice, ...]) -> str:
-    ids: set[DeviceID] = set()
-    for device in devices:
-        if device.id in ids:
-            return f"duplicate device name {device.device.name}"
-        ids.add(device.id)
-    return ""
+T = TypeVar("T")
+
+
+def interned(item: T, items: list[T], numbers: dict[T, int]) -> int:
+    """The index of an item in the list of distinct items, to which it is added."""
+    number = numbers.setdefault(item, len(items))
+    if number == len(items):
+        items.append(item)
+    return number
 
 
 # -- the plugin ------------------------------------------------------------------------------------
@@ -331,11 +332,11 @@ class DevicePools:
             if self._rules.places_counters or not self._has_counters(number):
                 for row, reached in reach.reached_rows(resource_slice):
                     slices_of_row[row].append((number, reached))
-        elsewhere = {
-            pool_id: pool
-            for pool_id in (() if self._rules.places_counters else self._counter_slices)
-            if (pool := self._pool_on_node(pool_id, [])) is not None and not pool.is_usable
-        }
+        elsewhere: dict[PoolID, Pool] = {}
+        for pool_id in () if self._rules.places_counters else self._counter_slices:
+            pool = self._pool_on_node(pool_id, [])
+            if pool is not None and not pool.is_usable:
+                elsewhere[pool_id] = pool
         pools_by_slices: dict[tuple[ReachedSlice, ...], tuple[int, ...]] = {}
         of_row = []
         for slices in slices_of_row:
@@ -375,12 +376,18 @@ class DevicePools:
         if not self._rules.places_counters:
             reach |= dict.fromkeys(self._counter_slices.get(pool_id, ()), b"")
         newest = self._newest_generation(reach)
-        if self._is_obsolete(newest):
-            return None
+        spec = self._slices[newest[0]].spec
+        generation, expected = spec.pool.generation, spec.pool.resource_slice_count
+        is_complete = len(newest) == expected
+        # Upstream looks for slices out of reach only where not all slices are within reach.
+        if self._rules.skips_unusable_pools and not is_complete:
+            if max(self._generations[pool_id]) > generation:
+                return None
+            is_complete = self._counted[pool_id][generation] == expected
         key = tuple((number, reach[number]) for number in newest)
         pool = self._pool_cache.get(key)
         if pool is None:
-            pool = self._pool_cache[key] = self._build_pool(key)
+            pool = self._pool_cache[key] = self._build_pool(key, is_complete)
             self.pools.append(pool)
         return pool
 
@@ -391,29 +398,17 @@ class DevicePools:
         generation = max(self._slices[number].spec.pool.generation for number in ordered)
         return tuple(n for n in ordered if self._slices[n].spec.pool.generation == generation)
 
-    def _is_obsolete(self, numbers: Sequence[int]) -> bool:
-        """Whether slices of the pool that are out of reach are newer. Upstream looks only where
-        not all slices are within reach."""
-        spec = self._slices[numbers[0]].spec
-        if not self._rules.skips_unusable_pools or len(numbers) == spec.pool.resource_slice_count:
-            return False
-        return max(self._generations[_pool_id(spec)]) > spec.pool.generation
-
-    def _is_incomplete(self, numbers: Sequence[int]) -> bool:
-        spec = self._slices[numbers[0]].spec
-        count = len(numbers)
-        if self._rules.skips_unusable_pools and count != spec.pool.resource_slice_count:
-            count = self._counted[_pool_id(spec)][spec.pool.generation]
-        return count != spec.pool.resource_slice_count
-
-    def _build_pool(self, slices: Sequence[ReachedSlice]) -> Pool:
+    def _build_pool(self, slices: Sequence[ReachedSlice], is_complete: bool) -> Pool:
         """Upstream: buildPool."""
         numbers = [number for number, _ in slices]
         spec = self._slices[numbers[0]].spec
         devices = tuple(self._reached_devices(slices))
-        incomplete = self._is_incomplete(numbers)
-        invalid, counters = duplicate_device_error(devices), None
-        if self._features.partitionable_devices and not incomplete and not invalid:
+        invalid, counters = "", None
+        ids = [device.id for device in devices]
+        if len(set(ids)) < len(ids):
+            duplicate = next(device for i, device in enumerate(ids) if device in ids[:i])
+            invalid = f"duplicate device name {duplicate[2]}"
+        if self._features.partitionable_devices and is_complete and not invalid:
             try:
                 counters = self._counters(numbers)
             except CounterError as error:
@@ -426,7 +421,7 @@ class DevicePools:
             spec.pool.generation,
             len(numbers),
             spec.pool.resource_slice_count,
-            incomplete,
+            not is_complete,
             invalid,
             counters,
         )
@@ -434,28 +429,20 @@ class DevicePools:
     def _reached_devices(self, slices: Sequence[ReachedSlice]) -> Iterable[PoolDevice]:
         for number, reach in slices:
             resource_slice = self._slices[number]
+            spec = resource_slice.spec
             if self._has_counters(number):
                 continue
-            is_reached = reach or bytes([1]) * len(resource_slice.spec.devices)
-            for device, is_reachable in zip(resource_slice.spec.devices, is_reached, strict=True):
-                yield self._device(device, resource_slice, bool(is_reachable))
+            is_reached = reach or bytes([1]) * len(spec.devices)
+            for device, is_reachable in zip(spec.devices, is_reached, strict=True):
+                kind = kind_of(spec.driver, device, self._features, bool(is_reachable))
+                kind_number = interned(kind, self.kinds, self._kind_numbers)
+                device_id = (spec.driver, spec.pool.name, device.name)
+                yield PoolDevice(device_id, kind_number, device, resource_slice, kind.traits)
 
     def _has_counters(self, number: int) -> bool:
         """Whether a slice has counters, and so no devices."""
         spec = self._slices[number].spec
         return self._features.partitionable_devices and bool(spec.shared_counters)
-
-    def _device(
-        self, device: Device, resource_slice: ResourceSlice, is_reachable: bool
-    ) -> PoolDevice:
-        spec = resource_slice.spec
-        kind = kind_of(spec.driver, device, self._features, is_reachable)
-        number = self._kind_numbers.get(kind)
-        if number is None:
-            number = self._kind_numbers[kind] = len(self.kinds)
-            self.kinds.append(kind)
-        device_id = (spec.driver, spec.pool.name, device.name)
-        return PoolDevice(device_id, number, device, resource_slice, kind.traits)
 
     def _counters(self, numbers: Sequence[int]) -> PoolCounters | None:
         """Raises CounterError. Upstream: getAndValidateCounterSets,
@@ -465,18 +452,15 @@ class DevicePools:
         if key in self._counters_cache:
             return self._counters_cache[key]
         reached = [self._slices[number].spec for number in numbers]
-        others = [
-            self._slices[number].spec
-            for number in self._slices_of[key[0]]
-            if self._slices[number].spec.pool.generation == key[1] and number not in numbers
-        ]
-        sets = [each for slice_spec in (*reached, *others) for each in slice_spec.shared_counters]
+        unreached = (self._slices[n].spec for n in self._slices_of[key[0]] if n not in numbers)
+        others = [each for each in unreached if each.pool.generation == key[1]]
+        specs = (*reached, *others)
+        sets = [each for slice_spec in specs for each in slice_spec.shared_counters]
         total = total_counters(sets)
-        check_consumption((device for each in reached for device in each.devices), sets)
-        check_consumption((device for each in others for device in each.devices), sets)
+        check_consumption((device for each in specs for device in each.devices), sets)
         consumers = tuple(
             ((each.driver, each.pool.name, device.name), consumption_of(device))
-            for each in (*reached, *others)
+            for each in specs
             if not each.shared_counters
             for device in each.devices
             if device.consumes_counters

@@ -194,14 +194,9 @@ def _violates_policy(
     """Upstream: violatesPolicy."""
     if policy is None or (policy.default is not None and amount == policy.default):
         return False
-    if policy.valid_range is not None:
-        return _violates_range(amount, policy.valid_range, rules)
-    return bool(policy.valid_values) and amount not in policy.valid_values
-
-
-def _violates_range(
-    amount: Quantity, valid_range: CapacityRange, rules: CapacityPolicyRules
-) -> bool:
+    valid_range = policy.valid_range
+    if valid_range is None:
+        return bool(policy.valid_values) and amount not in policy.valid_values
     if valid_range.max is not None and amount > valid_range.max:
         return True
     if valid_range.step is None or valid_range.min is None or not valid_range.step.value():
@@ -332,6 +327,11 @@ class Demand(Struct, frozen=True, dict=True):
         entries = (entry for claim in self.claims for entry in claim.alternatives)
         return tuple(dict.fromkeys(request for entry in entries for request in entry.requests))
 
+    @property
+    def has_distinct_attributes(self) -> bool:
+        constraints = (each for claim in self.claims for each in claim.constraints)
+        return any(constraint.kind == DISTINCT_ATTRIBUTE for constraint in constraints)
+
 
 def demand_of(claims: list[ResourceClaim]) -> Demand:
     return Demand(tuple(map(_claim_demand, claims)))
@@ -346,14 +346,11 @@ def _claim_demand(claim: ResourceClaim) -> ClaimDemand:
 
 def _alternatives(request: DeviceRequest) -> RequestAlternatives:
     if request.first_available:
-        subrequests = tuple(
-            _alternative(subrequest.name, request.name, subrequest)
-            for subrequest in request.first_available
-        )
-        return RequestAlternatives(subrequests, True)
-    return RequestAlternatives(
-        (_alternative(request.name, "", request.exactly or ExactDeviceRequest()),), False
-    )
+        subrequests = request.first_available
+        alternatives = (_alternative(each.name, request.name, each) for each in subrequests)
+        return RequestAlternatives(tuple(alternatives), True)
+    exactly = _alternative(request.name, "", request.exactly or ExactDeviceRequest())
+    return RequestAlternatives((exactly,), False)
 
 
 def _alternative(name: str, parent: str, subrequest: DeviceSubRequest) -> RequestAlternative:

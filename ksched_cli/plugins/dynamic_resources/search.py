@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 
 import numpy as np
 from msgspec import Struct, field
@@ -57,6 +58,7 @@ from ksched_cli.plugins.dynamic_resources.allocator import (
     InvalidPoolsError,
     NodePools,
     TimedOutError,
+    candidates_on,
 )
 from ksched_cli.plugins.dynamic_resources.features import allocator_rules, features_of
 from ksched_cli.plugins.dynamic_resources.pools import (
@@ -105,16 +107,19 @@ class DevicesInUse:
         self._store = store
         self._log_position = len(store.log)
         self._bits: dict[DeviceID, list[tuple[int, int]]] = {}
+        # Per device that consumes counters, the pools that have fewer when it is allocated.
+        self._consumers: dict[DeviceID, set[int]] = {}
         for pool in pools.pools:
             for index, device in enumerate(pool.devices):
                 self._bits.setdefault(device.id, []).append((pool.number, index))
+            for consumer, _ in pool.counters.consumers if pool.counters else ():
+                self._consumers.setdefault(consumer, set()).add(pool.number)
         for device_id in store.devices_in_use():
             for number, index in self._bits.get(device_id, ()):
                 self.masks[number] |= 1 << index
         self.shared = store.shared
         self._left: dict[PoolCounters, Counters] = {}
         self._is_allocated = store.is_allocated if counts_shares else store.in_use
-        self._consumers = _pools_by_consumer(pools)
         self._usage_ids: dict[tuple[Hashable, ...], int] = {}
         self.of_row: NDArray[np.int64] = np.array(
             [self._usage_id(row) for row in range(len(pools.of_row))], dtype=np.int64
@@ -127,17 +132,16 @@ class DevicesInUse:
     def _usage(self, number: int) -> Hashable:
         """Return what a pool's devices have left, to be compared."""
         left = self.counters(number)
-        consumed = self._consumed(number) if self.shared else ()
+        consumed: tuple[Hashable, ...] = ()
+        if self.shared:
+            consumed = tuple(
+                (index, tuple(sorted(self.shared.consumed(device.id).items())), device.traits)
+                for index, device in enumerate(self._pools.pools[number].devices)
+                if device.id in self.shared
+            )
         if left is None and not consumed:
             return self.masks[number]
         return self.masks[number], consumed, left and tuple(sorted(left.items()))
-
-    def _consumed(self, number: int) -> Hashable:
-        return tuple(
-            (index, tuple(sorted(self.shared.consumed(device.id).items())), device.traits)
-            for index, device in enumerate(self._pools.pools[number].devices)
-            if device.id in self.shared
-        )
 
     def counters(self, number: int) -> Counters | None:
         """Return what is left of a pool's counters; None where it has no counters."""
@@ -168,15 +172,6 @@ class DevicesInUse:
                 self._left.pop(counters, None)
         for row in {row for number in changed for row in self._pools.rows_of[number]}:
             self.of_row[row] = self._usage_id(row)
-
-
-def _pools_by_consumer(pools: DevicePools) -> dict[DeviceID, set[int]]:
-    """Per device that consumes counters, the pools that have fewer when it is allocated."""
-    numbers: dict[DeviceID, set[int]] = {}
-    for pool in pools.pools:
-        for device, _ in pool.counters.consumers if pool.counters else ():
-            numbers.setdefault(device, set()).add(pool.number)
-    return numbers
 
 
 class Devices:
@@ -231,10 +226,7 @@ class DeviceSearch:
         node_kinds, first_index, kind_of_node = np.unique(
             self._node_kinds(rows), return_index=True, return_inverse=True
         )
-        statuses = [
-            self._allocate(node_kind, int(rows[index]))
-            for node_kind, index in zip(node_kinds.tolist(), first_index, strict=True)
-        ]
+        statuses = [*map(self._allocate, node_kinds.tolist(), rows[first_index].tolist())]
         by_kind = Verdicts.of(statuses)
         return Verdicts(by_kind.ids[kind_of_node], by_kind.statuses)
 
@@ -244,22 +236,19 @@ class DeviceSearch:
         Raises AllocationError.
         """
         results = self._results.get(self._node_kind(row))
-        if results is None:
-            return None
-        return [
-            self._allocation(claim, device_results, row)
-            for claim, device_results in zip(self._claims, results, strict=True)
-        ]
+        return None if results is None else self._allocations(results, row)
+
+    def _allocations(self, results: list[list[DeviceResult]], row: int) -> list[AllocationResult]:
+        """Raises AllocationError."""
+        pairs = zip(self._claims, results, strict=True)
+        return [self._allocation(claim, of_claim, row) for claim, of_claim in pairs]
 
     def lines(self, row: int, store: ClaimStore) -> list[str]:
         """The explanation of why the claims cannot be allocated on a node."""
         if self._node_kind(row) in self._results:
             return []
-        return list(
-            AllocationExplanation(
-                self._view, self._node_pools(row), self._claim_names, store
-            ).lines()
-        )
+        pools = self._node_pools(row)
+        return [*AllocationExplanation(self._view, pools, self._claim_names, store).lines()]
 
     def _node_kinds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """Per row an id, equal for nodes whose pools have equal signatures and devices in use."""
@@ -271,33 +260,25 @@ class DeviceSearch:
         return int(self._node_kinds(np.array([row], dtype=np.intp))[0])
 
     def _allocate(self, node_kind: int, row: int) -> Status:
+        pools, names, devices = self._node_pools(row), self._claim_names, self._devices
         allocator = DeviceAllocator(
-            self._view,
-            self._node_pools(row),
-            self._claim_names,
-            self._devices.classes,
-            self._seconds,
-            self._devices.rules,
+            self._view, pools, names, devices.classes, self._seconds, devices.rules
         )
         try:
             results = allocator.allocate()
             if results is None:
                 return NOT_ALLOCATABLE
-            for claim, device_results in zip(self._claims, results, strict=True):
-                self._allocation(claim, device_results, row)
+            self._allocations(results, row)  # which may fail
         except TimedOutError:
-            return self._timed_out(row)
+            if not self._devices.rules.filter_timeout_is_error:
+                return TIMED_OUT
+            return Status.error(f"node {self._node_names[row]}: {TIMED_OUT.message}")
         except InvalidPoolsError:
             return INVALID_POOLS
         except AllocationError as error:
             return Status.error(str(error))
         self._results[node_kind] = results
         return SUCCESS
-
-    def _timed_out(self, row: int) -> Status:
-        if not self._devices.rules.filter_timeout_is_error:
-            return TIMED_OUT
-        return Status.error(f"node {self._node_names[row]}: {TIMED_OUT.message}")
 
     def _node_pools(self, row: int) -> NodePools:
         numbers = self._devices.pools.of_row[row]
@@ -404,24 +385,24 @@ def device_requests(
     for."""
     containers = (*spec.init_containers, *spec.containers)
     init_count = len(spec.init_containers)
-    requests: list[DeviceRequest] = []
-    for resource in sorted(resources):
-        device_class = classes.of(resource)
-        if device_class is None:
-            continue
-        for request in _requests_of(containers, init_count, resource):
-            exactly = ExactDeviceRequest(device_class_name=device_class.name, count=request.count)
-            requests.append(DeviceRequest(name=request.name, exactly=exactly))
-    return tuple(sorted(requests, key=lambda request: request.name))
+    requests = (
+        (request, device_class.name)
+        for resource in sorted(resources)
+        if (device_class := classes.of(resource)) is not None
+        for request in _requests_of(containers, init_count, resource)
+    )
+    exact = (
+        (request.name, ExactDeviceRequest(device_class_name=class_name, count=request.count))
+        for request, class_name in requests
+    )
+    in_order = sorted(exact, key=lambda named: named[0])
+    return tuple(DeviceRequest(name=name, exactly=exactly) for name, exactly in in_order)
 
 
 def has_mappings(spec: PodSpec, resources: Collection[str]) -> bool:
     """Whether a container requests any of the resources."""
-    return any(
-        _amount(container, resource)
-        for container in (*spec.init_containers, *spec.containers)
-        for resource in resources
-    )
+    containers = (*spec.init_containers, *spec.containers)
+    return any(_amount(each, resource) for each in containers for resource in resources)
 
 
 def _requests_of(containers: Sequence[Container], init_count: int, resource: str) -> list[_Request]:
@@ -522,20 +503,18 @@ class ExtendedSearch(DeviceSearch):
         for resource in self._backed_resources:
             for row in np.flatnonzero(snapshot.allocatable(resource) == 0).tolist():
                 rows[row].add(resource)
-        others = [
+        others = {
             name
             for name, amount in self._pod.resources.others.items()
             if amount and is_dra_resource_name(name) and name not in self._backed_resources
-        ]
-        lacking = [
-            any(name not in node.status.allocatable for name in others) for node in snapshot.nodes
-        ]
+        }
+        lacking = [not others <= node.status.allocatable.keys() for node in snapshot.nodes]
         return [frozenset(each) for each in rows], np.array(lacking, dtype=np.bool_)
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
-        statuses = [SUCCESS] * len(nodes)
         if self.is_stale:
             return Verdicts.of([STALE_CLAIM] * len(nodes))
+        statuses = [SUCCESS] * len(nodes)
         positions: dict[_Resources, list[int]] = {}
         rows = nodes.indices()
         for position, row in enumerate(rows.tolist()):
@@ -552,12 +531,10 @@ class ExtendedSearch(DeviceSearch):
         return Verdicts.of(statuses)
 
     def _search(self, resources: _Resources) -> DeviceSearch:
-        search = self._searches.get(resources)
-        if search is None:
+        if resources not in self._searches:
             claims = [*self._own_claims, self._claim_with(resources)]
-            search = DeviceSearch(self._handle, claims, self._seconds)
-            self._searches[resources] = search
-        return search
+            self._searches[resources] = DeviceSearch(self._handle, claims, self._seconds)
+        return self._searches[resources]
 
     def _claim_with(self, resources: _Resources) -> ResourceClaim:
         requests = device_requests(self._pod.spec, resources, self._backing)
@@ -604,41 +581,16 @@ class _DeviceCounts(Struct):
     shortages: Counter[str] = field(default_factory=Counter)
 
 
-class AllocationExplanation:
+class AllocationExplanation(Struct, frozen=True):
     """The devices of one node, for a pod's claims. claims: their keys."""
 
-    def __init__(
-        self,
-        view: DemandView,
-        node_pools: NodePools,
-        claims: Sequence[str],
-        store: ClaimStore,
-    ) -> None:
-        self._view = view
-        self._node_pools = node_pools
-        self._claims = claims
-        self._store = store
+    view: DemandView
+    node_pools: NodePools
+    claims: Sequence[str]
+    store: ClaimStore
 
     def lines(self) -> Iterator[str]:
-        yield from self._pool_lines()
-        if not any(pool.devices for pool in self._node_pools.pools):
-            yield "this node reaches no device of any ResourceSlice"
-            return
-        is_short = False
-        for claim, demand in zip(self._claims, self._view.demand.claims, strict=True):
-            for alternatives in demand.alternatives:
-                counts_by_request = [
-                    (request, self._count_devices(request)) for request in alternatives.requests
-                ]
-                enough = [_is_enough(request, counts) for request, counts in counts_by_request]
-                is_short = is_short or not any(enough)
-                for request, counts in counts_by_request:
-                    yield f"claim {claim}, {self._request_line(request, counts)}"
-        if not is_short:
-            yield from self._constraint_lines()
-
-    def _pool_lines(self) -> Iterator[str]:
-        for pool in self._node_pools.pools:
+        for pool in self.node_pools.pools:
             if pool.invalid:
                 yield f"pool {pool.key} is invalid: {pool.invalid}"
             if pool.incomplete:
@@ -646,49 +598,46 @@ class AllocationExplanation:
                     f"pool {pool.key} is incomplete: {pool.slice_count} of "
                     f"{pool.resource_slice_count} slices of generation {pool.generation}"
                 )
+        if not any(pool.devices for pool in self.node_pools.pools):
+            yield "this node reaches no device of any ResourceSlice"
+            return
+        is_short = False
+        for claim, demand in zip(self.claims, self.view.demand.claims, strict=True):
+            for alternatives in demand.alternatives:
+                all_counts = [*map(self._count_devices, alternatives.requests)]
+                is_short = is_short or not any(map(_is_enough, alternatives.requests, all_counts))
+                for request, counts in zip(alternatives.requests, all_counts, strict=True):
+                    yield f"claim {claim}, {self._request_line(request, counts)}"
+        if not is_short:
+            yield from self._constraint_lines()
 
     def _count_devices(self, request: RequestAlternative) -> _DeviceCounts:
         counts = _DeviceCounts()
-        request_number = self._view.demand.requests.index(request)
-        for number, (pool, pool_signature, in_use) in enumerate(
-            zip(
-                self._node_pools.pools,
-                self._node_pools.signatures,
-                self._node_pools.in_use,
-                strict=True,
-            )
-        ):
-            for index, (device, signature_id) in enumerate(
-                zip(pool.devices, pool_signature.signatures, strict=True)
-            ):
-                signature = self._view.signatures[signature_id]
-                rejection = signature.rejections[request_number]
-                counts.total += 1
-                if rejection is not None:
-                    counts.rejections[rejection] += 1
-                elif in_use >> index & 1 and not request.admin_access:
-                    counts.in_use.append(device.id)
-                elif shortage := self._shortage(request, device, number):
-                    counts.shortages[shortage] += 1
-                elif not signature.consumes_counters:
-                    counts.free.append(signature)
+        request_number = self.view.demand.requests.index(request)
+        for candidate in chain.from_iterable(candidates_on(self.view, self.node_pools)):
+            counts.total += 1
+            rejection = candidate.signature.rejections[request_number]
+            if rejection is not None:
+                counts.rejections[rejection] += 1
+            elif candidate.in_use and not request.admin_access:
+                counts.in_use.append(candidate.device.id)
+            elif shortage := self._shortage(request, candidate.device, candidate.pool):
+                counts.shortages[shortage] += 1
+            elif not candidate.signature.consumes_counters:
+                counts.free.append(candidate.signature)
         return counts
 
     def _shortage(self, request: RequestAlternative, device: PoolDevice, pool: int) -> str:
         """Return what bars a device that the selectors match, taken alone."""
-        traits, shared = device.traits, self._node_pools.shared
+        traits, shared = device.traits, self.node_pools.shared
         taint = untolerated_taint(traits.taints, request.tolerations)
         if taint is not None:
             value = f"={taint.value}" if taint.value else ""
             return f"the taint {taint.key}{value}:{taint.effect}"
-        if traits.has_capacity and not fits(
-            traits.capacities,
-            request.capacity,
-            self._view.capacity_policy,
-            shared.consumed(device.id),
-        ):
+        policy, consumed = self.view.capacity_policy, shared.consumed(device.id)
+        if traits.has_capacity and not fits(traits.capacities, request.capacity, policy, consumed):
             return "not enough capacity left"
-        counters = self._node_pools.counters[pool] if self._node_pools.counters else None
+        counters = self.node_pools.counters[pool] if self.node_pools.counters else None
         if counters is None or (traits.is_shared and shared.has_consumed(device.id)):
             return ""
         consumption = dict(traits.consumption)
@@ -700,37 +649,31 @@ class AllocationExplanation:
         requested = "all" if request.mode == ALL else str(request.count)
         parts = [
             f"request {request.result_name}: wants {requested} of class {request.class_name}; of "
-            f"{_device_count_text(counts.total)} {len(counts.free)} free"
+            f"{counts.total} device{'' if counts.total == 1 else 's'} {len(counts.free)} free"
         ]
         if counts.in_use:
-            parts.append(f"{len(counts.in_use)} in use ({self._holders(counts.in_use)})")
-        parts += [
-            f"{count} turned away by {_rejection_text(rejection, request)}"
-            for rejection, count in counts.rejections.most_common()
-        ]
-        parts += [
-            f"{count} turned away by {shortage}"
-            for shortage, count in counts.shortages.most_common()
-        ]
+            holders, first = self.store.holders(), counts.in_use[:MAX_HOLDERS]
+            shown = ", ".join(f"{device[2]} by {holders.get(device, '?')}" for device in first)
+            more = ", …" if len(counts.in_use) > MAX_HOLDERS else ""
+            parts.append(f"{len(counts.in_use)} in use ({shown}{more})")
+        rejections = counts.rejections.most_common()
+        causes = [(_rejection_text(rejection, request), count) for rejection, count in rejections]
+        causes += counts.shortages.most_common()
+        parts += [f"{count} turned away by {cause}" for cause, count in causes]
         return ", ".join(parts)
-
-    def _holders(self, devices: list[DeviceID]) -> str:
-        holders = self._store.holders()
-        shown = [f"{device[2]} by {holders.get(device, '?')}" for device in devices[:MAX_HOLDERS]]
-        return ", ".join(shown) + (", …" if len(devices) > MAX_HOLDERS else "")
 
     def _constraint_lines(self) -> Iterator[str]:
         """Return lines where each request alone has enough devices: the values that the constraints
         compare."""
         has_constraints = False
-        for claim_number, claim in enumerate(self._view.demand.claims):
+        for claim_number, claim in enumerate(self.view.demand.claims):
             for constraint_number, constraint in enumerate(claim.constraints):
                 has_constraints = True
                 values = self._attribute_values(claim_number, constraint_number, claim, constraint)
-                yield (
-                    f"claim {self._claims[claim_number]}, {constraint.kind} {constraint.attribute}"
-                    f"{_constrained_requests(constraint)}: {values}"
-                )
+                names = ", ".join(sorted(constraint.requests))
+                name = self.claims[claim_number]
+                subject = f"claim {name}, {constraint.kind} {constraint.attribute}"
+                yield f"{subject}{f' over {names}' if names else ''}: {values}"
         if not has_constraints:
             yield "each request alone finds enough devices, but several need the same devices"
 
@@ -742,10 +685,8 @@ class AllocationExplanation:
             for request in alternatives.requests:
                 if not constraint.applies_to(request):
                     continue
-                frequencies = Counter(
-                    signature.attributes[claim_number][constraint_number]
-                    for signature in self._count_devices(request).free
-                )
+                free = [each.attributes[claim_number] for each in self._count_devices(request).free]
+                frequencies = Counter(attributes[constraint_number] for attributes in free)
                 values = ", ".join(
                     f"{count} with {value[1] if value else 'no value'}"
                     for value, count in sorted(frequencies.items(), key=lambda item: str(item[0]))
@@ -758,14 +699,6 @@ def _is_enough(request: RequestAlternative, counts: _DeviceCounts) -> bool:
     if request.mode == ALL:
         return bool(counts.free) and not counts.in_use and not counts.shortages
     return len(counts.free) >= request.count
-
-
-def _device_count_text(count: int) -> str:
-    return "1 device" if count == 1 else f"{count} devices"
-
-
-def _constrained_requests(constraint: Constraint) -> str:
-    return f" over {', '.join(sorted(constraint.requests))}" if constraint.requests else ""
 
 
 def _rejection_text(rejection: SelectorRejection, request: RequestAlternative) -> str:

@@ -8,7 +8,7 @@ structured/internal/experimental/allocator_experimental.go (isSelectable, select
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,8 +18,27 @@ from numpy.typing import NDArray
 from ksched_cli.cel.environment import CelCompileError, CelUnavailableError, check
 from ksched_cli.cel.interpreter import DeviceInput, Program, check_literals
 from ksched_cli.cel.values import CelAbortError, CelError, DomainMap, Semver
-from ksched_cli.cluster.objects import DeviceAttribute, DeviceClass
-from ksched_cli.plugins.dynamic_resources.pools import PLAIN, Consumption, DeviceKind, DevicePools
+from ksched_cli.cluster.node_affinity import node_terms
+from ksched_cli.cluster.objects import (
+    Device,
+    DeviceAttribute,
+    DeviceClass,
+    ResourceSlice,
+    ResourceSliceSpec,
+)
+from ksched_cli.cluster.snapshot import Column, Mask
+from ksched_cli.cluster.topology.node_selection import matches_any
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.resource_claims import ClaimStore, DeviceID
+from ksched_cli.plugins.dynamic_resources.features import features_of
+from ksched_cli.plugins.dynamic_resources.pools import (
+    PLAIN,
+    Consumption,
+    DeviceKind,
+    DevicePools,
+    interned,
+    kind_of,
+)
 from ksched_cli.plugins.dynamic_resources.requests import (
     ALL,
     Capacities,
@@ -264,7 +283,9 @@ class DemandView:
         self._selectors = selectors
         # The index in `signatures` of the signature of a device kind; in `pool_signatures`, of that
         # of a pool, by its number.
-        self.device_signature_id: Callable[[int], int] = cache(self._device_signature_id)
+        self.device_signature_id: Callable[[int], int] = cache(
+            lambda kind: interned(self._signature(kind), self.signatures, self._device_ids)
+        )
         self.pool_signature_id: Callable[[int], int] = cache(self._pool_signature_id)
         self._device_ids: dict[DeviceSignature, int] = {}
         self._pool_ids: dict[PoolSignature, int] = {}
@@ -291,26 +312,13 @@ class DemandView:
             pool.name if pool.name in self._pools.ambiguous_names else "",
             all(self.signatures[device_id].is_plain for device_id in device_ids),
         )
-        pool_id = self._pool_ids.setdefault(signature, len(self.pool_signatures))
-        if pool_id == len(self.pool_signatures):
-            self.pool_signatures.append(signature)
-        return pool_id
-
-    def _device_signature_id(self, kind: int) -> int:
-        signature = self._signature(kind)
-        signature_id = self._device_ids.setdefault(signature, len(self.signatures))
-        if signature_id == len(self.signatures):
-            self.signatures.append(signature)
-        return signature_id
+        return interned(signature, self.pool_signatures, self._pool_ids)
 
     def _signature(self, kind: int) -> DeviceSignature:
         device_kind = self._pools.kinds[kind]
         requests, traits = self.demand.requests, device_kind.traits
         attributes = tuple(
-            tuple(
-                lookup_attribute(device_kind, constraint.attribute)
-                for constraint in claim.constraints
-            )
+            tuple(lookup_attribute(device_kind, each.attribute) for each in claim.constraints)
             for claim in self.demand.claims
         )
         if device_kind.has_binding_conditions:
@@ -321,19 +329,14 @@ class DemandView:
         if traits is PLAIN:
             return DeviceSignature(rejections, attributes, device_kind.consumes_counters)
         policy = self.capacity_policy
-        errors = [
-            policy.error(traits.capacities, r.capacity) if traits.has_capacity else ""
-            for r in requests
-        ]
+        capacities, has_capacity = traits.capacities, traits.has_capacity
+        errors = [policy.error(capacities, r.capacity) if has_capacity else "" for r in requests]
         return DeviceSignature(
             rejections,
             attributes,
             device_kind.consumes_counters,
             tuple(bool(untolerated_taint(traits.taints, r.tolerations)) for r in requests),
-            tuple(
-                traits.has_capacity and not fits(traits.capacities, r.capacity, policy)
-                for r in requests
-            ),
+            tuple(has_capacity and not fits(capacities, r.capacity, policy) for r in requests),
             traits.consumption,
             traits.capacities if traits.is_shared else None,
             tuple(errors) if any(errors) else (),
@@ -374,3 +377,97 @@ def _value(attribute: DeviceAttribute) -> AttributeValue:
         if value is not None:
             return kind, value
     return "", None
+
+
+# -- counts of devices -----------------------------------------------------------------------------
+#
+# How many devices of a class each node reaches, and how many of them are allocated: what the
+# resource plugins score by.
+#
+# Upstream: plugins/noderesources/resource_allocation.go (calculateDRAResourceTotals), which takes
+# every slice as it is, of whichever generation.
+
+
+class _Reach(Struct, frozen=True):
+    """A device, and the rows that reach it."""
+
+    id: DeviceID
+    kind: int
+    mask: Mask
+
+
+class DeviceCounts:
+    """A service."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._snapshot = handle.snapshot
+        self._slices = list(handle.cluster.resource_slices.values())
+        self._classes = handle.cluster.device_classes
+        self._features = features_of(handle.release)
+        self._store = handle.service(ClaimStore)
+        self._kinds: list[DeviceKind] = []
+        self._cache: dict[str, tuple[int, Column, Column]] = {}
+
+    @cached_property
+    def _devices(self) -> list[_Reach]:
+        return [self._reach(device, each) for each in self._slices for device in each.spec.devices]
+
+    def _reach(self, device: Device, resource_slice: ResourceSlice) -> _Reach:
+        spec = resource_slice.spec
+        kind = kind_of(spec.driver, device, self._features, True)
+        # The selectors of classes do not see here whether a device may be shared.
+        self._kinds.append(DeviceKind(kind.driver, kind.attributes, kind.capacity))
+        place = device if spec.per_device_node_selection else spec
+        device_id = spec.driver, spec.pool.name, device.name
+        return _Reach(device_id, len(self._kinds) - 1, self._mask(place))
+
+    def _mask(self, place: Device | ResourceSliceSpec) -> Mask:
+        mask = np.zeros(len(self._snapshot), dtype=np.bool_)
+        if place.all_nodes:
+            mask[:] = True
+        elif place.node_name:
+            row = self._snapshot.row.get(place.node_name)
+            if row is not None:
+                mask[row] = True
+        elif place.node_selector is not None:
+            mask = matches_any(self._snapshot, node_terms(place.node_selector))
+        elif isinstance(place, ResourceSliceSpec):
+            mask[:] = True
+        return mask
+
+    def totals(self, class_name: str) -> tuple[Column, Column]:
+        """Per row the devices of a class, and those of them that claims have."""
+        position = len(self._store.log)
+        cached = self._cache.get(class_name)
+        if cached is None or cached[0] != position:
+            cached = self._cache[class_name] = (position, *self._count(class_name))
+        return cached[1], cached[2]
+
+    def _count(self, class_name: str) -> tuple[Column, Column]:
+        total = np.zeros(len(self._snapshot), dtype=np.int64)
+        taken = np.zeros(len(self._snapshot), dtype=np.int64)
+        failed = np.zeros(len(self._snapshot), dtype=np.bool_)
+        for device in self._devices:
+            result = self._matches(class_name, device.kind)
+            if isinstance(result, SelectorFailure):
+                failed |= device.mask
+            elif result:
+                total += device.mask
+                if self._store.is_allocated(device.id):
+                    taken += device.mask
+        # Where a selector fails for one device, upstream counts none.
+        total[failed] = taken[failed] = 0
+        return total, taken
+
+    @cached_property
+    def _selectors(self) -> DeviceSelectors:
+        return DeviceSelectors(self._kinds, self._classes)
+
+    def _matches(self, class_name: str, kind: int) -> bool | SelectorFailure:
+        for selector in self._classes[class_name].spec.selectors:
+            if selector.cel is None:
+                continue
+            result = self._selectors.matches(selector.cel.expression, kind)
+            if result is not True:
+                return result
+        return True

@@ -8,7 +8,7 @@ calculateDRAExtendedResourceAllocatableRequest).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -22,33 +22,61 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.resource_claims import BackingClasses, is_dra_resource_name
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import PluginError
-from ksched_cli.plugins.args import (
-    NodeResourcesBalancedAllocationArgs,
-    NodeResourcesFitArgs,
-    ResourceSpec,
-)
 from ksched_cli.plugins.helper import Fragments
-from ksched_cli.plugins.node_resources.balanced_allocation import BalanceChange
 from ksched_cli.plugins.node_resources.fit import NodeResourcesFit
-from ksched_cli.plugins.node_resources.scoring import ResourceUsage
-
-if TYPE_CHECKING:
-    from ksched_cli.plugins.dynamic_resources.device_counts import DeviceCounts
+from ksched_cli.plugins.node_resources.scoring import BalanceChange, ResourceUsage, ScoresResources
 
 # Added to what is left of a resource: no request is more than that.
 PLENTY = 1 << 61
 
 
-class DelegatingFit(NodeResourcesFit):
-    def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
+class _Delegating(ScoresResources):
+    """What the two plugins have in common there."""
+
+    def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
         self._handle = handle
         self._backing = handle.service(BackingClasses)
-        self._backed = _backed(self._resources, self._backing)
+        # By index, the classes of the configured resources that have a class.
+        classes = [(spec.name, self._backing.of(spec.name)) for spec in self._resources]
+        self._backed = {
+            index: device_class.name
+            for index, (name, device_class) in enumerate(classes)
+            if device_class is not None and is_dra_resource_name(name)
+        }
 
     def scope_for(self, pod: PodInfo) -> Scope:
-        return _scope_for(pod, self._resources, self._backed)
+        amounts = pod.resources.requests
+        is_counted = any(amounts.get(self._resources[index].name) for index in self._backed)
+        return Scope.CLUSTER if is_counted else Scope.ROW
 
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return None if self._backing.requested(pod) else super().sign_pod(pod)
+
+    def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
+        """A node's devices of a class count where it has none of a resource that the class
+        backs."""
+        usages = super()._usages(pod_requests, nodes)
+        requested = [(index, name) for index, name in self._backed.items() if pod_requests[index]]
+        if not requested:
+            return usages
+        # Brings the language of selectors along, which few clusters need.
+        from ksched_cli.plugins.dynamic_resources.selectors import DeviceCounts
+
+        counts = self._handle.service(DeviceCounts)
+        for index, class_name in requested:
+            usage = usages[index]
+            total, taken = map(nodes.gather, counts.totals(class_name))
+            by_devices = (usage.allocatable == 0) & (total > 0)
+            usages[index] = replace(
+                usage,
+                allocatable=np.where(by_devices, total, usage.allocatable),
+                requested=np.where(by_devices, taken + pod_requests[index], usage.requested),
+            )
+        return usages
+
+
+class DelegatingFit(_Delegating, NodeResourcesFit):
     def delegated(self, pod: PodInfo) -> Collection[str]:
         return self._backing.requested(pod)
 
@@ -66,89 +94,18 @@ class DelegatingFit(NodeResourcesFit):
     def compared_requests(self, state: CycleState, pod: PodInfo) -> Mapping[str, int] | None:
         return None if self._backing.requested(pod) else super().compared_requests(state, pod)
 
-    def sign_pod(self, pod: PodInfo) -> Fragments | None:
-        return None if self._backing.requested(pod) else super().sign_pod(pod)
-
-    def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
-        usages = super()._usages(pod_requests, nodes)
-        if not self._backed:
-            return usages
-        counts = _device_counts(self._handle)
-        return _with_devices(usages, self._backed, pod_requests, nodes, counts)
-
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         lines = super().explain_filter(state, pod, node)
         delegated = [n for n in self._backing.requested(pod) if not node.allocatable(n)]
         return [line for line in lines if line.partition(": ")[0] not in delegated]
 
 
-class DelegatingBalance(BalanceChange):
-    def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
-        super().__init__(args, handle)
-        self._handle = handle
-        self._backing = handle.service(BackingClasses)
-        self._backed = _backed(self._resources, self._backing)
-
-    def scope_for(self, pod: PodInfo) -> Scope:
-        return _scope_for(pod, self._resources, self._backed)
-
-    def sign_pod(self, pod: PodInfo) -> Fragments | None:
-        return None if self._backing.requested(pod) else super().sign_pod(pod)
-
+class DelegatingBalance(_Delegating, BalanceChange):
     def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
-        usages = super()._usages(pod_requests, nodes)
         for index, class_name in self._backed.items():
             device_class = self._handle.cluster.device_classes[class_name]
             is_absent = nodes.gather(nodes.snapshot.allocatable(self._resources[index].name)) == 0
             if pod_requests[index] and device_class.spec.selectors and is_absent.any():
                 # Upstream has no cache of selectors here, and panics.
                 raise PluginError(f"selectors of device class {class_name}: no CEL cache")
-        if not self._backed:
-            return usages
-        counts = _device_counts(self._handle)
-        return _with_devices(usages, self._backed, pod_requests, nodes, counts)
-
-
-def _device_counts(handle: Handle) -> DeviceCounts:
-    # Brings the language of selectors along, which few clusters need.
-    from ksched_cli.plugins.dynamic_resources.device_counts import DeviceCounts
-
-    return handle.service(DeviceCounts)
-
-
-def _backed(resources: Sequence[ResourceSpec], backing: BackingClasses) -> dict[int, str]:
-    """Return, by index, the classes of the configured resources that have a class."""
-    classes = ((index, backing.of(spec.name)) for index, spec in enumerate(resources))
-    return {
-        index: device_class.name
-        for index, device_class in classes
-        if device_class is not None and is_dra_resource_name(resources[index].name)
-    }
-
-
-def _scope_for(pod: PodInfo, resources: Sequence[ResourceSpec], backed: Mapping[int, str]) -> Scope:
-    amounts = pod.resources.requests
-    is_counted = any(amounts.get(resources[index].name) for index in backed)
-    return Scope.CLUSTER if is_counted else Scope.ROW
-
-
-def _with_devices(
-    usages: list[ResourceUsage],
-    backed: Mapping[int, str],
-    pod_requests: Sequence[int],
-    nodes: Nodes,
-    counts: DeviceCounts,
-) -> list[ResourceUsage]:
-    """Fill in a node's devices of a class where it has none of a resource that the class backs."""
-    for index, class_name in backed.items():
-        if not pod_requests[index]:
-            continue
-        usage = usages[index]
-        total, taken = map(nodes.gather, counts.totals(class_name))
-        by_devices = (usage.allocatable == 0) & (total > 0)
-        usages[index] = replace(
-            usage,
-            allocatable=np.where(by_devices, total, usage.allocatable),
-            requested=np.where(by_devices, taken + pod_requests[index], usage.requested),
-        )
-    return usages
+        return super()._usages(pod_requests, nodes)

@@ -6,7 +6,7 @@ isSchedulableAfterNodeChange), resource_allocation.go (scorePlacement).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -17,14 +17,8 @@ from ksched_cli.cluster.objects import Container, DeviceClass, Node
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import CPU, PODS, node_allocatable
 from ksched_cli.cluster.snapshot import COUNTABLE, Column, Floats, Rows, RowUsage, Snapshot
-from ksched_cli.framework.cluster_events import (
-    DEVICE_CLASS,
-    NODE,
-    POD,
-    Action,
-    ClusterEvent,
-    Registration,
-)
+from ksched_cli.framework import cluster_events as events
+from ksched_cli.framework.cluster_events import Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import (
@@ -33,18 +27,8 @@ from ksched_cli.framework.in_tree_interface import (
     PlacementScorePlugin,
     RowCheck,
     RowScorer,
-    ScoresRows,
 )
-from ksched_cli.framework.interface import (
-    Explains,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
-    Proposal,
-    Proposes,
-    Scope,
-    SignPlugin,
-)
+from ksched_cli.framework.interface import PreFilterPlugin, Proposal, Proposes
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.pod_groups import GroupKey, Placement
 from ksched_cli.framework.resource_claims import IMPLICIT_PREFIX
@@ -53,12 +37,12 @@ from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
 from ksched_cli.kube.quantity import amount_text, amount_texts, exact_text
 from ksched_cli.plugins.args import NodeResourcesFitArgs, ResourceSpec, ScoringStrategy
-from ksched_cli.plugins.helper import Fragments, had_node, may_make_room, named, sign_requests
+from ksched_cli.plugins.helper import PreFiltered, eviction, had_node, may_make_room, named
 from ksched_cli.plugins.node_resources.scoring import (
     LEAST,
     MOST,
-    ResourceUsage,
     ScoredRequests,
+    ScoresResources,
     calculate_pod_requests,
     is_counted,
     mean_by_row,
@@ -66,15 +50,11 @@ from ksched_cli.plugins.node_resources.scoring import (
     plain_column,
     principal_amounts,
     requested_to_capacity_ratio,
-    requests_key,
-    resource_usages,
-    usage_lines,
     used_column,
     weighted_mean,
 )
 
 PRE_FILTER_KEY = "PreFilterNodeResourcesFit"
-PRE_SCORE_KEY = "PreScoreNodeResourcesFit"
 LEAST_ALLOCATED = "LeastAllocated"
 REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
 
@@ -90,15 +70,13 @@ class NodeResourcesFit(
     PreFilterPlugin,
     ChecksRows,
     ComparesResources,
-    PreScorePlugin,
-    ScoresRows,
-    SignPlugin,
+    ScoresResources,
     PlacementScorePlugin,
-    Explains,
     Proposes,
 ):
     name = "NodeResourcesFit"
-    scope = Scope.ROW
+    nonzero = True
+    state_key = "PreScoreNodeResourcesFit"
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         self._snapshot = handle.snapshot
@@ -108,34 +86,25 @@ class NodeResourcesFit(
         self._ignored_groups = frozenset(args.ignored_resource_groups or ())
         self._resources = strategy.resources or ()
         self._weights = [spec.weight for spec in self._resources]
-        is_least = strategy.type == LEAST_ALLOCATED
-        self._strategy = LEAST if is_least else MOST
+        self._strategy = LEAST if strategy.type == LEAST_ALLOCATED else MOST
         self._shape_score = None
         ratio = strategy.requested_to_capacity_ratio
         if strategy.type == REQUESTED_TO_CAPACITY_RATIO and ratio is not None:
             self._shape_score = requested_to_capacity_ratio(ratio.shape or ())
 
-    def sign_pod(self, pod: PodInfo) -> Fragments | None:
-        return sign_requests(pod)
-
     def events_to_register(self) -> Iterable[Registration]:
         pod_actions = Action.DELETE | Action.UPDATE_POD_SCALE_DOWN
-        yield ClusterEvent(POD, pod_actions), after_pod_change
+        yield ClusterEvent(events.POD, pod_actions), after_pod_change
         node_actions = Action.ADD | Action.UPDATE_NODE_ALLOCATABLE
-        yield ClusterEvent(NODE, node_actions), partial(after_node_change, self.delegated)
+        yield ClusterEvent(events.NODE, node_actions), partial(after_node_change, self.delegated)
         if self._delegates:
-            yield ClusterEvent(DEVICE_CLASS, Action.ADD | Action.UPDATE), after_class_change
+            yield ClusterEvent(events.DEVICE_CLASS, Action.ADD | Action.UPDATE), after_class_change
 
     def delegated(self, pod: PodInfo) -> Collection[str]:
         """The requested resources that a device class backs, where a node has none of them."""
         return ()
 
-    def cache_key(self, pod: PodInfo) -> Hashable:
-        return requests_key(pod)
-
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         state.write(PRE_FILTER_KEY, pod.resources.requests)
         return None, SUCCESS
 
@@ -213,16 +182,14 @@ class NodeResourcesFit(
         )
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
-        state.write(PRE_SCORE_KEY, calculate_pod_requests(self._resources, pod, nonzero=True))
+        state.write(self.state_key, calculate_pod_requests(self._resources, pod, nonzero=True))
         return SUCCESS
 
     def row_scorer(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> RowScorer | None:
-        pod_requests: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
-        if (
-            pod_requests is None
-            or self._shape_score is not None
-            or plain_column(pod_requests, snapshot) is None
-        ):
+        pod_requests: ScoredRequests | None = state.data.get(self.state_key)
+        if pod_requests is None or self._shape_score is not None:
+            return None
+        if plain_column(pod_requests, snapshot) is None:
             return None
         return mean_by_row(self._strategy, pod_requests.by_resource, self._weights)
 
@@ -256,9 +223,6 @@ class NodeResourcesFit(
             cpu //= cpu_weight + memory_weight
         return cpu.astype(np.int64)
 
-    def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
-        return resource_usages(self._resources, pod_requests, nodes, nonzero=True)
-
     def score_placement(self, key: GroupKey, placement: Placement, pods: Sequence[PodInfo]) -> int:
         return placement_score(self._resources, self._snapshot, placement.rows, pods)
 
@@ -278,15 +242,6 @@ class NodeResourcesFit(
         from ksched_cli.plugins.node_resources.fit import proposals
 
         return proposals(pod, node, self._ignores)
-
-    def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        pod_requests = self._requests_to_score(state, pod)
-        return usage_lines(self._resources, pod_requests, node, nonzero=True)
-
-    def _requests_to_score(self, state: CycleState, pod: PodInfo) -> ScoredRequests:
-        """The requests of PreScore, or computed where it did not run."""
-        requests: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
-        return requests or calculate_pod_requests(self._resources, pod, nonzero=True)
 
 
 def _has_room(snapshot: Snapshot, row: int, requests: dict[str, int]) -> bool:
@@ -387,10 +342,8 @@ def after_class_change(pod: PodInfo, old: DeviceClass | None, new: DeviceClass) 
 
 def _has_more(pod: PodInfo, before: Mapping[str, int], after: Mapping[str, int]) -> bool:
     """Whether there is more of something that the pod requests."""
-    return any(
-        amount > 0 and after.get(name, 0) > before.get(name, 0)
-        for name, amount in pod.resources.requests.items()
-    )
+    requested = (name for name, amount in pod.resources.requests.items() if amount > 0)
+    return any(after.get(name, 0) > before.get(name, 0) for name in requested)
 
 
 # -- proposals -------------------------------------------------------------------------------------
@@ -425,9 +378,7 @@ def proposals(
         missing[PODS] = len(node.pods) + 1 - node.allocatable(PODS)
     victims = fewest_victims(pod, node.pods, missing)
     if victims:
-        text = f"evict {named(victims)} from {node.name}"
-        keys = tuple(victim.key for victim in victims)
-        yield Proposal("evict", text, evicts=keys, amount=len(victims))
+        yield eviction(f"evict {named(victims)} from {node.name}", victims)
 
 
 # -- requesting less ------------------------------------------------------------------------------
@@ -497,19 +448,16 @@ def fewest_victims(pod: PodInfo, pods: Iterable[PodInfo], missing: Amounts) -> t
     the least; () where no pods do. Beyond two, the first that are found."""
     others = [other for other in pods if may_make_room(other, pod)]
 
-    def gives(victims: Iterable[PodInfo]) -> bool:
-        group = tuple(victims)
-        return all(
-            sum(_given(victim, name) for victim in group) >= amount
-            for name, amount in missing.items()
-        )
+    def given(victims: Sequence[PodInfo], resource: str) -> int:
+        if resource == PODS:
+            return len(victims)
+        return sum(victim.resources.requests.get(resource, 0) for victim in victims)
 
-    def size(victims: Iterable[PodInfo]) -> float:
-        group = tuple(victims)
-        return sum(
-            sum(_given(victim, name) for victim in group) / amount
-            for name, amount in missing.items()
-        )
+    def gives(victims: Sequence[PodInfo]) -> bool:
+        return all(given(victims, name) >= amount for name, amount in missing.items())
+
+    def size(victims: Sequence[PodInfo]) -> float:
+        return sum(given(victims, name) / amount for name, amount in missing.items())
 
     for count in (1, 2) if len(others) <= MAX_PAIRED else (1,):
         groups = [group for group in combinations(others, count) if gives(group)]
@@ -524,7 +472,3 @@ def fewest_victims(pod: PodInfo, pods: Iterable[PodInfo], missing: Amounts) -> t
         if gives(rest):
             victims = rest
     return tuple(victims)
-
-
-def _given(victim: PodInfo, resource: str) -> int:
-    return 1 if resource == PODS else victim.resources.requests.get(resource, 0)

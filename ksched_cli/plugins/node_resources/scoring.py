@@ -8,20 +8,36 @@ requested_to_capacity_ratio.go, plugins/helper/shape_score.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import HUGE, is_scalar_resource
 from ksched_cli.cluster.snapshot import PRINCIPAL, Column, Floats, RowUsage, Snapshot
-from ksched_cli.framework.in_tree_interface import RowScorer
-from ksched_cli.framework.interface import MAX_NODE_SCORE
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.in_tree_interface import RowScorer, ScoresRows
+from ksched_cli.framework.interface import (
+    MAX_NODE_SCORE,
+    Explains,
+    PreScorePlugin,
+    Scope,
+    SignPlugin,
+)
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
+from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.int64 import divide
-from ksched_cli.plugins.args import ResourceSpec, UtilizationShapePoint
+from ksched_cli.plugins.args import (
+    NodeResourcesBalancedAllocationArgs,
+    ResourceSpec,
+    UtilizationShapePoint,
+)
+from ksched_cli.plugins.helper import Fragments, sign_requests
 
 CPU, MEMORY, EPHEMERAL_STORAGE = "cpu", "memory", "ephemeral-storage"
 MAX_UTILIZATION = 100
@@ -97,12 +113,6 @@ def calculate_pod_requests(
     if [spec.name for spec in resources] != [*PRINCIPAL] or max(by_resource) >= HUGE:
         return ScoredRequests(by_resource, None)
     return ScoredRequests(by_resource, np.array(by_resource, dtype=np.float64)[:, None])
-
-
-def requests_key(pod: PodInfo) -> Hashable:
-    """All that the two plugins read of a pod."""
-    resources = pod.resources
-    return tuple(resources.requests.items()), tuple(resources.scoring.items())
 
 
 def plain_column(pod_requests: ScoredRequests, snapshot: Snapshot) -> Floats | None:
@@ -258,20 +268,218 @@ def weighted_mean(
     return divide(sums, divisor)
 
 
-def usage_lines(
-    resources: Sequence[ResourceSpec],
-    pod_requests: ScoredRequests,
-    node: NodeInfo,
-    *,
-    nonzero: bool,
-) -> list[str]:
-    """Per resource that the node has, the percentage requested with the pod there."""
-    snapshot, row = node.snapshot, node.row
-    lines = []
-    for spec, amount in zip(resources, pod_requests.by_resource, strict=True):
-        resource = spec.name
-        allocatable = snapshot.allocatable(resource).item(row)
-        if allocatable and is_counted(resource, amount):
-            requested = used_column(snapshot, resource, nonzero).item(row) + amount
-            lines.append(f"{resource} {requested / allocatable:.0%} used")
-    return lines
+class ScoresResources(PreScorePlugin, ScoresRows, SignPlugin, Explains):
+    """The two resource plugins.
+
+    nonzero:   pods without a request for cpu or memory count with upstream's default requests
+    state_key: of the requests that PreScore computes
+    """
+
+    scope = Scope.ROW
+    nonzero: ClassVar[bool]
+    state_key: ClassVar[str]
+    _resources: Sequence[ResourceSpec]
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return sign_requests(pod)
+
+    def cache_key(self, pod: PodInfo) -> Hashable:
+        """All that the two plugins read of a pod."""
+        resources = pod.resources
+        return tuple(resources.requests.items()), tuple(resources.scoring.items())
+
+    def _requests_to_score(self, state: CycleState, pod: PodInfo) -> ScoredRequests:
+        """The requests of PreScore, or computed where it did not run."""
+        requests: ScoredRequests | None = state.data.get(self.state_key)
+        return requests or calculate_pod_requests(self._resources, pod, self.nonzero)
+
+    def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
+        return resource_usages(self._resources, pod_requests, nodes, self.nonzero)
+
+    def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
+        """Per resource that the node has, the percentage requested with the pod there."""
+        pod_requests = self._requests_to_score(state, pod).by_resource
+        lines = []
+        for spec, amount in zip(self._resources, pod_requests, strict=True):
+            allocatable = node.allocatable(spec.name)
+            if allocatable and is_counted(spec.name, amount):
+                used = used_column(node.snapshot, spec.name, self.nonzero).item(node.row)
+                lines.append(f"{spec.name} {(used + amount) / allocatable:.0%} used")
+        return lines
+
+
+# -- NodeResourcesBalancedAllocation ---------------------------------------------------------------
+#
+# Prefers nodes whose resources would be used in equal parts.
+#
+# Upstream: plugins/noderesources/balanced_allocation.go.
+
+
+HALF = MAX_NODE_SCORE // 2
+
+
+class NodeResourcesBalancedAllocation(ScoresResources):
+    name = "NodeResourcesBalancedAllocation"
+    nonzero = False
+    state_key = "PreScoreNodeResourcesBalancedAllocation"
+
+    def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
+        self._resources = args.resources or ()
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
+        pod_requests = calculate_pod_requests(self._resources, pod, nonzero=False)
+        if not any(pod_requests.by_resource):
+            return SKIP
+        state.write(self.state_key, pod_requests)
+        return SUCCESS
+
+    def row_scorer(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> RowScorer | None:
+        pod_requests: ScoredRequests | None = state.data.get(self.state_key)
+        if pod_requests is None or plain_column(pod_requests, snapshot) is None:
+            return None
+        requested_cpu, requested_memory = pod_requests.by_resource
+
+        def score(usage: RowUsage, capacity: Sequence[int]) -> int:
+            used_cpu, used_memory, _, _, _ = usage
+            cpu, memory, _ = capacity
+            # Python divides large integers more exactly than Go divides floats; those that are too
+            # large to be exact as floats are far above any capacity here.
+            return _balance_of(
+                (used_cpu + requested_cpu) / cpu, (used_memory + requested_memory) / memory
+            )
+
+        return score
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
+        pod_requests = self._requests_to_score(state, pod)
+        if self.state_key not in state.data and not any(pod_requests.by_resource):
+            return np.zeros(len(nodes), dtype=np.int64)
+        if not self._resources:
+            raise PluginError("resources not found")
+        column = plain_column(pod_requests, nodes.snapshot)
+        if column is None:
+            return self._score_usages(pod_requests.by_resource, nodes)
+        if nodes.are_most:
+            return nodes.gather(self.score_nodes(state, pod, Nodes(nodes.snapshot)))
+        return self._score_plain(column, nodes)
+
+    def _score_usages(self, pod_requests: Sequence[int], nodes: Nodes) -> Scores:
+        return _balance(standard_deviation(self._usages(pod_requests, nodes)))
+
+    def _score_plain(self, column: Floats, nodes: Nodes) -> Scores:
+        """column: see ScoredRequests"""
+        used, capacity = principal_amounts(nodes, nonzero=False)
+        used += column
+        return _balance(_deviation_of_two(used, capacity))
+
+
+class BalanceChange(NodeResourcesBalancedAllocation):
+    """The rule of minors that score by how much the pod improves the balance of the node: 75
+    where it changes nothing, 50 at worst and 100 at best."""
+
+    def row_scorer(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> RowScorer | None:
+        score_after = super().row_scorer(state, pod, snapshot)
+        if score_after is None:
+            return None
+
+        def score(usage: RowUsage, capacity: Sequence[int]) -> int:
+            used_cpu, used_memory, _, _, _ = usage
+            cpu, memory, _ = capacity
+            before = _balance_of(used_cpu / cpu, used_memory / memory)
+            return HALF + (HALF + score_after(usage, capacity) - before) // 2
+
+        return score
+
+    def _score_usages(self, pod_requests: Sequence[int], nodes: Nodes) -> Scores:
+        usages = self._usages(pod_requests, nodes)
+        without_pod = [
+            replace(usage, requested=usage.requested - request)
+            for usage, request in zip(usages, pod_requests, strict=True)
+        ]
+        before = _balance(standard_deviation(without_pod))
+        return HALF + (HALF + _balance(standard_deviation(usages)) - before) // 2
+
+    def _score_plain(self, column: Floats, nodes: Nodes) -> Scores:
+        # Both at once: with few nodes, a call costs more than what it computes.
+        used, capacity = principal_amounts(nodes, nonzero=False)
+        both = np.empty((2, *used.shape))
+        np.add(used, column, out=both[:, 0])
+        both[:, 1] = used
+        after, before = _balance(_deviation_of_two(both, capacity[:, None]))
+        return HALF + (HALF + after - before) // 2
+
+
+def _balance_of(cpu: float, memory: float) -> int:
+    """50 to 100, of the used fractions of cpu and memory of one node."""
+    if cpu > 1:
+        cpu = 1.0
+    if memory > 1:
+        memory = 1.0
+    return int((1 - abs(cpu - memory) / 2) * MAX_NODE_SCORE)
+
+
+def _balance(deviation: Floats) -> Scores:
+    """50 to 100. Writes to `deviation`."""
+    balance = np.subtract(1, deviation, out=deviation)
+    balance *= MAX_NODE_SCORE
+    return balance.astype(np.int64)
+
+
+def _deviation_of_two(requested: Floats, capacity: Floats) -> Floats:
+    """The standard deviation of the used fractions of cpu and memory, of which every node has some:
+    a second form of `standard_deviation`, measured in scoring.Strategy. Both have a shape of
+    (2, …, nodes). Writes to `requested`."""
+    requested /= capacity
+    cpu, memory = np.minimum(requested, 1.0, out=requested)
+    cpu -= memory
+    np.abs(cpu, out=cpu)
+    cpu /= 2
+    return cpu
+
+
+def standard_deviation(usages: Sequence[ResourceUsage]) -> NDArray[np.float64]:
+    """Per node, the standard deviation of the used fractions, in upstream's order of operations."""
+    fractions, present = [], []
+    for usage in usages:
+        has_resource = usage.allocatable != 0
+        fraction = usage.requested / np.where(has_resource, usage.allocatable, 1)
+        fractions.append(np.where(has_resource, np.minimum(fraction, 1.0), 0.0))
+        present.append(has_resource)
+    counts = np.sum(present, axis=0)
+    result = np.zeros(len(counts))
+    if len(usages) < 2:
+        return result
+    with_two = counts == 2
+    if with_two.any():
+        result[with_two] = _half_difference(fractions, present)[with_two]
+    with_more = counts > 2
+    if with_more.any():
+        result[with_more] = _root_mean_square(fractions, present, counts)[with_more]
+    return result
+
+
+def _half_difference(
+    fractions: list[NDArray[np.float64]], present: list[NDArray[np.bool_]]
+) -> NDArray[np.float64]:
+    """Half the difference between the first and the last resource of a node, which has two."""
+    if len(fractions) == 2:
+        return np.abs((fractions[0] - fractions[1]) / 2)
+    first, last = (
+        np.select(has_resource, of_resource)
+        for has_resource, of_resource in ((present, fractions), (present[::-1], fractions[::-1]))
+    )
+    return np.abs((first - last) / 2)
+
+
+def _root_mean_square(
+    fractions: list[NDArray[np.float64]],
+    present: list[NDArray[np.bool_]],
+    counts: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    divisor = np.maximum(counts, 1)
+    mean = sum(fractions) / divisor
+    squares = sum(
+        np.where(has_resource, (fraction - mean) * (fraction - mean), 0.0)
+        for fraction, has_resource in zip(fractions, present, strict=True)
+    )
+    return np.sqrt(squares / divisor)

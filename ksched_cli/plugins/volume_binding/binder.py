@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from ksched_cli.cluster.node_affinity import allowed_topologies
 from ksched_cli.cluster.objects import (
     CSIStorageCapacity,
-    LabelSelector,
     ObjectReference,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -23,7 +22,7 @@ from ksched_cli.cluster.objects import (
     StorageClass,
     VolumeNodeAffinity,
 )
-from ksched_cli.cluster.snapshot import Column, Mask, Snapshot
+from ksched_cli.cluster.snapshot import Column, Mask
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.cluster.topology.node_selection import matches_any, meets
 from ksched_cli.framework.handle import Handle
@@ -45,6 +44,7 @@ from ksched_cli.plugins.volumes import (
     claim_uses,
     is_bound_to,
     is_compatible,
+    mask_of,
     plugin_of,
     requested,
     smallest_per_node,
@@ -127,9 +127,16 @@ class StorageCapacity:
         return self._capacities.get(storage_class.name, [])
 
     def _reach(self, capacity: CSIStorageCapacity) -> Mask:
+        """The nodes of the topology; none for a selector that is absent or cannot be parsed."""
         mask = self._reachable.get(capacity.key)
         if mask is None:
-            mask = _reachable(self._snapshot, capacity.node_topology)
+            try:
+                selector = label_selector(capacity.node_topology)
+            except SelectorError:
+                selector = label_selector(None)
+            mask = np.full(len(self._snapshot), selector.selectable)
+            for requirement in selector.requirements:
+                mask &= meets(self._snapshot, requirement)
             self._reachable[capacity.key] = mask
         return mask
 
@@ -138,18 +145,6 @@ def volume_limit(capacity: CSIStorageCapacity) -> Quantity | None:
     """The largest volume: maximumVolumeSize is the more precise. Upstream: volumeLimit."""
     limit = capacity.maximum_volume_size
     return capacity.capacity if limit is None else limit
-
-
-def _reachable(snapshot: Snapshot, topology: LabelSelector | None) -> Mask:
-    """The nodes of a topology; none for a selector that is absent or cannot be parsed."""
-    try:
-        selector = label_selector(topology)
-    except SelectorError:
-        selector = label_selector(None)
-    mask = np.full(len(snapshot), selector.selectable)
-    for requirement in selector.requirements:
-        mask &= meets(snapshot, requirement)
-    return mask
 
 
 # -- assumed volumes -------------------------------------------------------------------------------
@@ -217,11 +212,9 @@ class AssumedVolumes:
         ref = self.claim_ref(volume)
         if ref is not None and is_bound_to(ref, claim) and ref.uid == claim.uid:
             return
+        namespace, name = _key(claim)
         self.claim_refs[volume.name] = ObjectReference(
-            kind="PersistentVolumeClaim",
-            namespace=claim.namespace,
-            name=claim.name,
-            uid=claim.uid,
+            kind="PersistentVolumeClaim", namespace=namespace, name=name, uid=claim.uid
         )
         self._volumes_of_claim.setdefault(_key(claim), set()).add(volume.name)
         name = volume_class(volume)
@@ -271,11 +264,8 @@ class AssumedVolumes:
         for name, ref in previous.claim_refs.items():
             volume = after.persistent_volumes.get(name)
             claim = after.persistent_volume_claims.get((ref.namespace, ref.name))
-            if (
-                volume is not None
-                and claim is not None
-                and volume is before.persistent_volumes.get(name)
-            ):
+            is_same = volume is before.persistent_volumes.get(name)
+            if volume is not None and claim is not None and is_same:
                 self.assume_bound(volume, claim)
         for key, node in previous.selected_nodes.items():
             claim = after.persistent_volume_claims.get(key)
@@ -323,9 +313,9 @@ class PodClaims(Struct, frozen=True):
     Upstream: PodVolumeClaims.
     """
 
-    bound: tuple[PersistentVolumeClaim, ...] = ()
-    delayed_binding: tuple[PersistentVolumeClaim, ...] = ()
-    unbound_immediate: tuple[PersistentVolumeClaim, ...] = ()
+    bound: list[PersistentVolumeClaim] = field(default_factory=list)
+    delayed_binding: list[PersistentVolumeClaim] = field(default_factory=list)
+    unbound_immediate: list[PersistentVolumeClaim] = field(default_factory=list)
 
 
 class StaticBinding(Struct, frozen=True):
@@ -417,18 +407,17 @@ class VolumeBinder:
 
     def claims(self, pod: Pod) -> PodClaims:
         """The pod's claims, which must all exist. Upstream: GetPodVolumeClaims."""
-        bound, delayed_binding, unbound_immediate = [], [], []
+        claims = PodClaims()
         for use in claim_uses(pod):
             claim = self._cluster.persistent_volume_claims[(pod.namespace, use.claim)]
+            storage_class = self._cluster.storage_classes.get(claim_class(claim))
             if claim.spec.volume_name and BIND_COMPLETED in claim.metadata.annotations:
-                bound.append(claim)
-            elif not claim.spec.volume_name and binds_late(
-                self._cluster.storage_classes.get(claim_class(claim))
-            ):
-                delayed_binding.append(claim)
+                claims.bound.append(claim)
+            elif not claim.spec.volume_name and binds_late(storage_class):
+                claims.delayed_binding.append(claim)
             else:
-                unbound_immediate.append(claim)
-        return PodClaims(tuple(bound), tuple(delayed_binding), tuple(unbound_immediate))
+                claims.unbound_immediate.append(claim)
+        return claims
 
     # -- finding volumes --------------------------------------------------------------------------
 
@@ -463,7 +452,8 @@ class VolumeBinder:
                 unmatched.append(claim)
                 continue
             volumes.dynamic_provisions.append(claim)
-            rows &= self._only_row(node)
+            row = self._snapshot.row.get(node)
+            rows &= mask_of([] if row is None else [row], count)
         volumes.add_reason(~rows, BIND_CONFLICT)
         try:
             self._find_matching_volumes(unmatched, volumes)
@@ -473,14 +463,8 @@ class VolumeBinder:
         self._check_volume_provisions(rows, volumes)
         return volumes
 
-    def _only_row(self, node: str) -> Mask:
-        mask = np.zeros(len(self._snapshot), dtype=np.bool_)
-        if node in self._snapshot.row:
-            mask[self._snapshot.row[node]] = True
-        return mask
-
     def _check_bound_claims(
-        self, claims: tuple[PersistentVolumeClaim, ...], volumes: PodVolumes
+        self, claims: Sequence[PersistentVolumeClaim], volumes: PodVolumes
     ) -> None:
         """The first claim that fails on a node gives the reason. Upstream: checkBoundClaims."""
         passing = np.ones(len(self._snapshot), dtype=np.bool_)
@@ -532,12 +516,9 @@ class VolumeBinder:
         for claim in claims:
             class_name = claim_class(claim)
             table = self.volumes.of_class(class_name)
-            earlier = [
-                binding.chosen for binding in volumes.static_bindings if binding.table is table
-            ]
-            volumes.static_bindings.append(
-                StaticBinding(claim, table, self._find_matching_volume(claim, table, earlier))
-            )
+            earlier = [each.chosen for each in volumes.static_bindings if each.table is table]
+            chosen = self._find_matching_volume(claim, table, earlier)
+            volumes.static_bindings.append(StaticBinding(claim, table, chosen))
 
     def _find_matching_volume(
         self, claim: PersistentVolumeClaim, table: ClassVolumes, earlier: list[ChosenVolumes]
@@ -567,10 +548,8 @@ class VolumeBinder:
         free = table.available_for(claim) & ~self.assumed.taken(claim_class(claim))
         eligible = first + np.flatnonzero(free[first:])
         if selector is not None:
-            labels = [table.volumes[index].metadata.labels for index in eligible]
-            eligible = eligible[
-                np.array([selector.matches(label_set) for label_set in labels], dtype=np.bool_)
-            ]
+            labels = (table.volumes[index].metadata.labels for index in eligible)
+            eligible = eligible[np.fromiter(map(selector.matches, labels), np.bool_, len(eligible))]
         smallest = smallest_per_node(table.groups, eligible, earlier, count)
         return np.where(undecided, smallest, chosen)
 

@@ -8,9 +8,9 @@ Score.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from msgspec import Struct
@@ -22,37 +22,22 @@ from ksched_cli.cluster.objects import (
     PersistentVolumeClaim,
     StorageClass,
     TopologySelectorTerm,
-    VolumeNodeAffinity,
 )
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Column, Mask
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.framework.cluster_events import (
-    CSI_NODE,
-    CSI_STORAGE_CAPACITY,
-    NODE,
-    PERSISTENT_VOLUME,
-    PERSISTENT_VOLUME_CLAIM,
-    STORAGE_CLASS,
-    Action,
-    ClusterEvent,
-    Registration,
-)
+from ksched_cli.framework import cluster_events as events
+from ksched_cli.framework.cluster_events import Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
-    Explains,
-    FilterPlugin,
     PreBindPlugin,
-    PreFilterPlugin,
-    PreFilterResult,
     PreScorePlugin,
     Proposal,
     Proposes,
     ReservePlugin,
     Scope,
     ScorePlugin,
-    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Ids, Scores, Verdicts
@@ -61,7 +46,14 @@ from ksched_cli.kube.formatting import quote
 from ksched_cli.kube.quantity import amount_text
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.plugins.args import DEFAULT_SHAPE, VolumeBindingArgs
-from ksched_cli.plugins.helper import Fragments, refers_to, sign_volumes
+from ksched_cli.plugins.helper import (
+    FilteringPlugin,
+    Fragments,
+    PreFiltered,
+    applied,
+    refers_to,
+    sign_volumes,
+)
 from ksched_cli.plugins.node_affinity import label_text, labels_text, terms_text
 from ksched_cli.plugins.node_resources.scoring import requested_to_capacity_ratio
 from ksched_cli.plugins.volume_binding.binder import (
@@ -69,7 +61,6 @@ from ksched_cli.plugins.volume_binding.binder import (
     NODE_CONFLICT,
     REASON_BITS,
     VOLUME_MISSING,
-    FittingCapacities,
     PodClaims,
     PodVolumes,
     VolumeBinder,
@@ -81,7 +72,6 @@ from ksched_cli.plugins.volume_binding.binder import (
 from ksched_cli.plugins.volumes import (
     AVAILABLE,
     CLAIM,
-    MIGRATED_PLUGINS,
     NO_VOLUME,
     WAIT_FOR_FIRST_CONSUMER,
     ClassVolumes,
@@ -92,9 +82,12 @@ from ksched_cli.plugins.volumes import (
     claim_uses,
     is_bound_to,
     is_compatible,
+    mask_of,
+    migrated_plugins,
     not_found_message,
     ownership_error,
     requested,
+    used_claims,
 )
 
 STATE_KEY = "VolumeBinding"
@@ -115,15 +108,7 @@ class BindingState(Struct):
 
 
 class VolumeBinding(
-    PreFilterPlugin,
-    FilterPlugin,
-    ReservePlugin,
-    PreScorePlugin,
-    ScorePlugin,
-    PreBindPlugin,
-    SignPlugin,
-    Explains,
-    Proposes,
+    FilteringPlugin, ReservePlugin, PreScorePlugin, ScorePlugin, PreBindPlugin, Proposes
 ):
     name = "VolumeBinding"
     idle_after_skip = True
@@ -154,9 +139,7 @@ class VolumeBinding(
     def events_to_register(self) -> Iterable[Registration]:
         return REGISTRATIONS
 
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> tuple[PreFilterResult | None, Status]:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         if not any(claim_uses(pod.pod)):
             state.write(STATE_KEY, BindingState(PodClaims()))
             return None, SKIP
@@ -171,14 +154,10 @@ class VolumeBinding(
 
     def _claim_problem(self, pod: PodInfo) -> str:
         """Return why one of the pod's claims cannot be used, or "". Upstream: podHasPVCs."""
-        for use in claim_uses(pod.pod):
-            claim = self._cluster.persistent_volume_claims.get((pod.namespace, use.claim))
+        for use, claim in used_claims(pod.pod, self._cluster.persistent_volume_claims):
             name = quote(use.claim)
             if claim is None and use.ephemeral:
-                return (
-                    "waiting for ephemeral volume controller to create the persistentvolumeclaim "
-                    f"{name}"
-                )
+                return f"waiting for ephemeral volume controller to create the {CLAIM} {name}"
             if claim is None:
                 return not_found_message(CLAIM, use.claim)
             if claim.status.phase == "Lost":
@@ -245,19 +224,16 @@ class VolumeBinding(
             self.binder.assumed.selected_node(claim) for claim in claims
         ):
             return
-        yield from other_classes(
-            [claim for claim in claims if not self._makes_volume(claim, claim_class(claim), node)],
-            self._cluster,
-            lambda claim, name: self._makes_volume(claim, name, node),
-        )
+        makes = partial(self._makes_volume, node)
+        unmade = [claim for claim in claims if not makes(claim, claim_class(claim))]
+        yield from other_classes(unmade, self._cluster, makes)
 
-    def _makes_volume(self, claim: PersistentVolumeClaim, class_name: str, node: NodeInfo) -> bool:
+    def _makes_volume(self, node: NodeInfo, claim: PersistentVolumeClaim, class_name: str) -> bool:
         """Whether the class makes a volume for the claim that the node can use."""
         storage_class = self._cluster.storage_classes[class_name]
         where = self.binder.provisioning_nodes(storage_class)
-        return bool(
-            where[node.row] and self.binder.has_enough_capacity(claim, storage_class)[node.row]
-        )
+        has_capacity = self.binder.has_enough_capacity(claim, storage_class)
+        return bool(where[node.row] and has_capacity[node.row])
 
     def propose_for_pod(self, pod: PodInfo) -> Iterator[Proposal]:
         return proposals(pod, self._cluster)
@@ -283,11 +259,7 @@ def after_claim_change(
 
 def after_csi_node_change(pod: PodInfo, old: CSINode | None, new: CSINode) -> bool:
     """Other in-tree plugins have been migrated on the node."""
-    return old is None or _migrated(old) != _migrated(new)
-
-
-def _migrated(node: CSINode) -> str:
-    return node.metadata.annotations.get(MIGRATED_PLUGINS, "")
+    return old is None or migrated_plugins(old) != migrated_plugins(new)
 
 
 def after_capacity_change(
@@ -304,12 +276,12 @@ _COMES_OR_CHANGES = Action.ADD | Action.UPDATE
 # Changes of CSIDrivers matter upstream to pods with CSI volumes of their own,
 # which are not read here.
 REGISTRATIONS: tuple[Registration, ...] = (
-    (ClusterEvent(STORAGE_CLASS, _COMES_OR_CHANGES), after_class_change),
-    (ClusterEvent(PERSISTENT_VOLUME_CLAIM, _COMES_OR_CHANGES), after_claim_change),
-    (ClusterEvent(PERSISTENT_VOLUME, _COMES_OR_CHANGES), None),
-    (ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL), None),
-    (ClusterEvent(CSI_NODE, _COMES_OR_CHANGES), after_csi_node_change),
-    (ClusterEvent(CSI_STORAGE_CAPACITY, _COMES_OR_CHANGES), after_capacity_change),
+    (ClusterEvent(events.STORAGE_CLASS, _COMES_OR_CHANGES), after_class_change),
+    (ClusterEvent(events.PERSISTENT_VOLUME_CLAIM, _COMES_OR_CHANGES), after_claim_change),
+    (ClusterEvent(events.PERSISTENT_VOLUME, _COMES_OR_CHANGES), None),
+    (ClusterEvent(events.NODE, Action.ADD | Action.UPDATE_NODE_LABEL), None),
+    (ClusterEvent(events.CSI_NODE, _COMES_OR_CHANGES), after_csi_node_change),
+    (ClusterEvent(events.CSI_STORAGE_CAPACITY, _COMES_OR_CHANGES), after_capacity_change),
 )
 
 
@@ -348,87 +320,69 @@ class ScoringVolumeBinding(VolumeBinding):
         volumes = read_state(state).volumes
         if volumes is None:
             return np.zeros(len(nodes), dtype=np.int64)
-        use = _ClassUses(len(nodes.snapshot))
-        is_static = use.add_static(volumes)
-        scored = np.zeros(len(nodes.snapshot), dtype=np.bool_)
-        scored[nodes.indices()] = True
-        self._add_dynamic(use, volumes, scored & ~is_static)
-        sums, weights = np.zeros((2, len(nodes.snapshot)), dtype=np.int64)
-        for class_use in use.classes.values():
-            scores = self._score_class(class_use)
-            sums += np.where(class_use.counts, scores, 0)
-            weights += class_use.counts
+        count = len(nodes.snapshot)
+
+        def no_use() -> ClassUse:
+            amounts, capacities = np.zeros((2, count), dtype=np.int64)
+            return ClassUse(amounts, capacities, np.zeros(count, dtype=np.bool_))
+
+        uses = defaultdict[str, ClassUse](no_use)
+        is_static = _add_static(uses, volumes)
+        self._add_dynamic(uses, volumes, mask_of(nodes.indices(), count) & ~is_static)
+        sums, weights = np.zeros((2, count), dtype=np.int64)
+        for use in uses.values():
+            # Without capacity a class counts as full.
+            amounts = np.where(use.capacity == 0, 2, use.requested)
+            scores = self._class_score(amounts, np.maximum(use.capacity, 1))
+            sums += np.where(use.counts, scores, 0)
+            weights += use.counts
         return nodes.gather((2 * sums + weights) // np.maximum(2 * weights, 1))
 
-    def _add_dynamic(self, use: _ClassUses, volumes: PodVolumes, rows: Mask) -> None:
-        """Raises PluginError where upstream panics."""
+    def _add_dynamic(
+        self, uses: defaultdict[str, ClassUse], volumes: PodVolumes, scored: Mask
+    ) -> None:
+        """Adds volumes to be provisioned; the capacity of each replaces that of the claim before
+        it. Raises PluginError where upstream panics."""
         for claim, claim_rows in volumes.provisions():
             fitting = self.binder.first_fitting_capacity(claim)
             if fitting is None:
                 continue
-            counts = rows & (fitting.index != NO_CAPACITY)
+            rows = scored & (fitting.index != NO_CAPACITY)
             if claim_rows is not None:
-                counts &= claim_rows
-            if counts.any():
-                use.add_dynamic(claim, fitting, counts, self._version)
+                rows &= claim_rows
+            if not rows.any():
+                continue
+            problem, name = "", claim.spec.storage_class_name
+            objects = [fitting.capacities[i] for i in np.unique(fitting.index[rows]).tolist()]
+            broken = next((item for item in objects if item.capacity is None), None)
+            if broken is not None:
+                subject = f"CSIStorageCapacity {broken.key}"
+                problem = f"{subject} has a maximumVolumeSize and no capacity"
+            elif name is None:
+                problem = f"claim {claim.key} has no storageClassName"
+            if problem or name is None:
+                raise PluginError(f"kube-scheduler {self._version} panics here: {problem}")
+            use = uses[name]
+            use.requested[rows] += requested(claim).value()
+            use.capacity[rows] = fitting.amounts[fitting.index[rows]]
+            use.counts |= rows
 
-    def _score_class(self, use: ClassUse) -> Scores:
-        # Without capacity a class counts as full.
-        amounts = np.where(use.capacity == 0, 2, use.requested)
-        return self._class_score(amounts, np.maximum(use.capacity, 1))
 
-
-class _ClassUses:
-    """The use of storage classes, by their name."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self.classes: dict[str, ClassUse] = {}
-
-    def _of(self, name: str) -> ClassUse:
-        use = self.classes.get(name)
-        if use is None:
-            requested_amounts, capacities = np.zeros((2, self._count), dtype=np.int64)
-            counts = np.zeros(self._count, dtype=np.bool_)
-            use = self.classes[name] = ClassUse(requested_amounts, capacities, counts)
-        return use
-
-    def add_static(self, volumes: PodVolumes) -> Mask:
-        """Adds what existing volumes have; returns the rows where there are any."""
-        is_static = np.zeros(self._count, dtype=np.bool_)
-        for binding in volumes.static_bindings:
-            chosen = binding.chosen
-            sizes = np.array([capacity(v).value() for v in binding.table.volumes], dtype=np.int64)
-            names = np.array([v.spec.storage_class_name for v in binding.table.volumes])
-            is_static |= chosen != NO_VOLUME
-            for name in np.unique(names[chosen[chosen != NO_VOLUME]]).tolist():
-                rows = (chosen != NO_VOLUME) & (names[chosen] == name)
-                use = self._of(name)
-                use.requested[rows] += requested(binding.claim).value()
-                use.capacity[rows] += sizes[chosen[rows]]
-                use.counts |= rows
-        return is_static
-
-    def add_dynamic(
-        self, claim: PersistentVolumeClaim, fitting: FittingCapacities, rows: Mask, version: str
-    ) -> None:
-        """Adds a volume to be provisioned; its capacity replaces that of the claim before it."""
-        objects = [fitting.capacities[i] for i in np.unique(fitting.index[rows]).tolist()]
-        broken = next((item for item in objects if item.capacity is None), None)
-        if broken is not None:
-            raise PluginError(
-                f"kube-scheduler {version} panics here: CSIStorageCapacity {broken.key} has a"
-                " maximumVolumeSize and no capacity"
-            )
-        name = claim.spec.storage_class_name
-        if name is None:
-            raise PluginError(
-                f"kube-scheduler {version} panics here: claim {claim.key} has no storageClassName"
-            )
-        use = self._of(name)
-        use.requested[rows] += requested(claim).value()
-        use.capacity[rows] = fitting.amounts[fitting.index[rows]]
-        use.counts |= rows
+def _add_static(uses: defaultdict[str, ClassUse], volumes: PodVolumes) -> Mask:
+    """Adds what existing volumes have; returns the rows where there are any."""
+    is_static = np.zeros(len(volumes.reason_bits), dtype=np.bool_)
+    for binding in volumes.static_bindings:
+        chosen = binding.chosen
+        sizes = np.array([capacity(v).value() for v in binding.table.volumes], dtype=np.int64)
+        names = np.array([v.spec.storage_class_name for v in binding.table.volumes])
+        is_static |= chosen != NO_VOLUME
+        for name in np.unique(names[chosen[chosen != NO_VOLUME]]).tolist():
+            rows = (chosen != NO_VOLUME) & (names[chosen] == name)
+            use = uses[name]
+            use.requested[rows] += requested(binding.claim).value()
+            use.capacity[rows] += sizes[chosen[rows]]
+            use.counts |= rows
+    return is_static
 
 
 # -- proposals -------------------------------------------------------------------------------------
@@ -443,8 +397,7 @@ CLAIM_SIZE = "1Gi"  # of a claim of which nothing but the name is known
 def proposals(pod: PodInfo, cluster: ClusterState) -> Iterator[Proposal]:
     """About the first claim of the pod that is in its way."""
     classes = _binding_late(cluster)
-    for use in claim_uses(pod.pod):
-        claim = cluster.persistent_volume_claims.get((pod.namespace, use.claim))
+    for use, claim in used_claims(pod.pod, cluster.persistent_volume_claims):
         if claim is None:
             if classes and not use.ephemeral:
                 yield _created_claim(pod.namespace, use.claim, classes[0])
@@ -474,37 +427,26 @@ def other_classes(
 
 def _binding_late(cluster: ClusterState) -> list[StorageClass]:
     """The classes that make a volume where the pod goes: the default one first, then by name."""
-    return sorted(
-        filter(binds_late, cluster.storage_classes.values()),
-        key=lambda each: (each.metadata.annotations.get(IS_DEFAULT) != "true", each.name),
-    )
+    by_name = sorted(filter(binds_late, cluster.storage_classes.values()), key=lambda c: c.name)
+    return sorted(by_name, key=lambda c: c.metadata.annotations.get(IS_DEFAULT) != "true")
 
 
 def _created_claim(namespace: str, name: str, storage_class: StorageClass) -> Proposal:
-    manifest = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": storage_class.name,
-            "resources": {"requests": {"storage": CLAIM_SIZE}},
-        },
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class.name,
+        "resources": {"requests": {"storage": CLAIM_SIZE}},
     }
+    metadata = {"name": name, "namespace": namespace}
     text = f"create PersistentVolumeClaim {namespace}/{name} of class {storage_class.name}"
-    return Proposal("object", text, (_applied(manifest),))
+    line = applied("v1", "PersistentVolumeClaim", metadata, {"spec": spec})
+    return Proposal("object", text, (line,))
 
 
 def _created_class(name: str, model: StorageClass) -> Proposal:
-    manifest = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": name},
-        "provisioner": model.provisioner,
-        "volumeBindingMode": WAIT_FOR_FIRST_CONSUMER,
-    }
-    text = f"create StorageClass {name}, like {model.name}"
-    return Proposal("object", text, (_applied(manifest),))
+    fields = {"provisioner": model.provisioner, "volumeBindingMode": WAIT_FOR_FIRST_CONSUMER}
+    line = applied("storage.k8s.io/v1", "StorageClass", {"name": name}, fields)
+    return Proposal("object", f"create StorageClass {name}, like {model.name}", (line,))
 
 
 def _with_class(claims: Sequence[PersistentVolumeClaim], name: str) -> Proposal:
@@ -513,10 +455,6 @@ def _with_class(claims: Sequence[PersistentVolumeClaim], name: str) -> Proposal:
     noun = "claim" if len(claims) == 1 else "claims"
     keys = " and ".join(claim.key for claim in claims)
     return Proposal("class", f"create {noun} {keys} with class {name}", lines, amount=len(claims))
-
-
-def _applied(manifest: Mapping[str, Any]) -> str:
-    return f"apply -f '{json.dumps(manifest, separators=(',', ':'))}'"
 
 
 # -- explain ---------------------------------------------------------------------------------------
@@ -552,17 +490,19 @@ class BindingExplanation:
     def rejection(self, node: NodeInfo) -> list[str]:
         """One line per claim that rejects the node."""
         lines = [*self._bound_claim_lines(node)]
-        selected_node_lines = [*self._selected_node_lines(node)]
-        if not selected_node_lines:
-            lines += self._unmatched_claim_lines(node)
-        return list(dict.fromkeys(lines + selected_node_lines))
-
-    def _unmatched_claim_lines(self, node: NodeInfo) -> Iterator[str]:
-        for claim in self._volumes.dynamic_provisions_at(node.row):
-            reason = self._no_provisioning_reason(claim, node)
+        selected_node_lines = []
+        for claim in self._claims.delayed_binding:
+            selected = self._binder.assumed.selected_node(claim)
+            if selected is not None and selected != node.name:
+                line = f"claim {claim.key}: its volume will be provisioned for node {selected}"
+                selected_node_lines.append(line)
+        unmatched = () if selected_node_lines else self._volumes.dynamic_provisions_at(node.row)
+        for claim in unmatched:
+            reason, name = self._no_provisioning_reason(claim, node), claim_class(claim)
             if reason:
-                name = claim_class(claim)
-                yield f"claim {claim.key} wants {requested(claim)} of class {name}: {reason}"
+                line = f"claim {claim.key} wants {requested(claim)} of class {name}: {reason}"
+                lines.append(line)
+        return list(dict.fromkeys(lines + selected_node_lines))
 
     def _bound_claim_lines(self, node: NodeInfo) -> Iterator[str]:
         for claim in self._claims.bound:
@@ -577,17 +517,14 @@ class BindingExplanation:
             except TranslationError as error:
                 yield f"{subject}: {error}"
                 continue
-            if not self._is_reachable(affinity, node):
-                yield f"{subject}, which is for nodes with {_affinity_text(affinity, node)}"
-
-    def _is_reachable(self, affinity: VolumeNodeAffinity | None, node: NodeInfo) -> bool:
-        return bool((self._binder.volumes.reach.rows(affinity) == node.row).any())
-
-    def _selected_node_lines(self, node: NodeInfo) -> Iterator[str]:
-        for claim in self._claims.delayed_binding:
-            selected = self._binder.assumed.selected_node(claim)
-            if selected is not None and selected != node.name:
-                yield f"claim {claim.key}: its volume will be provisioned for node {selected}"
+            if node.row not in self._binder.volumes.reach.rows(affinity):
+                terms = (
+                    affinity.required.node_selector_terms if affinity and affinity.required else ()
+                )
+                text = (
+                    f"{terms_text(terms)}{labels_text(terms, node)}" if terms else "no term at all"
+                )
+                yield f"{subject}, which is for nodes with {text}"
 
     def _no_provisioning_reason(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
         """Return why no volume can be provisioned for the claim, or ""."""
@@ -617,12 +554,9 @@ class BindingExplanation:
         mismatches["out of the node's reach"] = counts.suitable - reaching
         mismatches["taken by another claim of the pod"] = reaching
         parts = [f"{count} {mismatch}" for mismatch, count in mismatches.most_common() if count]
-        total = len(table.volumes)
-        return (
-            f"of {total} volumes {', '.join(parts)}"
-            if total > 1
-            else f"the only volume is {parts[0][2:]}"
-        )
+        if len(table.volumes) == 1:
+            return f"the only volume is {parts[0][2:]}"
+        return f"of {len(table.volumes)} volumes {', '.join(parts)}"
 
     def _count_mismatches(
         self, claim: PersistentVolumeClaim, table: ClassVolumes
@@ -642,44 +576,27 @@ class BindingExplanation:
         self, claim: PersistentVolumeClaim, volume: PersistentVolume, selector: Selector | None
     ) -> str:
         """Return why the volume does not match the claim on any node, or ""."""
-        ref = self._binder.assumed.claim_ref(volume)
-        if ref is not None and not is_bound_to(ref, claim):
-            return "taken by other claims"
-        if capacity(volume) < requested(claim):
-            return "too small"
-        if volume.spec.volume_mode != claim.spec.volume_mode:
-            return f"of mode {volume.spec.volume_mode}"
-        if volume.metadata.deletion_timestamp:
-            return "being deleted"
-        if not is_compatible(claim, volume):
-            return "with another attributes class"
-        return "" if ref is not None else _unclaimed_mismatch(claim, volume, selector)
-
-
-def _unclaimed_mismatch(
-    claim: PersistentVolumeClaim, volume: PersistentVolume, selector: Selector | None
-) -> str:
-    """Return why the claim cannot take a volume that has no claim yet, or ""."""
-    if volume.status.phase != AVAILABLE:
-        return f"in phase {volume.status.phase}"
-    if not set(claim.spec.access_modes) <= set(volume.spec.access_modes):
-        return "without the access modes"
-    if selector is not None and not selector.matches(volume.metadata.labels):
-        return "not selected"
-    return ""
-
-
-def _affinity_text(affinity: VolumeNodeAffinity | None, node: NodeInfo) -> str:
-    terms = affinity.required.node_selector_terms if affinity and affinity.required else ()
-    return f"{terms_text(terms)}{labels_text(terms, node)}" if terms else "no term at all"
+        ref, mode = self._binder.assumed.claim_ref(volume), volume.spec.volume_mode
+        has_modes = set(claim.spec.access_modes) <= set(volume.spec.access_modes)
+        is_selected = selector is None or selector.matches(volume.metadata.labels)
+        reasons = (
+            (ref is not None and not is_bound_to(ref, claim), "taken by other claims"),
+            (capacity(volume) < requested(claim), "too small"),
+            (mode != claim.spec.volume_mode, f"of mode {mode}"),
+            (bool(volume.metadata.deletion_timestamp), "being deleted"),
+            (not is_compatible(claim, volume), "with another attributes class"),
+            # What follows bars volumes that have no claim yet.
+            (ref is not None, ""),
+            (volume.status.phase != AVAILABLE, f"in phase {volume.status.phase}"),
+            (not has_modes, "without the access modes"),
+            (not is_selected, "not selected"),
+        )
+        return next((reason for applies, reason in reasons if applies), "")
 
 
 def _topologies_text(terms: Sequence[TopologySelectorTerm], node: NodeInfo) -> str:
     topologies = (
-        " and ".join(
-            f"{expression.key} is {' or '.join(expression.values)}"
-            for expression in term.match_label_expressions
-        )
+        " and ".join(f"{e.key} is {' or '.join(e.values)}" for e in term.match_label_expressions)
         for term in terms
     )
     keys = dict.fromkeys(each.key for term in terms for each in term.match_label_expressions)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.status import Rejection, Status
-from ksched_cli.plugins.default_preemption.column_dry_run import DryRunColumns
 from ksched_cli.plugins.default_preemption.plugin import CandidateSearch
+from ksched_cli.plugins.default_preemption.victims import DryRunColumns
 from ksched_cli.testing import cluster, node, simulation
 
 REJECTED = None

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.framework.runners import FilterRunner
-from ksched_cli.plugins.default_preemption.column_dry_run import ColumnDryRun
-from ksched_cli.plugins.default_preemption.victims import DryRun
+from ksched_cli.plugins.default_preemption.victims import ColumnDryRun, DryRun
 from ksched_cli.testing import cluster, node, simulation
 from tests.plugins.default_preemption.manifests import budget, crowded, preemption_pod
 

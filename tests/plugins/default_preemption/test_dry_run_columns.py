@@ -5,7 +5,7 @@ import pytest
 
 from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.status import Rejection, Status
-from ksched_cli.plugins.default_preemption.column_dry_run import (
+from ksched_cli.plugins.default_preemption.victims import (
     UNKNOWN,
     DryRunColumns,
     LazyMapping,

@@ -4,7 +4,7 @@ from typing import Any
 
 from ksched_cli.framework.handle import Handle
 from ksched_cli.kube.versions import release_of
-from ksched_cli.plugins.dynamic_resources.device_counts import DeviceCounts
+from ksched_cli.plugins.dynamic_resources.selectors import DeviceCounts
 from ksched_cli.testing import cluster, node, simulation
 from tests.devices import device_class
 from tests.plugins.dynamic_resources.test_shared_and_tainted_devices import claim, resource_slice

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.plugins.node_resources.balanced_allocation import standard_deviation
-from ksched_cli.plugins.node_resources.scoring import ResourceUsage
+from ksched_cli.plugins.node_resources.scoring import ResourceUsage, standard_deviation
 from ksched_cli.testing import cluster, explanation, node, pod
 from tests.plugin_cases import cases, check
 

@@ -11,8 +11,8 @@ from ksched_cli.cluster.resources import HUGE, MANY_PODS
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
 from ksched_cli.plugins.node_resources.fit import NodeResourcesFit
+from ksched_cli.plugins.node_resources.scoring import NodeResourcesBalancedAllocation
 from ksched_cli.testing import cluster, explanation, find, node, pod, simulation, verdicts
 from tests.clusters import states
 from tests.narrowing import plugin_of
