@@ -29,6 +29,8 @@ from ksched_cli.sweep.run_process import Executor
 from tests.sweep.sweeps import in_this_process
 
 STDIN, STDOUT, STDERR = 0, 1, 2
+# Servers and Dask, which no line here starts, are half of the memory that each fork would copy.
+NOT_IMPORTED = ("__main__", "schemas", "serve", "dask")
 
 
 def open_stream(number: int, kind: str, folder: Path) -> None:
@@ -110,9 +112,9 @@ def runs_here(shared: Shared, timeout: float) -> Executor:
 
 def main() -> None:
     for module in walk_packages(ksched_cli.__path__, "ksched_cli."):
-        if "__main__" not in module.name and "schemas" not in module.name:
+        if not any(part in module.name for part in NOT_IMPORTED):
             import_module(module.name)
-    for library in ("tabulate", "optuna.storages"):
+    for library in ("tabulate", "optuna.storages", "typer._adapters"):
         with suppress(ImportError):  # the extra tune need not be installed
             import_module(library)
     gc.freeze()  # a search for garbage would copy the memory of each fork
