@@ -89,7 +89,7 @@ def texts() -> dict[str, str]:
 
 
 def _project_schema() -> dict[str, Any]:
-    """Of the settings that a project file may have, with their defaults."""
+    """The settings that a project file may have, with their defaults."""
     settings = msgspec.json.schema(ProjectSettings)["$defs"]["ProjectSettings"]
     described, shapes = descriptions(ProjectSettings), settings["properties"]
     fields = msgspec.structs.fields(ProjectSettings)

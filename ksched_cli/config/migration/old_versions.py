@@ -222,7 +222,7 @@ def expected_of(effect: Effect, version: OldVersion, registry: KnownPlugins) -> 
     """effect: with_strategy's; registry: v1's plugins, with those of other builds"""
     running: dict[str, tuple[str, ...]] = {}
     absent: dict[str, frozenset[str]] = {}
-    # Of other plugins the old version says nothing; newer versions are like v1.
+    # The old version says nothing of other plugins; newer versions are like v1.
     judged = {
         name: plugin
         for name, plugin in registry.items()
