@@ -70,12 +70,8 @@ def hundred_columns() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_plugins_of_others() -> Iterator[None]:
-    """Distributions that are installed here have plugins that read kinds of their own; and to look
-    for them takes as long as a small command."""
-    with (
-        mock.patch("ksched_cli.framework.discovery.entry_points", return_value=[]),
-        mock.patch("ksched_cli.run.inputs.entry_points", return_value=[]),
-    ):
+    """Distributions that are installed here have plugins that read kinds of their own."""
+    with mock.patch("ksched_cli.framework.discovery.entry_points", return_value=[]):
         yield
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-from xml.etree import ElementTree
+from xml.etree import ElementTree  # nosec B405  # writes XML, reads none
 
 from ksched_cli import __version__
 from ksched_cli.config.checks.findings import Finding, Severity

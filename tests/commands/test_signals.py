@@ -65,7 +65,7 @@ def test_a_signal_in_the_middle_of_a_run_ends_it_by_that_signal(
     assert "defect" not in err
 
 
-# The third run waits for the signal.
+# The third run waits for the signal, or the fourth: a run may begin before the one before is saved.
 UNTIL_TWO_ARE_DONE = """
 import time
 from pathlib import Path
@@ -109,7 +109,8 @@ def test_many_runs_that_a_signal_ends_say_how_to_resume(
     assert "Traceback" not in err
     if command == "sweep":
         done = int(err.partition("interrupted: ")[2].partition(" ")[0])
-        assert saved.read_text().count("\n") == done == 2
+        assert saved.read_text().count("\n") == done
+        assert done in (2, 3)
 
 
 INTERRUPTS = """

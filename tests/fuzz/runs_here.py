@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from unittest import mock
 
@@ -21,6 +21,9 @@ class RunHere:
         self._performer = Performer(pickle.loads(pickle.dumps(shared)))
         self._count = 0
         self._last: Outcome = Failed(error="no run was made")
+
+    def perform_all(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
+        return ((task, self.perform(task)) for task in tasks)
 
     def perform(self, task: Task) -> Outcome:
         self._count += 1
