@@ -444,7 +444,7 @@ class Delete(TargetsChange):
 
 
 def _empty_namespace(state: ClusterState, namespace: str) -> Changed:
-    """All that is in the namespace goes with it."""
+    """Delete everything that is in the namespace."""
     pods = [pod for pod in state.pods if pod.namespace == namespace]
     effects = moved(pods, "deleted")
     state = without_pods(state, pods)

@@ -166,7 +166,7 @@ STRATEGIES: Mapping[str, str] = {
     "NodeResourcesMostAllocated": "MostAllocated",
     "RequestedToCapacityRatio": "RequestedToCapacityRatio",
 }
-# A point that a plugin did not extend in the old version goes with another one of its points.
+# The other point of a plugin that gets a point that it did not extend in the old version.
 _GOES_WITH: Mapping[str, str] = {"preFilter": "filter", "preScore": "score"}
 
 
