@@ -19,7 +19,7 @@ from msgspec import UNSET, UnsetType, field, structs
 
 from ksched_cli.analysis.attempts import PluginStatus
 from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
-from ksched_cli.analysis.named_objects import find_pod
+from ksched_cli.analysis.named_objects import Subject, find_pod
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.load import load_beside
 from ksched_cli.cluster.objects.pod import Pod, PodStatus
@@ -33,8 +33,6 @@ from ksched_cli.errors import UsageError
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.stored_bytes import ObjectJson
-from ksched_cli.run.open import Opener
-from ksched_cli.run.run import Run
 from ksched_cli.scenario.arguments import Target
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.nodes import AddNodes
@@ -149,35 +147,32 @@ class Copies:
         return structs.replace(answer, workload=self.workload or None)
 
 
-def copies_of(opener: Opener, run: Run, simulation: Simulation, name: str, maximum: int) -> Copies:
-    """Return copies of a pod of the state, or of the next replicas of KIND/NAME. simulation: of the
-    Run, not run yet. Raises UsageError if there is none."""
-    target = workload_target(name, run.namespace)
+def copies_of(subject: Subject, maximum: int) -> Copies:
+    """Return copies of the subject, a pod of the state or the next replicas of KIND/NAME. Raises
+    UsageError if there is none."""
+    simulation, name = subject.simulation, subject.name
+    target = workload_target(name, subject.namespace)
     if target is None or any(pod.key == name for pod in simulation.state.pods):
-        return Copies(simulation, find_pod(simulation, name, run.namespace).pod)
-    return _replicas(opener, run, simulation.state, target, maximum)
+        return Copies(simulation, find_pod(simulation, name, subject.namespace).pod)
+    return _replicas(subject, simulation.state, target, maximum)
 
 
-def copies_of_file(
-    opener: Opener, run: Run, simulation: Simulation, path: str, maximum: int
-) -> Copies:
+def copies_of_file(subject: Subject, path: str, maximum: int) -> Copies:
     """Copies of the pod or the workload in a file, which need not be in the state. Raises
     InputError."""
-    before = simulation.state
-    state, subject = pod_or_workload(before, load_beside(path, before), path)
-    if isinstance(subject, Target):
-        return _replicas(opener, run, state, subject, maximum)
+    before = subject.simulation.state
+    state, model = pod_or_workload(before, load_beside(path, before), path)
+    if isinstance(model, Target):
+        return _replicas(subject, state, model, maximum)
     if state is before:
-        return Copies(simulation, subject)
-    simulation.close()
-    return Copies(opener.simulation(run, state=state), subject)
+        return Copies(subject.simulation, model)
+    subject.simulation.close()
+    return Copies(subject.simulation_of(state), model)
 
 
-def _replicas(
-    opener: Opener, run: Run, state: ClusterState, target: Target, maximum: int
-) -> Copies:
+def _replicas(subject: Subject, state: ClusterState, target: Target, maximum: int) -> Copies:
     state, own, replicas = next_replicas(state, target, maximum)
-    return Copies(opener.simulation(run, state=state), replicas[0], replicas, own.text)
+    return Copies(subject.simulation_of(state), replicas[0], replicas, own.text)
 
 
 class _AnsweredError(Exception):
@@ -385,11 +380,10 @@ Attempted = tuple[RunRecord, tuple[PendingGroup, ...]]
 """A run, and the pods that it left pending."""
 
 
-def nodes_needed_by(
-    opener: Opener, run: Run, simulation: Simulation, likes: Sequence[str]
-) -> NodesNeeded:
-    """simulation: of the Run, whose state is run with more and more nodes; it notes the defects.
+def nodes_needed_by(subject: Subject, likes: Sequence[str]) -> NodesNeeded:
+    """The state of the subject is run with more and more nodes; its simulation notes the defects.
     Raises UsageError where the Run has prices, and none for one of `likes`."""
+    simulation = subject.simulation
 
     def run_with(mix: Mix) -> Attempted:
         changes = [
@@ -397,14 +391,15 @@ def nodes_needed_by(
             for like, nodes in zip(likes, mix, strict=True)
         ]
         state, _ = apply_changes(simulation.state, changes)
-        larger = opener.simulation(run, state=state)
+        larger = subject.simulation_of(state)
         record = larger.run()
         groups = pending_groups(larger, record)
         larger.close()
         simulation.caller.defects.update(larger.caller.defects)
         return record, groups
 
-    return nodes_needed(likes, run_with, _prices_of(likes, simulation, opener.prices(run)))
+    prices = subject.opener.prices(subject.run)
+    return nodes_needed(likes, run_with, _prices_of(likes, simulation, prices))
 
 
 def _prices_of(likes: Sequence[str], simulation: Simulation, prices: Prices) -> list[float]:

@@ -15,6 +15,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from ksched_cli.analysis.capacity import CapacityResult, copies_of
+from ksched_cli.analysis.named_objects import Subject
 from ksched_cli.analysis.replay_figures import durations, wait_of
 from ksched_cli.analysis.usage import Utilization, nodes_used, utilization
 from ksched_cli.answers import Answer, Count, Part
@@ -367,7 +368,7 @@ def outcome_of(opener: Opener, run: Run, simulation: Simulation) -> Outcome:
     pods = simulation.state.pods
 
     def capacity(name: str, maximum: int) -> CapacityResult:
-        return copies_of(opener, run, opener.simulation(run), name, maximum).answer(maximum)
+        return copies_of(Subject.open(opener, run, name), maximum).answer(maximum)
 
     return Outcome(
         list(dict.fromkeys(pod.key for pod in pods)),
@@ -399,7 +400,8 @@ def outcome_of_replay(
 
     def capacity(name: str, maximum: int) -> CapacityResult:
         simulation = opener.simulation(at_end, state=state)
-        return copies_of(opener, at_end, simulation, name, maximum).answer(maximum)
+        subject = Subject(opener, at_end, simulation, name, at_end.namespace)
+        return copies_of(subject, maximum).answer(maximum)
 
     def those(outcome: PodOutcome, text: str) -> dict[str, str]:
         return {

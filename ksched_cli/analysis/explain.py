@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.attempts import NodeRejection, PluginStatus, status_of, take_turn
 from ksched_cli.analysis.diagnosis import Diagnosis, diagnose
-from ksched_cli.analysis.named_objects import GroupName
+from ksched_cli.analysis.named_objects import GroupName, Subject, check_nodes
 from ksched_cli.analysis.reasons import (
     FITTING,
     Distance,
@@ -43,8 +43,6 @@ from ksched_cli.framework.status import Code
 
 if TYPE_CHECKING:
     from ksched_cli.engine.replay.autoscaler.scale_up import GroupReview
-    from ksched_cli.run.open import Opener
-    from ksched_cli.run.run import Run
 
 
 class GroupVerdict(StrEnum):
@@ -95,9 +93,10 @@ class ScaleUp(Part, frozen=True, kw_only=True):
     groups: tuple[GroupScaleUp, ...] = field(default_factory=tuple)
 
 
-def scale_up_of(opener: Opener, run: Run, pod: str) -> ScaleUp:
-    """run: with an autoscaler; over time it is asked at the end. pod: the key of one that has no
-    node. Raises KschedError."""
+def scale_up_of(subject: Subject, pod: str) -> ScaleUp:
+    """subject: a Run with an autoscaler, which is asked at the end of its timeline. pod: the key of
+    one that has no node. Raises KschedError."""
+    opener, run = subject.opener, subject.run
     replay = opener.replay(run) if run.timeline else opener.until_scan(run)
     replay.run()
     assert replay.autoscaler is not None
@@ -232,6 +231,24 @@ class Explanation(StateAnswer, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     requested: Annotated[tuple[str, ...], HIDDEN] = ()
     node_count: Annotated[int, HIDDEN] = 0
+
+
+def explain_subject(
+    subject: Subject,
+    pod: PodInfo,
+    *,
+    nodes: Sequence[str] = (),
+    top: int = 0,
+    alone: bool = False,
+    all_details: bool = True,
+) -> Explanation:
+    """Explain a pod of the subject, on all nodes or on those that `select` selects, and what an
+    autoscaler of the Run would do for it. alone, all_details: see `explain`. Raises KschedError."""
+    check_nodes(subject.simulation, nodes)
+    answer = explain(subject.simulation, pod, alone=alone, all_details=all_details)
+    if subject.run.autoscaler and not (answer.node or answer.ignored):
+        answer = replace(answer, scale_up=scale_up_of(subject, pod.key))
+    return select(answer, nodes, top) if nodes or top else answer
 
 
 def explain(

@@ -21,6 +21,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ksched_cli.analysis import named_objects
 from ksched_cli.analysis.diagnosis import diagnose
 from ksched_cli.analysis.proposals import (
     COSTS,
@@ -609,6 +610,19 @@ def aftermath(before: Outcome, after: Outcome, pods: frozenset[str]) -> Aftermat
             if key in ran and ran[key] != node and key not in pods
         },
     )
+
+
+def fix_subject(subject: named_objects.Subject, search: Search) -> Remedies:
+    """Search for changes that would give the subject's pods a node; all that stay pending, where it
+    names none. Raises KschedError."""
+    simulation, name = subject.simulation, subject.name
+    fixer = Fixer(subject.simulation_of, simulation.state, search, workloads=subject.run.workloads)
+    if name:
+        answer = fix(fixer, name, named_objects.pods_of(simulation, name, subject.namespace))
+    else:
+        answer = fix_pending(fixer)
+    simulation.caller.defects.update(fixer.defects)
+    return answer
 
 
 def fix(fixer: Fixer, name: str, pods: frozenset[str]) -> Remedies:

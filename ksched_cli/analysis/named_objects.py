@@ -1,9 +1,9 @@
-"""The pods and nodes that a command line names, in an open simulation."""
+"""What a question is about: an open Run, and the pods and nodes in it that a command line names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ksched_cli.errors import UsageError
 
@@ -14,6 +14,58 @@ if TYPE_CHECKING:
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.framework.pod_groups import GroupKey
     from ksched_cli.kube.selectors import Selector
+    from ksched_cli.run.open import Opener, Watch
+    from ksched_cli.run.run import ChangeSource, Run
+
+
+class Subject(NamedTuple):
+    """An open Run, and the pod or the workload in it that a question is about.
+
+    simulation: of the Run, which has not run
+    name, namespace: to look up the pod or the workload by; "" for a question about the whole Run
+    watch: observes the simulation, and those that the question opens besides
+    """
+
+    opener: Opener
+    run: Run
+    simulation: Simulation
+    name: str = ""
+    namespace: str = ""
+    watch: Watch | None = None
+
+    @classmethod
+    def open(
+        cls,
+        opener: Opener,
+        run: Run,
+        name: str = "",
+        manifest: ChangeSource | None = None,
+        watch: Watch | None = None,
+    ) -> Self:
+        """Open the Run. manifest: is applied last; then the question is about its pod or workload.
+        Raises KschedError."""
+        from msgspec import structs
+
+        from ksched_cli.scenario.apply import Apply
+        from ksched_cli.scenario.replicas import applied_target
+
+        namespace = run.namespace
+        if manifest is not None:
+            run = structs.replace(run, changes=(*run.changes, manifest))
+            *_, apply = opener.inputs.changes(run)
+            assert isinstance(apply, Apply)
+            target = applied_target(apply)
+            name, namespace = target.text, target.namespace
+        return cls(opener, run, opener.simulation(run, watch), name, namespace, watch)
+
+    def simulation_of(self, state: ClusterState) -> Simulation:
+        """Open the Run again, with another state in place of its own."""
+        return self.opener.simulation(self.run, self.watch, state=state)
+
+    @property
+    def pod(self) -> PodInfo:
+        """See find_pod."""
+        return find_pod(self.simulation, self.name, self.namespace)
 
 
 def pod_name(name: str, namespace: str) -> str:

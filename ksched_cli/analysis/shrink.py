@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import msgspec
 import numpy as np
@@ -28,6 +28,7 @@ from msgspec import UNSET, UnsetType
 
 from ksched_cli.analysis.diagnosis import PendingGroup
 from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Hold
+from ksched_cli.analysis.named_objects import Subject, label_selector_of
 from ksched_cli.analysis.schedule import ClusterMap, grouping_labels
 from ksched_cli.analysis.usage import CONTROL_PLANE, node_usages, quantity
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
@@ -35,6 +36,7 @@ from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.resources import PODS, node_allocatable
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.scheduling_cycle import first_by_name
+from ksched_cli.errors import UsageError
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.scenario.drain import PodRules, goes_with_node, node_stays
@@ -144,6 +146,20 @@ class ShrinkLimits:
     keep: Selector | None = None
     maximum: int | None = None
     prices: Prices = NO_PRICES
+
+    @classmethod
+    def of(cls, subject: Subject, selector: str, keep: str, maximum: int | None = None) -> Self:
+        """selector, keep: as -l and --keep take them; "" for none. The prices are those of the Run.
+        Raises UsageError, also where no node has the labels of the selector."""
+        limits = cls(
+            among=label_selector_of(selector) if selector else None,
+            keep=label_selector_of(keep) if keep else None,
+            maximum=maximum,
+            prices=subject.opener.prices(subject.run),
+        )
+        if selector and not any(map(limits.selects, subject.simulation.state.nodes)):
+            raise UsageError(f"no node has the labels of -l {selector}")
+        return limits
 
     def worth(self, nodes: Iterable[Node]) -> float:
         """Return the hourly cost of nodes; without prices, their number."""

@@ -81,37 +81,29 @@ def capacity(
         ):
             raise UsageError("--pending cannot be combined with --alone, --max, -o wide or -o name")
         return _nodes_needed(options, tuple(dict.fromkeys(options.like)))
-    return _copies(options, pod, options.file, options.maximum, options.alone)
+    return _copies(options, pod)
 
 
-def _copies(
-    options: StateOptions, name: str | None, file: str | None, maximum: int, alone: bool
-) -> ExitCode:
+def _copies(options: CapacityOptions, name: str | None) -> ExitCode:
     """Ask about the pod or workload of this name, or else about that in a file."""
-    from ksched_cli.analysis import capacity as analysis
+    from ksched_cli.analysis.capacity import copies_of, copies_of_file
     from ksched_cli.report import capacity as renderer
 
-    run = runs.run_of(options)
-    opener = runs.opener(run)
-    simulation = opener.simulation(run)
-    runs.introduce(simulation)
+    subject = runs.open_subject(options, name or "")
     if name is None:
-        copies = analysis.copies_of_file(opener, run, simulation, file or "", maximum)
+        copies = copies_of_file(subject, options.file or "", options.maximum)
     else:
-        copies = analysis.copies_of(opener, run, simulation, name, maximum)
-    simulation, answer = copies.simulation, copies.answer(maximum, alone)
+        copies = copies_of(subject, options.maximum)
+    answer = copies.answer(options.maximum, options.alone)
     code = ExitCode.of(bool(answer.count), answer.undecided)
-    return runs.conclude(simulation, options, answer, renderer, code)
+    return runs.conclude(copies.simulation, options, answer, renderer, code)
 
 
 def _nodes_needed(options: StateOptions, likes: Sequence[str]) -> ExitCode:
-    from ksched_cli.analysis import capacity as analysis
+    from ksched_cli.analysis.capacity import nodes_needed_by
     from ksched_cli.report import capacity as renderer
 
-    run = runs.run_of(options, uses=["prices"])
-    opener = runs.opener(run)
-    simulation = opener.simulation(run)
-    runs.introduce(simulation)
-    answer = analysis.nodes_needed_by(opener, run, simulation, likes)
+    subject = runs.open_subject(options, uses=["prices"])
+    answer = nodes_needed_by(subject, likes)
     code = ExitCode.of(answer.nodes_needed is not None, answer.undecided)
-    return runs.conclude(simulation, options, answer, renderer, code)
+    return runs.conclude(subject.simulation, options, answer, renderer, code)

@@ -79,36 +79,31 @@ def explain(
 
 
 def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
-    from msgspec.structs import replace as with_fields
-
-    from ksched_cli.analysis import explain as analysis
-    from ksched_cli.analysis import named_objects
-    from ksched_cli.analysis.explain import scale_up_of
+    from ksched_cli.analysis.explain import explain_subject
+    from ksched_cli.analysis.named_objects import find_group
     from ksched_cli.report import explanation as renderer
     from ksched_cli.run.run import NEEDS_NO_TIMELINE
 
-    nodes, top = options.node or (), options.top
+    nodes, top = options.node or (), options.top or 0
     if options.autoscaler and options.alone:
         raise UsageError(
             "--autoscaler looks at all pending pods and cannot be combined with --alone"
         )
     subject = runs.open_subject(options, name, options.manifest, NEEDS_NO_TIMELINE)
-    simulation = subject.simulation
-    group = named_objects.find_group(simulation, subject.name, subject.namespace)
+    group = find_group(subject.simulation, subject.name, subject.namespace)
     if group is not None:
-        return _explain_group(options, simulation, group)
-    pod = runs.find_pod(simulation, subject.name, subject.namespace)
-    named_objects.check_nodes(simulation, nodes)
+        return _explain_group(options, subject.simulation, group)
     is_table = options.output in (Form.TABLE, Form.WIDE, Form.NAME, Form.MARKDOWN)
-    all_details = bool(nodes or top) or not is_table
-    explanation = analysis.explain(simulation, pod, alone=options.alone, all_details=all_details)
-    if options.autoscaler and not (explanation.node or explanation.ignored):
-        scale_up = scale_up_of(subject.opener, subject.run, pod.key)
-        explanation = with_fields(explanation, scale_up=scale_up)
-    if nodes or top:
-        explanation = analysis.select(explanation, nodes, top or 0)
+    explanation = explain_subject(
+        subject,
+        runs.find_pod(subject),
+        nodes=nodes,
+        top=top,
+        alone=options.alone,
+        all_details=bool(nodes or top) or not is_table,
+    )
     code = ExitCode.of(bool(explanation.node), explanation.undecided)
-    return runs.conclude(simulation, options, explanation, renderer, code)
+    return runs.conclude(subject.simulation, options, explanation, renderer, code)
 
 
 def _explain_group(options: ExplainOptions, simulation: Simulation, group: GroupName) -> ExitCode:

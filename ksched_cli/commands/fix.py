@@ -56,31 +56,17 @@ def fix(
         ksched fix deployment/web -o json
         ksched fix --pending --price m5.large=0.1
     """
-    from ksched_cli.analysis import fix as analysis
-    from ksched_cli.analysis import named_objects
-    from ksched_cli.analysis.fix import fix_pending
+    from ksched_cli.analysis.fix import fix_subject
     from ksched_cli.report import fix as renderer
 
     if [bool(pod), options.manifest is not None, options.pending].count(True) != 1:
         raise UsageError("fix takes one of POD, -f FILE, and --pending for all pending pods")
     subject = runs.open_subject(options, pod, options.manifest)
-    simulation = subject.simulation
     with progress.of_runs("runs") as on_run:
-        fixer = analysis.Fixer(
-            lambda state: subject.opener.simulation(subject.run, state=state),
-            simulation.state,
-            _search(options, on_run),
-            workloads=subject.run.workloads,
-        )
-        if options.pending:
-            answer = fix_pending(fixer)
-        else:
-            keys = named_objects.pods_of(simulation, subject.name, subject.namespace)
-            answer = analysis.fix(fixer, subject.name, keys)
-    simulation.caller.defects.update(fixer.defects)
+        answer = fix_subject(subject, _search(options, on_run))
     code = ExitCode.of(answer.is_yes, answer.undecided)
     return runs.conclude(
-        simulation,
+        subject.simulation,
         options,
         answer,
         renderer,

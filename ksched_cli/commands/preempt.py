@@ -44,13 +44,10 @@ def preempt(
 
     if bool(pod) == (options.manifest is not None):
         raise UsageError("preempt takes one of POD and -f FILE")
-    subject, info = runs.open_pod(options, pod, options.manifest)
-    simulation = subject.simulation
+    subject = runs.open_subject(options, pod, options.manifest)
+    simulation, info = subject.simulation, runs.find_pod(subject)
     answer = analysis.preempt(
-        simulation,
-        info,
-        everything=options.all_candidates,
-        alone=options.alone,
+        simulation, info, everything=options.all_candidates, alone=options.alone
     )
     if answer.victims:
         runs.warn_of_missing_budgets(simulation.state)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import SystemRandom
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from ksched_cli.commands import progress
 from ksched_cli.commands.command import DEBUG_HINT, ExitCode
@@ -24,6 +24,7 @@ from ksched_cli.report.forms import Form
 from ksched_cli.report.table import Limit
 
 if TYPE_CHECKING:
+    from ksched_cli.analysis.named_objects import Subject
     from ksched_cli.answers import Answer
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.cluster.state import ClusterState
@@ -303,56 +304,29 @@ def open_simulation(run: Run, watch: Watch | None = None) -> Simulation:
     return simulation
 
 
-class Subject(NamedTuple):
-    """What a question about a pod or a workload is asked of. name, namespace: to look it up by"""
-
-    run: Run
-    opener: Opener
-    simulation: Simulation
-    name: str
-    namespace: str
-
-
-def open_pod(
-    options: StateOptions, name: str, manifest: str | None, uses: Collection[str] = ()
-) -> tuple[Subject, PodInfo]:
-    """As open_subject, and the pod. Raises KschedError."""
-    subject = open_subject(options, name, manifest, uses)
-    return subject, find_pod(subject.simulation, subject.name, subject.namespace)
-
-
 def open_subject(
-    options: StateOptions, name: str, manifest: str | None, uses: Collection[str] = ()
+    options: StateOptions,
+    name: str = "",
+    manifest: str | None = None,
+    uses: Collection[str] = (),
 ) -> Subject:
-    """The Run and what it is asked about: the named pod or workload, or that of a file, which
+    """Open the Run and what it is asked about: the named pod or workload, or that of a file, which
     becomes the last change. uses: as Run.check has it. Raises KschedError."""
-    from msgspec.structs import replace as with_fields
-
+    from ksched_cli.analysis.named_objects import Subject
     from ksched_cli.run.run import ChangeSource
-    from ksched_cli.scenario.apply import Apply
-    from ksched_cli.scenario.replicas import applied_target
 
-    run, namespace = run_of(options, uses=uses), options.namespace
+    run, source = run_of(options, uses=uses), None
     if manifest is not None:
         check_standard_input({"--state": run.states, "-f": [manifest]})
         source = ChangeSource(line=f"apply -f {shlex.quote(manifest)}")
-        run = with_fields(run, changes=(*run.changes, source))
-    opened = opener(run)
-    if manifest is not None:
-        *_, apply = opened.inputs.changes(run)
-        assert isinstance(apply, Apply)
-        target = applied_target(apply)
-        name, namespace = target.text, target.namespace
-    simulation = opened.simulation(run)
-    introduce(simulation)
-    return Subject(run, opened, simulation, name, namespace)
+    subject = Subject.open(opener(run), run, name, source)
+    introduce(subject.simulation)
+    return subject
 
 
-def find_pod(simulation: Simulation, name: str, namespace: str) -> PodInfo:
+def find_pod(subject: Subject) -> PodInfo:
     """The pod that is named, or the next or newest of a workload; says which. Raises UsageError."""
-    from ksched_cli.analysis import named_objects
-
-    pod = named_objects.find_pod(simulation, name, namespace)
+    pod, name = subject.pod, subject.name
     if pod.name != name.rpartition("/")[2]:
         which = "the newest" if pod.pod.node_name else "the next in the queue"
         note(f"{name}: {pod.key}, {which} of its pods")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from ksched_cli.commands import progress, runs
 from ksched_cli.commands.command import ExitCode
@@ -11,10 +11,6 @@ from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.options import StateOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
-
-if TYPE_CHECKING:
-    from ksched_cli.analysis.drained_cluster import DrainedCluster
-    from ksched_cli.analysis.shrink import OnProgress, ShrinkLimits, ShrinkResult, UpgradePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,44 +55,26 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     """
     from ksched_cli.analysis import shrink as analysis
     from ksched_cli.analysis.drained_cluster import DrainedCluster
-    from ksched_cli.analysis.named_objects import label_selector_of
     from ksched_cli.report import shrink as renderer
 
     _check(options)
-    run = runs.run_of(options, uses=["prices"])
-    opener = runs.opener(run)
-    limits = analysis.ShrinkLimits(
-        keep=label_selector_of(options.keep) if options.keep else None,
-        among=label_selector_of(options.selector) if options.selector else None,
-        maximum=options.maximum,
-        prices=opener.prices(run),
-    )
-    simulation = opener.simulation(run)
-    runs.introduce(simulation)
-    if options.selector and not any(map(limits.selects, simulation.state.nodes)):
-        raise UsageError(f"no node has the labels of -l {options.selector}")
+    subject = runs.open_subject(options, uses=["prices"])
+    simulation = subject.simulation
+    limits = analysis.ShrinkLimits.of(subject, options.selector, options.keep, options.maximum)
     runs.warn_of_missing_budgets(simulation.state)
     rules = analysis.rules_of(simulation.state, options.force, options.delete_emptydir)
     base = DrainedCluster.after_run(simulation, rules)
+    answer: analysis.ShrinkResult | analysis.UpgradePlan
     with progress.of_runs("nodes drained") as on_progress:
-        answer = _ask(base, limits, options, on_progress)
+        if options.upgrade:
+            answer = analysis.upgrade(base, limits, options.surge, on_progress)
+        else:
+            draws_map = options.output is Form.HTML
+            answer = analysis.shrink(
+                base, limits, on_progress, draws_map=draws_map, repacks=options.repack
+            )
     code = ExitCode.of(answer.succeeds, answer.undecided)
     return runs.conclude(simulation, options, answer, renderer, code)
-
-
-def _ask(
-    base: DrainedCluster,
-    limits: ShrinkLimits,
-    options: ShrinkOptions,
-    on_progress: OnProgress | None,
-) -> ShrinkResult | UpgradePlan:
-    from ksched_cli.analysis.shrink import shrink as ask
-    from ksched_cli.analysis.shrink import upgrade
-
-    if options.upgrade:
-        return upgrade(base, limits, options.surge, on_progress)
-    draws_map = options.output is Form.HTML
-    return ask(base, limits, on_progress, draws_map=draws_map, repacks=options.repack)
 
 
 def _check(options: ShrinkOptions) -> None:

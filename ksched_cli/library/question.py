@@ -4,12 +4,10 @@ steps of a Run: look at each attempt, change the cluster between two of them, co
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
-
-from msgspec import structs
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ksched_cli.analysis.attempts import AttemptTrace, trace_of
-from ksched_cli.analysis.named_objects import find_pod
+from ksched_cli.analysis.named_objects import Subject
 from ksched_cli.analysis.schedule import ScheduleResult, result_of
 from ksched_cli.answers import Answer, AppliedChange
 from ksched_cli.engine.records import RunRecord
@@ -20,12 +18,9 @@ from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.remarks import budget_lines, completed, defect_line, lines_before
 from ksched_cli.run.run import ChangeSource, Run
-from ksched_cli.scenario.apply import Apply
 from ksched_cli.scenario.change import apply_changes
-from ksched_cli.scenario.replicas import applied_target
 
 if TYPE_CHECKING:
-    from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.engine.engine import Engine
     from ksched_cli.engine.replay.records import PodRecord
@@ -48,15 +43,6 @@ class Describes(Protocol):
 
 
 WHOLE = 1_000  # a replay, which is done in thousandths
-
-
-class Subject(NamedTuple):
-    """What a question about a pod or a workload is asked of. name, namespace: to look it up by"""
-
-    run: Run
-    simulation: Simulation
-    name: str
-    namespace: str
 
 
 class Question:
@@ -110,22 +96,17 @@ class Question:
         replay.run()
         return replay, departed
 
-    def of_pod(self, pod: str | Manifest) -> tuple[Simulation, PodInfo]:
-        """Return a simulation of the first Run and the pod in question: one of the state, or of a
-        manifest, which is applied last. Raises KschedError."""
-        subject = self.subject(pod)
-        return subject.simulation, find_pod(subject.simulation, subject.name, subject.namespace)
-
-    def subject(self, pod: str | Manifest) -> Subject:
-        """The same, of a pod or of all of a workload."""
+    def subject(self, pod: str | Manifest = "") -> Subject:
+        """Open the only Run and what it is asked about: a pod or workload of the state, or that of
+        a manifest, which is applied last. Raises KschedError."""
         (run,) = self.runs
         if isinstance(pod, str):
-            return Subject(run, self.simulation(run), pod, run.namespace)
-        run = structs.replace(run, changes=(*run.changes, ChangeSource(apply=dict(pod))))
-        *_, apply = self.inputs.changes(run)
-        assert isinstance(apply, Apply)
-        target = applied_target(apply)
-        return Subject(run, self.simulation(run), target.text, target.namespace)
+            subject = Subject.open(self.opener, run, pod)
+        else:
+            manifest = ChangeSource(apply=dict(pod))
+            subject = Subject.open(self.opener, run, manifest=manifest)
+        self.introduce(subject.simulation)
+        return subject
 
     def conclude(self, *engines: Engine, evicts: bool = False) -> None:
         """After all of these ran. evicts: whether a replay evicted pods"""

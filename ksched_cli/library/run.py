@@ -164,22 +164,12 @@ class Run:
         `ksched explain`. A Run at one instant with an autoscaler says which node group would get
         more nodes for a pod that has none
         """
-        from ksched_cli.analysis import explain as analysis
-        from ksched_cli.analysis.explain import scale_up_of
-        from ksched_cli.analysis.named_objects import check_nodes, find_pod
+        from ksched_cli.analysis.explain import explain_subject
 
         question = self._question(*described.NEEDS_NO_TIMELINE)
         subject = question.subject(pod)
-        simulation = subject.simulation
-        info = find_pod(simulation, subject.name, subject.namespace)
-        check_nodes(simulation, nodes)
-        answer = analysis.explain(simulation, info, alone=alone)
-        if self.autoscaler is not None and not (answer.node or answer.ignored):
-            scale_up = scale_up_of(question.opener, subject.run, info.key)
-            answer = structs.replace(answer, scale_up=scale_up)
-        if nodes or top:
-            answer = analysis.select(answer, nodes, top)
-        return question.answer(answer, simulation)
+        answer = explain_subject(subject, subject.pod, nodes=nodes, top=top, alone=alone)
+        return question.answer(answer, subject.simulation)
 
     def explain_group(self, group: str) -> GroupExplanation:
         """Explain why the pods of a group get nodes together, or which pod or topology domain
@@ -213,7 +203,8 @@ class Run:
         from ksched_cli.cluster.loading.state_warnings import budget_warnings
 
         question = self._question()
-        simulation, info = question.of_pod(pod)
+        subject = question.subject(pod)
+        simulation, info = subject.simulation, subject.pod
         answer = analysis.preempt(simulation, info, everything=all_candidates, alone=alone)
         budgets = budget_warnings(simulation.state) if answer.victims else ()
         return question.answer(answer, simulation, *budgets)
@@ -235,11 +226,9 @@ class Run:
         arguments are the options of `ksched fix`. progress: called after each run, with the
         number of runs so far and the maximum
         """
-        from ksched_cli.analysis import fix as analysis
-        from ksched_cli.analysis.fix import fix_pending
-        from ksched_cli.analysis.named_objects import pods_of
+        from ksched_cli.analysis.fix import Search, fix_subject
 
-        search = analysis.Search(
+        search = Search(
             prefer=frozenset(prefer),
             never=frozenset(never),
             max_runs=max_runs,
@@ -249,19 +238,8 @@ class Run:
         )
         search.check()
         question = self._question()
-        run, simulation, name, namespace = question.subject(pod or "")
-        fixer = analysis.Fixer(
-            lambda state: question.opener.simulation(run, state=state),
-            simulation.state,
-            search,
-            workloads=run.workloads,
-        )
-        if pod is None:
-            answer = fix_pending(fixer)
-        else:
-            answer = analysis.fix(fixer, name, pods_of(simulation, name, namespace))
-        simulation.caller.defects.update(fixer.defects)
-        return question.answer(answer, simulation)
+        subject = question.subject(pod or "")
+        return question.answer(fix_subject(subject, search), subject.simulation)
 
     def capacity(
         self, pod: str, *, maximum: int = MAX_COPIES, alone: bool = False
@@ -271,8 +249,7 @@ class Run:
         from ksched_cli.analysis.capacity import copies_of
 
         question = self._question()
-        (run,) = question.runs
-        copies = copies_of(question.opener, run, question.simulation(), pod, maximum)
+        copies = copies_of(question.subject(pod), maximum)
         return question.answer(copies.answer(maximum, alone), copies.simulation)
 
     def nodes_needed(self, *like: str) -> NodesNeeded:
@@ -281,9 +258,8 @@ class Run:
         from ksched_cli.analysis.capacity import nodes_needed_by
 
         question = self._question("prices")
-        (run,) = question.runs
-        simulation = question.simulation()
-        return question.answer(nodes_needed_by(question.opener, run, simulation, like), simulation)
+        subject = question.subject()
+        return question.answer(nodes_needed_by(subject, like), subject.simulation)
 
     def shrink(
         self,
@@ -302,8 +278,8 @@ class Run:
         from ksched_cli.analysis.shrink import shrink
 
         question = self._question("prices")
-        base, limits = self._drained(question, selector, keep, force, delete_emptydir_data)
-        limits = replace(limits, maximum=maximum)
+        limited = (selector, keep, maximum)
+        base, limits = self._drained(question, limited, force, delete_emptydir_data)
         answer = shrink(base, limits, progress, draws_map=True, repacks=repack)
         return question.answer(answer, base.simulation)
 
@@ -322,31 +298,28 @@ class Run:
         from ksched_cli.analysis.shrink import upgrade
 
         question = self._question()
-        base, limits = self._drained(question, selector, keep, force, delete_emptydir_data)
+        base, limits = self._drained(question, (selector, keep, None), force, delete_emptydir_data)
         return question.answer(upgrade(base, limits, surge, progress), base.simulation)
 
     @staticmethod
     def _drained(
-        question: Question, selector: str, keep: str, force: bool, delete_emptydir_data: bool
+        question: Question,
+        limited: tuple[str, str, int | None],
+        force: bool,
+        delete_emptydir_data: bool,
     ) -> tuple[DrainedCluster, ShrinkLimits]:
-        """The cluster before any drain, and which of its nodes are looked at. Raises UsageError
-        where none is."""
-        from ksched_cli.analysis import shrink as analysis
+        """Return the cluster before any drain, and which of its nodes may go. limited: see
+        ShrinkLimits.of"""
         from ksched_cli.analysis.drained_cluster import DrainedCluster
-        from ksched_cli.analysis.named_objects import label_selector_of
+        from ksched_cli.analysis.shrink import ShrinkLimits, rules_of
         from ksched_cli.cluster.loading.state_warnings import budget_warnings
 
-        limits = analysis.ShrinkLimits(
-            keep=label_selector_of(keep) if keep else None,
-            among=label_selector_of(selector) if selector else None,
-            prices=question.opener.prices(question.runs[0]),
-        )
-        simulation = question.simulation()
-        if selector and not any(map(limits.selects, simulation.state.nodes)):
-            raise UsageError(f"no node has the labels {selector}")
-        question.warn(*budget_warnings(simulation.state))
-        rules = analysis.rules_of(simulation.state, force, delete_emptydir_data)
-        return DrainedCluster.after_run(simulation, rules), limits
+        subject = question.subject()
+        state = subject.simulation.state
+        limits = ShrinkLimits.of(subject, *limited)
+        question.warn(*budget_warnings(state))
+        rules = rules_of(state, force, delete_emptydir_data)
+        return DrainedCluster.after_run(subject.simulation, rules), limits
 
     def drift(self, *, progress: Progress | None = None) -> DriftResult:
         """Show for every running pod where it is, and where it would go today. progress: called

@@ -21,7 +21,7 @@ from msgspec import Raw, Struct, structs
 
 from ksched_cli.analysis.diagnosis import POD, owner_of
 from ksched_cli.analysis.explain import explain
-from ksched_cli.analysis.named_objects import find_pod, pods_of
+from ksched_cli.analysis.named_objects import Subject
 from ksched_cli.analysis.schedule import RunSummary, ScheduleResult, result_of
 from ksched_cli.analysis.usage import node_usages
 from ksched_cli.answers import Answer, AppliedChange, StateAnswer, document_of, plain
@@ -34,7 +34,6 @@ from ksched_cli.config.reviewer import Reviewer, ReviewOptions
 from ksched_cli.config.sources import ConfigurationText
 from ksched_cli.config.types import DEFAULT_SCHEDULER_NAME
 from ksched_cli.engine.engine import Engine
-from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import UsageError, shortened_lines
 from ksched_cli.kube.document_edits import EditableDocument
 from ksched_cli.kube.documents import load_documents
@@ -65,7 +64,7 @@ MAX_PENDING = 200
 MAX_EXPECTED = 100
 FIX_SECONDS = 20.0
 
-T = TypeVar("T")
+A = TypeVar("A", bound=Answer)
 
 
 class UnknownRunError(UsageError):
@@ -383,58 +382,42 @@ class Workbench:
         if self.is_abandoned():
             raise AbandonedError
 
-    def _simulation(self, run: Run) -> Simulation:
+    def _subject(self, run: Run, pod: str = "") -> Subject:
         self._check()
         self._warnings = {**self._lasting}
-        simulation = self.opener.simulation(run, self._watch())
-        self._introduce(simulation)
-        return simulation
+        subject = Subject.open(self.opener, run, pod, watch=self._watch())
+        self._introduce(subject.simulation)
+        return subject._replace(namespace="")  # that of the pod is in its key
 
     def _introduce(self, *engines: Engine) -> None:
         for line in lines_before(*engines):
             self.warn(line)
 
-    def _complete(self, answer: Any, *engines: Engine) -> Any:
+    def _complete(self, answer: A, *engines: Engine) -> A:
         for engine in engines:
-            for line in (
-                *budget_lines(engine),
-                *map(defect_line, engine.caller.defects.values()),
-            ):
+            defects = map(defect_line, engine.caller.defects.values())
+            for line in (*budget_lines(engine), *defects):
                 self.warn(line)
             engine.close()
         states = [engine.state for engine in engines]
         return completed(answer, engines[0].configuration.release, states, self._warnings)
 
     def _schedule(self, run: Run) -> ScheduleResult:
-        simulation = self._simulation(run)
+        simulation = self._subject(run).simulation
         before = node_usages(simulation.snapshot)
         record = simulation.run()
-        answer: ScheduleResult = self._complete(
-            result_of(simulation, record, before=before), simulation
-        )
-        return answer
+        return self._complete(result_of(simulation, record, before=before), simulation)
 
     def _explain(self, run: Run, pod: str) -> StateAnswer:
-        simulation = self._simulation(run)
-        info = find_pod(simulation, pod)
-        answer: StateAnswer = self._complete(explain(simulation, info), simulation)
-        return answer
+        subject = self._subject(run, pod)
+        return self._complete(explain(subject.simulation, subject.pod), subject.simulation)
 
     def _fix(self, run: Run, pod: str) -> StateAnswer:
-        from ksched_cli.analysis.fix import Fixer, Search, fix
+        from ksched_cli.analysis.fix import Search, fix_subject
 
-        simulation = self._simulation(run)
+        subject = self._subject(run, pod)
         search = Search(max_seconds=FIX_SECONDS, on_run=lambda done, total: self._check())
-        fixer = Fixer(
-            lambda state: self.opener.simulation(run, self._watch(), state=state),
-            simulation.state,
-            search,
-            workloads=run.workloads,
-        )
-        answer = fix(fixer, pod, pods_of(simulation, pod))
-        simulation.caller.defects.update(fixer.defects)
-        done: StateAnswer = self._complete(answer, simulation)
-        return done
+        return self._complete(fix_subject(subject, search), subject.simulation)
 
     def _compare(self, *runs: Run) -> StateAnswer:
         from ksched_cli.analysis.compare import compare, sides_of, with_usages
@@ -447,8 +430,7 @@ class Workbench:
         ]
         engines = [side.simulation for side in sides]
         self._introduce(*engines)
-        answer: StateAnswer = self._complete(with_usages(compare(sides), sides), *engines)
-        return answer
+        return self._complete(with_usages(compare(sides), sides), *engines)
 
     # -- exports ----------------------------------------------------------------------------------
 
