@@ -669,11 +669,10 @@ def replay_draws(
 def compare_draws(
     runs: Sequence[NamedRun],
     figures: Sequence[Sequence[Mapping[str, float]]],
-    seeds: Sequence[int],
     curves: Sequence[ReplayCurves] = (),
 ) -> DrawnComparison:
     """figures: of each side, one per seed, in the order of the seeds; curves: of each side."""
-    sides = []
+    first, sides = runs[0].run.seed or 0, []
     for side, own in zip(runs, figures, strict=True):
         common = _common(own)
         paired = [name for name in _common(figures[0]) if name in common and own is not figures[0]]
@@ -688,7 +687,8 @@ def compare_draws(
                 intervals,
             )
         )
-    return DrawnComparison(seeds=tuple(seeds), sides=tuple(sides), curves=tuple(curves))
+    seeds = tuple(range(first, first + len(figures[0])))
+    return DrawnComparison(seeds=seeds, sides=tuple(sides), curves=tuple(curves))
 
 
 def _difference(

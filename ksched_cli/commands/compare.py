@@ -106,8 +106,7 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
     sides = [_replay(each, opener) for each in named(described, opener.inputs)]
     answer = analysis.compare_replays(sides)
     for side in sides:
-        evicts = bool(side.replay.log.counts.evicted)
-        runs.report_defects(side.replay.cluster.engine, options.debug, evicts=evicts)
+        runs.report_defects(side.replay, options.debug)
         for warning in replay_warnings(side.replay):
             warn(f"{side.named.name}: {warning}")
     report = replace(
@@ -122,17 +121,10 @@ def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Op
     from ksched_cli.report.replay import drawn_table
     from ksched_cli.run.differences import named
 
-    runs.introduce(
-        *(
-            opener.replay(run).cluster.engine if run.timeline else opener.simulation(run)
-            for run in described
-        )
-    )
+    runs.introduce(*map(opener.opened, described))
     sides = named(described, opener.inputs)
-    count = options.seeds or 0
-    draws = runs.draws_of(sides, opener, count)
-    seeds = [(described[0].seed or 0) + index for index in range(count)]
-    answer = compare_draws(sides, draws.figures, seeds, draws.curves)
+    draws = runs.draws_of(sides, opener, options.seeds or 0)
+    answer = compare_draws(sides, draws.figures, draws.curves)
     changes = _changes(map(opener.state, described))
     show(report_of(answer, drawn_table), options, changes)
     return ExitCode.of(not answer.differs)
@@ -147,7 +139,7 @@ def _replay(named: NamedRun, opener: Opener) -> ReplaySide:
     with progress.of_replay() as shown:
         watch = Watch(on_record=departed.append, on_instant=lambda replay: shown.after_instant())
         replay = opener.replay(named.run, watch)
-        runs.introduce(replay.cluster.engine)
+        runs.introduce(replay)
         shown.begin(replay)
         replay.run()
     return ReplaySide.of(named, replay, departed)

@@ -86,8 +86,7 @@ def replay(
     run = _Run(described, runs.opener(described), options, [] if _lists_pods(options) else None)
     with locked(options.checkpoint, "--checkpoint"):
         replay = run.run()
-    evicts = bool(replay.log.counts.evicted)
-    runs.report_defects(replay.cluster.engine, options.debug, evicts=evicts)
+    runs.report_defects(replay, options.debug)
     if options.save_state and not replay.is_interrupted:
         _save(replay, options.save_state)
     changes = run.opener.state(described).changes
@@ -107,7 +106,7 @@ def _draw(options: ReplayCommandOptions, timeline: str, name: str) -> ExitCode:
     options = replace(options, tie_break="random", seed=first)
     described = runs.run_of(options, timeline=timeline)
     opener = runs.opener(described)
-    runs.introduce(opener.replay(described).cluster.engine)
+    runs.introduce(opener.replay(described))
     draws = runs.draws_of([NamedRun("", described)], opener, count)
     (figures,), (curves,) = draws.figures, draws.curves
     answer = replay_draws(name, figures, range(first, first + count), curves)
@@ -306,7 +305,7 @@ class _Run:
                 on_instant=on_instant,
             )
             replay = self.opener.replay(self.described, watch)
-            runs.introduce(replay.cluster.engine)
+            runs.introduce(replay)
             if self.options.checkpoint:
                 self._resume(replay)
             pace = shown.begin(replay)

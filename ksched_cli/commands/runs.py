@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.config.effective import Configuration
     from ksched_cli.engine.engine import Engine
+    from ksched_cli.engine.replay.replay import Replay
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.framework.registry import Registry
     from ksched_cli.run.differences import NamedRun
@@ -346,13 +347,14 @@ def chosen_pods(simulation: Simulation, options: ShownOptions) -> frozenset[str]
     return pods
 
 
-def introduce(*engines: Engine) -> None:
+def introduce(*opened: Simulation | Replay) -> None:
     """Before any of these runs: the release of the first is named by the result; warnings say what
     the states lack and what of them nobody reads, each once."""
-    from ksched_cli.run.remarks import lines_before
+    from ksched_cli.run.remarks import engine_of, lines_before
 
+    engines = [*map(engine_of, opened)]
     set_release(engines[0].configuration.release)
-    for line in lines_before(*engines):
+    for line in lines_before(*opened):
         warn(line)
     note_hosts(
         engine.configuration
@@ -422,13 +424,14 @@ def conclude(
     return code
 
 
-def report_defects(engine: Engine, debug: bool, *, evicts: bool = False) -> None:
+def report_defects(opened: Simulation | Replay, debug: bool) -> None:
     """After a run: warns of every plugin that failed, with `debug` prints the tracebacks too, and
     which plugins were called about each pod; and where budgets that the state lacks might have
-    saved pods that were evicted. evicts: whether a replay evicted some"""
-    from ksched_cli.run.remarks import budget_lines, defect_line
+    saved pods that were evicted."""
+    from ksched_cli.run.remarks import budget_lines, defect_line, engine_of
 
-    for line in budget_lines(engine, evicts=evicts):
+    engine = engine_of(opened)
+    for line in budget_lines(opened):
         warn(line)
     for line in _call_lines(engine):
         print(line, file=sys.stderr)

@@ -174,12 +174,10 @@ class _Runs:
 
         departed: list[PodRecord] = []
         replay = self._opener.replay(run, Watch(on_record=departed.append))
-        engine = replay.cluster.engine
-        runs.introduce(engine)
+        runs.introduce(replay)
         outcome = outcome_of_replay(self._opener, run, replay, departed)
-        evicts = bool(replay.log.counts.evicted)
-        runs.report_defects(engine, self._options.debug, evicts=evicts)
-        return outcome, engine
+        runs.report_defects(replay, self._options.debug)
+        return outcome, replay.cluster.engine
 
 
 def _command(*arguments: str) -> str:

@@ -16,13 +16,12 @@ from ksched_cli.kube.versions import Release
 from ksched_cli.library.given import Change, Given, Manifest, Progress, State, change_of
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.open import Opener, Watch
-from ksched_cli.run.remarks import budget_lines, completed, defect_line, lines_before
+from ksched_cli.run.remarks import completed, engine_of, lines_after, lines_before
 from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.scenario.change import apply_changes
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.engine.engine import Engine
     from ksched_cli.engine.replay.records import PodRecord
     from ksched_cli.engine.replay.replay import Replay
     from ksched_cli.engine.simulation import Simulation
@@ -65,10 +64,10 @@ class Question:
     def warn(self, *lines: str) -> None:
         self.warnings |= dict.fromkeys(map(shortened_lines, lines))
 
-    def introduce(self, *engines: Engine) -> None:
+    def introduce(self, *opened: Simulation | Replay) -> None:
         """Before any of these runs: the first one's release is the answer's."""
-        self.release = engines[0].configuration.release
-        self.warn(*lines_before(*engines))
+        self.release = engine_of(opened[0]).configuration.release
+        self.warn(*lines_before(*opened))
 
     def simulation(self, run: Run | None = None, watch: Watch | None = None) -> Simulation:
         """run: the first by default. Raises KschedError."""
@@ -92,7 +91,7 @@ class Question:
 
         watch = Watch(traces=trace, on_record=departed.append, on_instant=on_instant)
         replay = self.opener.replay(run, watch)
-        self.introduce(replay.cluster.engine)
+        self.introduce(replay)
         replay.run()
         return replay, departed
 
@@ -108,12 +107,11 @@ class Question:
         self.introduce(subject.simulation)
         return subject
 
-    def conclude(self, *engines: Engine, evicts: bool = False) -> None:
-        """After all of these ran. evicts: whether a replay evicted pods"""
-        for engine in engines:
-            self.warn(*budget_lines(engine, evicts=evicts))
-            self.warn(*map(defect_line, engine.caller.defects.values()))
-            engine.close()
+    def conclude(self, *opened: Simulation | Replay) -> None:
+        """After all of these ran."""
+        for each in opened:
+            self.warn(*lines_after(each))
+            engine_of(each).close()
 
     def complete(self, answer: A, states: Iterable[ClusterState]) -> A:
         """The answer with the release, what changes did to the states, and the warnings."""

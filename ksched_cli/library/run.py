@@ -349,7 +349,7 @@ class Run:
         question.warn(*replay_warnings(replay))
         records = [*departed, *replay.log.live.values()]
         answer = replay_result(replay, run.timeline, records, traces=trace)
-        question.conclude(replay.cluster.engine, evicts=bool(replay.log.counts.evicted))
+        question.conclude(replay)
         return question.complete(answer, question.states())
 
     def open(self) -> OpenRun:
@@ -415,7 +415,7 @@ def _compare_replays(question: Question) -> ReplayComparison:
         sides.append(ReplaySide.of(each, ended, departed))
     answer = with_curves(compare_replays(sides), sides)
     for side in sides:
-        question.conclude(side.replay.cluster.engine, evicts=bool(side.replay.log.counts.evicted))
+        question.conclude(side.replay)
         question.warn(*(f"{side.named.name}: {line}" for line in replay_warnings(side.replay)))
     return question.complete(answer, question.states())
 
@@ -426,19 +426,12 @@ def _compare_draws(question: Question, count: int, progress: Progress | None) ->
     from ksched_cli.sweep.outcome import draws_of, eviction_warnings
 
     opener, runs = question.opener, question.runs
-    question.introduce(
-        *(
-            opener.replay(run).cluster.engine if run.timeline else opener.simulation(run)
-            for run in runs
-        )
-    )
+    question.introduce(*map(opener.opened, runs))
     sides = named(runs, question.inputs)
     draws = draws_of(sides, opener, count, progress)
     question.warn(*eviction_warnings(sides, opener, draws.figures))
-    seeds = [(runs[0].seed or 0) + index for index in range(count)]
-    return question.complete(
-        compare_draws(sides, draws.figures, seeds, draws.curves), question.states()
-    )
+    answer = compare_draws(sides, draws.figures, draws.curves)
+    return question.complete(answer, question.states())
 
 
 def sweep(

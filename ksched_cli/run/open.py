@@ -309,6 +309,10 @@ class Opener:
             state = self.final_state(run) if run.timeline else self.state(run)
         return Simulation(state, self.configuration(run), self.registry(run), options)
 
+    def opened(self, run: Run) -> Simulation | Replay:
+        """The Run over its timeline, else at one instant, not begun yet. Raises KschedError."""
+        return self.replay(run) if run.timeline else self.simulation(run)
+
     def final_state(self, run: Run) -> ClusterState:
         """The cluster at the end of the Run's timeline. Raises KschedError."""
         replay = self.replay(run)

@@ -1,9 +1,9 @@
-"""Warnings about an open Run, besides its answer: lines, each once."""
+"""Warnings about an open Run, at one instant or over time, besides its answer: lines, each once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import UNSET, structs
 
@@ -16,16 +16,23 @@ from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.framework.status import Defect
 from ksched_cli.kube.versions import Release
 
+if TYPE_CHECKING:
+    from ksched_cli.engine.replay.replay import Replay
+
 A = TypeVar("A", bound=Answer)
 
 MAX_PODS = 3  # that the line about a plugin's failure names
 
 
-def lines_before(*engines: Engine) -> list[str]:
+def engine_of(opened: Simulation | Replay) -> Engine:
+    return opened if isinstance(opened, Simulation) else opened.cluster.engine
+
+
+def lines_before(*opened: Simulation | Replay) -> list[str]:
     """Return the warnings before any of these runs: what the states lack, and what of them is never
     read."""
     lines: dict[str, None] = {}
-    for engine in engines:
+    for engine in map(engine_of, opened):
         state = engine.state
         lines |= dict.fromkeys(skipped_warnings(state))
         lines |= dict.fromkeys((*state.warnings, *_device_warnings(engine)))
@@ -45,12 +52,20 @@ def _device_warnings(engine: Engine) -> list[str]:
     return device_problems(engine.state, features_of(engine.configuration.release))
 
 
-def budget_lines(engine: Engine, *, evicts: bool = False) -> list[str]:
+def lines_after(opened: Simulation | Replay) -> list[str]:
+    """Return the warnings after a run: missing budgets, and the plugins that failed."""
+    defects = engine_of(opened).caller.defects.values()
+    return [*budget_lines(opened), *map(defect_line, defects)]
+
+
+def budget_lines(opened: Simulation | Replay) -> list[str]:
     """After a run: budgets that the state lacks and that might have saved pods, where some were
-    evicted. evicts: whether a replay evicted some"""
-    if evicts or (isinstance(engine, Simulation) and engine.scheduler.evicted):
-        return [*budget_warnings(engine.state)]
-    return []
+    evicted."""
+    if isinstance(opened, Simulation):
+        evicts = bool(opened.scheduler.evicted)
+    else:
+        evicts = bool(opened.log.counts.evicted)
+    return [*budget_warnings(engine_of(opened).state)] if evicts else []
 
 
 def defect_line(defect: Defect) -> str:

@@ -33,7 +33,7 @@ from ksched_cli.config.effective import Configuration
 from ksched_cli.config.reviewer import Reviewer, ReviewOptions
 from ksched_cli.config.sources import ConfigurationText
 from ksched_cli.config.types import DEFAULT_SCHEDULER_NAME
-from ksched_cli.engine.engine import Engine
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import UsageError, shortened_lines
 from ksched_cli.kube.document_edits import EditableDocument
 from ksched_cli.kube.documents import load_documents
@@ -46,7 +46,7 @@ from ksched_cli.run.differences import digest_of
 from ksched_cli.run.inputs import digest
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.plugins import in_release
-from ksched_cli.run.remarks import budget_lines, completed, defect_line, lines_before
+from ksched_cli.run.remarks import completed, lines_after, lines_before
 from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.scenario.arguments import WORKLOADS
 from ksched_cli.scenario.objects import Manifest, objects_of, plain_object
@@ -210,9 +210,9 @@ class Workbench:
         self.opener.plugins(self.base)
         self._lasting = self._warnings
 
-    def warn(self, line: str) -> None:
-        """Store a warning of the opener's, for the answer that is being made."""
-        self._warnings[shortened_lines(line)] = None
+    def warn(self, *lines: str) -> None:
+        """Store warnings for the answer that is being made."""
+        self._warnings |= dict.fromkeys(map(shortened_lines, lines))
 
     # -- Runs -------------------------------------------------------------------------------------
 
@@ -386,21 +386,15 @@ class Workbench:
         self._check()
         self._warnings = {**self._lasting}
         subject = Subject.open(self.opener, run, pod, watch=self._watch())
-        self._introduce(subject.simulation)
+        self.warn(*lines_before(subject.simulation))
         return subject._replace(namespace="")  # that of the pod is in its key
 
-    def _introduce(self, *engines: Engine) -> None:
-        for line in lines_before(*engines):
-            self.warn(line)
-
-    def _complete(self, answer: A, *engines: Engine) -> A:
-        for engine in engines:
-            defects = map(defect_line, engine.caller.defects.values())
-            for line in (*budget_lines(engine), *defects):
-                self.warn(line)
-            engine.close()
-        states = [engine.state for engine in engines]
-        return completed(answer, engines[0].configuration.release, states, self._warnings)
+    def _complete(self, answer: A, *simulations: Simulation) -> A:
+        for simulation in simulations:
+            self.warn(*lines_after(simulation))
+            simulation.close()
+        states = [simulation.state for simulation in simulations]
+        return completed(answer, simulations[0].configuration.release, states, self._warnings)
 
     def _schedule(self, run: Run) -> ScheduleResult:
         simulation = self._subject(run).simulation
@@ -428,9 +422,9 @@ class Workbench:
             replace(side, named=structs.replace(side.named, name=name))
             for name, side in zip(SIDES, sides_of(self.opener, runs, self._watch()), strict=True)
         ]
-        engines = [side.simulation for side in sides]
-        self._introduce(*engines)
-        return self._complete(with_usages(compare(sides), sides), *engines)
+        simulations = [side.simulation for side in sides]
+        self.warn(*lines_before(*simulations))
+        return self._complete(with_usages(compare(sides), sides), *simulations)
 
     # -- exports ----------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ def test_what_draws_have_in_common_is_no_difference() -> None:
     # The draws differ by 100 and more, the sides by 1 in each of them.
     first = [{"wait": 100.0}, {"wait": 300.0}, {"wait": 200.0}]
     second = [{"wait": 99.0}, {"wait": 299.0}, {"wait": 199.0}]
-    answer = compare_draws([NamedRun("a"), NamedRun("b")], [first, second], [0, 1, 2])
+    answer = compare_draws([NamedRun("a"), NamedRun("b")], [first, second])
     assert answer.sides[1].differences["wait"] == DifferenceInterval(-1, -1, -1, False)
     assert answer.sides[0].differences == {}
     assert answer.differs
@@ -37,12 +37,12 @@ def test_what_draws_have_in_common_is_no_difference() -> None:
 def test_a_difference_that_changes_its_sign_is_noise() -> None:
     first = [{"wait": 1.0, "seconds": 1}, {"wait": 2.0, "seconds": 1}]
     second = [{"wait": 2.0, "seconds": 9}, {"wait": 1.0, "seconds": 9}]
-    answer = compare_draws([NamedRun("a"), NamedRun("b")], [first, second], [0, 1])
+    answer = compare_draws([NamedRun("a"), NamedRun("b")], [first, second])
     assert answer.sides[1].differences["wait"].within_noise
     assert not answer.differs
 
 
 def test_figures_that_not_every_draw_has_are_left_out() -> None:
     first = [{"wait": 1.0}, {"wait": 2.0, "cost": 3.0}]
-    answer = compare_draws([NamedRun("a"), NamedRun("b")], [first, first], [0, 1])
+    answer = compare_draws([NamedRun("a"), NamedRun("b")], [first, first])
     assert list(answer.sides[0].figures) == ["wait"]
