@@ -26,8 +26,8 @@ from ksched_cli.analysis.replay_figures import (
     UsageOverTime,
     WaitingTimes,
     replay_figures,
+    replay_waits,
     wait_of,
-    waiting_groups,
 )
 from ksched_cli.analysis.replay_result import (
     Hours,
@@ -471,7 +471,7 @@ class ReplaySideResult(Part, frozen=True):
             replay.cluster.configuration.release.version,
             seconds(replay.clock.now),
             ReplaySummary.of(replay),
-            waiting_groups(replay).all,
+            replay_waits(replay).all,
             replay_figures(replay, usage).pending_hours,
             NodeRange.of(replay.nodes, replay.clock.now),
             ReplayCost.of(replay) or UNSET,

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Literal, Self
 
@@ -26,6 +25,7 @@ from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import InputError, Position, UsageError
 from ksched_cli.kube.documents import Locator, read_file
 from ksched_cli.kube.file_paths import expand_paths
+from ksched_cli.kube.near_names import near_hint
 from ksched_cli.kube.time import SECOND
 from ksched_cli.run.inputs import code_from
 from ksched_cli.run.open import Opener
@@ -441,8 +441,7 @@ def _labels(state: ClusterState) -> dict[str, Mapping[str, str]]:
 
 def _no_pod(outcome: Outcome, pattern: str) -> Failure:
     names = {key.rpartition("/")[2]: key for key in outcome.pods}
-    near = get_close_matches(pattern.strip("*"), [*outcome.pods, *names], n=3)
-    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    hint = near_hint(pattern.strip("*"), [*outcome.pods, *names])
     return Failure(f'no pod matches "{pattern}" ({len(outcome.pods)} pods){hint}')
 
 

@@ -332,14 +332,13 @@ def chosen_pods(
 
 def check_nodes(simulation: Simulation, names: Iterable[str]) -> None:
     """Check names of nodes. Raises UsageError for the first that is not a node of the state."""
-    from difflib import get_close_matches
+    from ksched_cli.kube.near_names import near_hint
 
     nodes = simulation.snapshot.names
     for name in names:
         if name not in simulation.snapshot.row:
-            matches = ", ".join(get_close_matches(name, nodes, n=3))
-            message = f'no node "{name}" in the state ({len(nodes)} nodes)'
-            raise UsageError(f"{message}; did you mean {matches}?" if matches else message)
+            hint = near_hint(name, nodes)
+            raise UsageError(f'no node "{name}" in the state ({len(nodes)} nodes){hint}')
 
 
 def owners(simulation: Simulation, pods: Iterable[str]) -> dict[str, str]:
@@ -351,15 +350,12 @@ def owners(simulation: Simulation, pods: Iterable[str]) -> dict[str, str]:
 
 
 def _no_such_pod(simulation: Simulation, name: str) -> str:
-    from difflib import get_close_matches
-
+    from ksched_cli.kube.near_names import near_hint
     from ksched_cli.scenario.owned_pods import OwnedPods
 
     keys = [pod.key for pod in simulation.state.pods]
     key_of = {key.rpartition("/")[2]: key for key in keys}
     for _, kind, workload in OwnedPods.of(simulation.state.pods).active:
         key_of[workload] = f"{kind.lower()}/{workload}"
-    matches = get_close_matches(name, [*keys, *key_of, *key_of.values()], n=3)
-    suggestions = ", ".join(dict.fromkeys(key_of.get(match, match) for match in matches))
-    message = f'no pod "{name}" in the state ({len(keys)} pods)'
-    return f"{message}; did you mean {suggestions}?" if suggestions else message
+    hint = near_hint(name, [*keys, *key_of, *key_of.values()], meant=key_of)
+    return f'no pod "{name}" in the state ({len(keys)} pods){hint}'

@@ -15,7 +15,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 from msgspec import Meta, Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, astuple
 from numpy.typing import NDArray
 
 from ksched_cli.answers import Count, Part
@@ -454,13 +454,33 @@ class WaitingTimes(Durations, frozen=True, rename="camel"):
     still_waiting: int
 
 
-class WaitingGroups(Struct, frozen=True):
-    """Waiting times of all pods, and of those of one priority, namespace or controller."""
+class GroupWaits(Part, frozen=True):
+    """The waiting times of a priority, a namespace or a controller, in seconds.
+
+    still_waiting: how many of the pods have no node at the end
+    """
+
+    name: str
+    mean: Amount
+    p50: Amount
+    p90: Amount
+    p95: Amount
+    p99: Amount
+    max: Amount
+    pods: Count
+    still_waiting: Count
+
+
+class ReplayWaits(Part, frozen=True):
+    """Waiting times.
+
+    owner: of pods with a controller, as namespace/Kind/name; "(others)" beyond a thousand
+    """
 
     all: WaitingTimes
-    priority: dict[str, WaitingTimes]
-    namespace: dict[str, WaitingTimes]
-    owner: dict[str, WaitingTimes]
+    priority: tuple[GroupWaits, ...]
+    namespace: tuple[GroupWaits, ...]
+    owner: tuple[GroupWaits, ...]
 
 
 class ReplayFigures(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -521,20 +541,21 @@ def _hours(time: int) -> float:
     return round(time / _HOUR, DIGITS)
 
 
-def waiting_groups(replay: Replay) -> WaitingGroups:
+def replay_waits(replay: Replay) -> ReplayWaits:
     """Groups the pods that were placed, and those that still wait and are not gated."""
     placed, waiting = _waits(replay)
 
-    def groups(name: str) -> dict[str, WaitingTimes]:
+    def groups(name: str) -> tuple[GroupWaits, ...]:
         before, still = getattr(placed, name), getattr(waiting, name)
-        return {
+        times = {
             key: _waiting_times(
                 (*before.get(key, ()), *still.get(key, ())), len(still.get(key, ()))
             )
             for key in before | still
         }
+        return tuple(GroupWaits(key, *astuple(own)) for key, own in times.items())
 
-    return WaitingGroups(
+    return ReplayWaits(
         _waiting_times(_all(placed, waiting), len(_all(waiting))),
         *(groups(name) for name in ("priority", "namespace", "owner")),
     )

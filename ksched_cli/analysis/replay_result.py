@@ -24,13 +24,13 @@ from ksched_cli.analysis.replay_figures import (
     Extent,
     OverTime,
     ReplayCost,
+    ReplayWaits,
     UsageOverTime,
     UsageSample,
-    WaitingTimes,
     points_of,
     replay_figures,
+    replay_waits,
     unpriced_warning,
-    waiting_groups,
 )
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.objects import Pod
@@ -302,44 +302,6 @@ def tie_warning(replay: Replay) -> str:
     )
 
 
-class GroupWaits(Part, frozen=True):
-    """The waiting times of a priority, a namespace or a controller, in seconds.
-
-    still_waiting: how many of the pods have no node at the end
-    """
-
-    name: str
-    mean: Seconds
-    p50: Seconds
-    p90: Seconds
-    p95: Seconds
-    p99: Seconds
-    max: Seconds
-    pods: Count
-    still_waiting: Count
-
-
-class ReplayWaits(Part, frozen=True):
-    """Waiting times.
-
-    owner: of pods with a controller, as namespace/Kind/name; "(others)" beyond a thousand
-    """
-
-    all: WaitingTimes
-    priority: tuple[GroupWaits, ...]
-    namespace: tuple[GroupWaits, ...]
-    owner: tuple[GroupWaits, ...]
-
-    @classmethod
-    def of(cls, replay: Replay) -> ReplayWaits:
-        groups = waiting_groups(replay)
-
-        def named(by_name: Mapping[str, WaitingTimes]) -> tuple[GroupWaits, ...]:
-            return tuple(GroupWaits(name, *structs.astuple(own)) for name, own in by_name.items())
-
-        return cls(groups.all, named(groups.priority), named(groups.namespace), named(groups.owner))
-
-
 class NodeRange(Part, frozen=True):
     """The number of nodes over time.
 
@@ -554,7 +516,7 @@ def replay_result(
         start=datetime.fromtimestamp(replay.clock.start, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         end=seconds(replay.clock.now),
         summary=ReplaySummary.of(replay),
-        waiting=ReplayWaits.of(replay),
+        waiting=replay_waits(replay),
         pending_hours=figures.pending_hours,
         job_completion_time=figures.job_completion_time,
         nodes=NodeRange.of(replay.nodes, replay.clock.now),

@@ -1,11 +1,12 @@
-"""The name that was likely meant by one that does not exist."""
+"""The names that were likely meant by one that does not exist."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 _CUTOFF = 0.72
+_MAX_NEAR = 3
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str:
@@ -19,3 +20,18 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """A hint, or nothing."""
     candidate = nearest(name, candidates)
     return f'did you mean "{candidate}"?' if candidate else ""
+
+
+def near_hint(
+    name: str,
+    candidates: Iterable[str],
+    *,
+    most: int = _MAX_NEAR,
+    cutoff: float = 0.6,
+    meant: Mapping[str, str] | None = None,
+) -> str:
+    """A hint with the nearest names, `; did you mean a, b?`, or nothing. meant: what a candidate
+    stands for, where that is not itself"""
+    near = get_close_matches(name, [*candidates], n=most, cutoff=cutoff)
+    listed = ", ".join(dict.fromkeys((meant or {}).get(each, each) for each in near))
+    return f"; did you mean {listed}?" if listed else ""

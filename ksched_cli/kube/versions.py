@@ -480,7 +480,9 @@ def _switched(
     for name in sorted(settings):
         if name not in gates:
             errors.append(f"unrecognized feature gate: {name}")
-            raise _refused(aggregate(errors), _near(name, gates))
+            from ksched_cli.kube.near_names import near_hint
+
+            raise _refused(aggregate(errors), near_hint(name, gates, most=1))
         gate, on = gates[name], settings[name]
         if gate.locked and gate.default != on:
             default = str(gate.default).lower()
@@ -528,13 +530,6 @@ def _check_followed(minor: str, patch: int, enabled: Mapping[str, bool]) -> None
     if names:
         settings = ", ".join(f"{name}={str(enabled[name]).lower()}" for name in names)
         raise UsageError(f"--feature-gates: ksched does not implement {settings}")
-
-
-def _near(name: str, gates: Mapping[str, Gate]) -> str:
-    from difflib import get_close_matches
-
-    matches = get_close_matches(name, gates, n=1)
-    return f"; did you mean {matches[0]}?" if matches else ""
 
 
 def _refused(message: str, hint: str = "") -> UsageError:

@@ -20,16 +20,17 @@ from ksched_cli.analysis.compare import (
     ReplaySideResult,
 )
 from ksched_cli.analysis.replay_figures import (
+    GroupWaits,
     ReplayCost,
     UsageOverTime,
     WaitingTimes,
     calendar_steps,
     costs_at,
     extremes,
+    replay_waits,
     resources,
     short,
     shown_resources,
-    waiting_groups,
 )
 from ksched_cli.analysis.replay_result import (
     HOUR,
@@ -240,16 +241,18 @@ def duration(time: int) -> str:
 
 
 def _waiting_table(replay: Replay, limit: Limit) -> str:
-    groups = waiting_groups(replay)
+    groups = replay_waits(replay)
+    waits = groups.all.still_waiting
     if not groups.all.pods:
         return ""
-    named = [("all pods", groups.all)]
-    for label, by_name in (("priority ", groups.priority), ("namespace ", groups.namespace)):
-        if len(by_name) > 1:
-            named += _longest_first(by_name, label)
-    named += _longest_first(groups.owner)
-    waits = groups.all.still_waiting
-    rows = [_waiting_row(name, times, shows_still=bool(waits)) for name, times in named]
+    rows = [_waiting_row("all pods", groups.all, shows_still=bool(waits))]
+    for label, own in (("priority ", groups.priority), ("namespace ", groups.namespace),
+                       ("", groups.owner)):  # fmt: skip
+        if len(own) > 1 or not label:
+            rows += [
+                _waiting_row(f"{label}{group.name}", group, shows_still=bool(waits))
+                for group in sorted(own, key=lambda group: -group.mean)
+            ]
     still = ("STILL WAIT",) if waits else ()
     headers = ("WAITED FOR A NODE", "PODS", *still, "MEAN", "P50", "P90", "P99", "MAX")
     table = limit.first(20).cut_columns(headers, rows)
@@ -260,14 +263,9 @@ def _waiting_table(replay: Replay, limit: Limit) -> str:
     return f"{table}\n{limit.paragraph(text)}"
 
 
-def _longest_first(
-    groups: Mapping[str, WaitingTimes], label: str = ""
-) -> list[tuple[str, WaitingTimes]]:
-    entries = sorted(groups.items(), key=lambda item: -item[1].mean)
-    return [(f"{label}{name}", times) for name, times in entries]
-
-
-def _waiting_row(name: str, times: WaitingTimes, *, shows_still: bool) -> tuple[str, ...]:
+def _waiting_row(
+    name: str, times: WaitingTimes | GroupWaits, *, shows_still: bool
+) -> tuple[str, ...]:
     figures = (getattr(times, figure) for figure in ("mean", "p50", "p90", "p99", "max"))
     still = (f"{times.still_waiting:,}",) if shows_still else ()
     return name, f"{times.pods:,}", *still, *(duration(round(time * SECOND)) for time in figures)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import ClassVar
 
 from ksched_cli.cluster.change_record import ChangeRecord, Effect
 from ksched_cli.cluster.loading.state_warnings import budget_warnings
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import UsageError, shortened
+from ksched_cli.kube.near_names import near_hint
 from ksched_cli.scenario.workloads import make_pods, renewed_warnings
 
 _WITHOUT_EFFECT = "it changes nothing here"
@@ -63,8 +63,7 @@ class Change(ABC):
 
     def unknown(self, kind: str, name: str, names: Sequence[str]) -> ChangeError:
         """The error for a name that is not in the state. names: of the objects of that kind."""
-        near = get_close_matches(name, dict.fromkeys(names), n=3, cutoff=0.5)
-        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        hint = near_hint(name, dict.fromkeys(names), cutoff=0.5)
         count = f"{len(names)} {kind}{'' if len(names) == 1 else 's'}"
         return self.error(f'no {kind} "{name}" in the state ({count}){hint}')
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
 from ksched_cli.cluster.objects import CSINode, Node
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError
+from ksched_cli.kube.near_names import near_hint
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.nodes import HOSTNAME_LABEL, copy_of_csi_node, copy_of_node
 from ksched_cli.scenario.objects import load_objects
@@ -250,8 +250,7 @@ class _Reader:
         if like in self.nodes:
             return self.nodes[like], self.state.csi_nodes.get(like)
         names = list(self.nodes)
-        near = get_close_matches(like, names, n=3, cutoff=0.5)
-        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        hint = near_hint(like, names, cutoff=0.5)
         problem = f'no node "{like}" in the state ({len(names)} nodes){hint}'
         raise self.file.error(problem, *place, "like")
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from ksched_cli.analysis.replay_figures import (
     Durations,
@@ -20,7 +21,7 @@ from ksched_cli.analysis.replay_figures import (
     calendar_steps,
     durations,
     replay_figures,
-    waiting_groups,
+    replay_waits,
 )
 from ksched_cli.analysis.usage import nodes_used
 from ksched_cli.cluster.resources import PODS
@@ -223,12 +224,13 @@ def test_a_pod_that_still_waits_counts_with_the_time_so_far(tmp_path: Path) -> N
     hour = 3_600
     events = [{"at": n * hour, "pod": pod(f"p{n}")} for n in range(4)]
     run = replay(tmp_path, [node("n")], events, until=12 * hour)
-    waits = waiting_groups(run).all
+    waits = replay_waits(run).all
     assert (waits.pods, waits.still_waiting) == (4, 3)
     assert waits.mean == 7.5 * hour  # (0 + 11 + 10 + 9) / 4
     assert (waits.p50, waits.max) == (9 * hour, 11 * hour)
     assert replay_figures(run).pending_hours == 30
-    assert waiting_groups(run).namespace == {"default": waits}
+    (group,) = replay_waits(run).namespace
+    assert structs.asdict(group) == {"name": "default", **structs.asdict(waits)}
 
 
 def test_a_gated_pod_is_not_pending(tmp_path: Path) -> None:
@@ -317,7 +319,7 @@ def test_six_events_with_an_eviction_and_a_gate(tmp_path: Path) -> None:
     ]
     run = replay(tmp_path, [node("n")], events, until=60)
     usage = UsageOverTime(run)
-    waits, over_time = waiting_groups(run).all, usage.over_time()
+    waits, over_time = replay_waits(run).all, usage.over_time()
     # low 0 s, high 10, gated 27 (from its creation), late 20 so far, large 10: 67 s in all.
     assert (waits.pods, waits.still_waiting) == (5, 2)
     assert (waits.mean, waits.p50, waits.p90, waits.max) == (13.4, 10, 27, 27)

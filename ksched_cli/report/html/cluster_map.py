@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ksched_cli.analysis.schedule import ClusterMap, MappedPod
 from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.report.html.charts import histogram
 from ksched_cli.report.html.columns import Kind, coded, column, resource_kind
-from ksched_cli.report.html.sections import Histograms
+from ksched_cli.report.html.sections import Histograms, NodeMap, Section
 from ksched_cli.report.pending import shared_owner
 from ksched_cli.report.table import counted, printable
 from ksched_cli.report.usage import PODS, ordinary, requested_of, without
@@ -20,34 +19,11 @@ POD_RESOURCES = ("cpu", "memory")
 NODE_COLUMN = 2  # of the table of pods
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterFigures:
-    """What a page draws of a cluster.
-
-    map:    as the page's script reads it
-    nodes:  the columns of a table of nodes; pods: of a table of pods
-    owners: of the pods that wait
-    """
-
-    map: Mapping[str, Any]
-    nodes: Sequence[Mapping[str, Any]]
-    pods: Sequence[Mapping[str, Any]]
-    owners: Mapping[str, str]
-
-
-def cluster_figures(cluster: ClusterMap) -> ClusterFigures:
-    resources = resource_names(cluster.after)
-    return ClusterFigures(
-        map_data(
-            (("before", cluster.before), ("after", cluster.after)),
-            cluster.labels,
-            cluster.taints,
-            (NODE_COLUMN,),
-        ),
-        _node_columns(cluster, resources),
-        _pod_columns(cluster.pods),
-        {pod.pod: shared_owner(pod.owner) for pod in cluster.pods if not pod.node},
-    )
+def before_and_after(cluster: ClusterMap, node_columns: Sequence[int]) -> list[Section]:
+    """The map of the nodes, and how full they are. node_columns: see map_data"""
+    views = (("before", cluster.before), ("after", cluster.after))
+    data = map_data(views, cluster.labels, cluster.taints, node_columns)
+    return [NodeMap("Nodes", data), utilisation(views)]
 
 
 def utilisation(views: Sequence[tuple[str, Sequence[NodeUsage]]]) -> Histograms:
@@ -126,13 +102,14 @@ def map_data(
     }
 
 
-def _node_columns(cluster: ClusterMap, resources: Sequence[str]) -> list[dict[str, Any]]:
+def node_columns(cluster: ClusterMap) -> list[dict[str, Any]]:
+    """The columns of a table of nodes."""
     columns = [column("Node", [usage.name for usage in cluster.after])]
     columns += [
         column(key.rpartition("/")[2], values) for key, values in list(cluster.labels.items())[:1]
     ]
     columns.append(column("Pods", [usage.pods for usage in cluster.after], Kind.NUMBER))
-    for resource in resources:
+    for resource in resource_names(cluster.after):
         kind = resource_kind(resource)
         if resource != PODS:
             amounts = [requested_of(usage, resource) for usage in cluster.after]
@@ -146,7 +123,8 @@ def _node_columns(cluster: ClusterMap, resources: Sequence[str]) -> list[dict[st
     return columns
 
 
-def _pod_columns(pods: Sequence[MappedPod]) -> list[dict[str, Any]]:
+def pod_columns(pods: Sequence[MappedPod]) -> list[dict[str, Any]]:
+    """The columns of a table of pods."""
     texts: list[tuple[str, Callable[[MappedPod], str]]] = [
         ("Pod", lambda pod: pod.pod),
         ("State", lambda pod: pod.state),

@@ -11,14 +11,21 @@ from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.analysis.compare import Comparison, PodDifference
 from ksched_cli.analysis.diagnosis import PendingGroup
 from ksched_cli.analysis.drift import ELSEWHERE, DriftResult, PodDrift, Verdict
-from ksched_cli.analysis.schedule import ClusterMap, RunSummary, ScheduleResult, grouping_labels
+from ksched_cli.analysis.schedule import RunSummary, ScheduleResult, grouping_labels
 from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan, Wave
 from ksched_cli.analysis.usage import UtilizationByLabel
 from ksched_cli.report import capacity, compare, drift, shrink
 from ksched_cli.report.capacity import trial_nodes
 from ksched_cli.report.compare import standing_text, totals
 from ksched_cli.report.html.charts import MAX_PLACES, bar, flow
-from ksched_cli.report.html.cluster_map import cluster_figures, map_data, utilisation
+from ksched_cli.report.html.cluster_map import (
+    NODE_COLUMN,
+    before_and_after,
+    map_data,
+    node_columns,
+    pod_columns,
+    utilisation,
+)
 from ksched_cli.report.html.columns import Kind, column, filled
 from ksched_cli.report.html.pods import pending_blocks
 from ksched_cli.report.html.sections import (
@@ -37,6 +44,7 @@ from ksched_cli.report.html.sections import (
     present,
     tally,
 )
+from ksched_cli.report.pending import shared_owner
 from ksched_cli.report.schedule import binding_row
 from ksched_cli.report.shrink import notes
 from ksched_cli.report.table import PAGE, counted
@@ -68,12 +76,13 @@ def schedule_page(answer: ScheduleResult) -> Page:
         if count or name in ALWAYS
     ]
     tiles.append(Tile("nodes used", f"{used:,} of {len(nodes):,}"))
-    assert answer.cluster_map is not None
-    figures = cluster_figures(answer.cluster_map)
-    groups = [*pending_blocks(answer.pending_groups), *_gated(answer, figures.owners)]
+    cluster = answer.cluster_map
+    assert cluster is not None
+    owners = {pod.pod: shared_owner(pod.owner) for pod in cluster.pods if not pod.node}
+    groups = [*pending_blocks(answer.pending_groups), *_gated(answer, owners)]
     sections = present(Groups("Pods without a node", groups))
     if nodes:
-        sections += _before_and_after(answer.cluster_map, figures.map)
+        sections += before_and_after(cluster, (NODE_COLUMN,))
     if answer.utilization:
         sections.append(_by_label(answer.utilization))
     evictions = [
@@ -82,9 +91,10 @@ def schedule_page(answer: ScheduleResult) -> Page:
         column("For", [eviction.preemptor for eviction in answer.evictions]),
     ]
     sections += present(
-        Grid("Evictions", "evictions", evictions), Grid("Table of nodes", "nodes", figures.nodes)
+        Grid("Evictions", "evictions", evictions),
+        Grid("Table of nodes", "nodes", node_columns(cluster)),
     )
-    sections.append(Grid("Table of pods", "pods", figures.pods))
+    sections.append(Grid("Table of pods", "pods", pod_columns(cluster.pods)))
     bindings = [binding_row(call) for call in answer.extender_bindings or ()]
     sections += present(Table("Bound by extenders", ("Pod", "Node", "POST", ""), bindings))
     return Page(_schedule_title(summary), (), tiles, sections)
@@ -413,8 +423,6 @@ def shrink_page(answer: ShrinkResult) -> Page:
     ]
     cluster = answer.cluster_map
     assert cluster is not None
-    views = (("before", cluster.before), ("after", cluster.after))
-    figures = map_data(views, cluster.labels, cluster.taints, MOVE_COLUMNS)
     nodes = [
         column("Order", [node.order for node in going], Kind.NUMBER),
         column("Node", [node.node for node in going]),
@@ -427,17 +435,11 @@ def shrink_page(answer: ShrinkResult) -> Page:
         column("To", [to for _, _, to in moves]),
     ]
     sections = [
-        *(_before_and_after(cluster, figures) if answer.nodes else ()),
+        *(before_and_after(cluster, MOVE_COLUMNS) if answer.nodes else ()),
         *present(Grid("Nodes that could go", "nodes", nodes), Grid("Moves", "pods", pods)),
         *_staying(answer.nodes, answer.pending),
     ]
     return Page(shrink.headline(answer), notes(answer), tiles, sections)
-
-
-def _before_and_after(cluster: ClusterMap, figures: Mapping[str, Any]) -> list[Section]:
-    """The map, and how full the nodes are that are there. figures: as map_data makes them"""
-    views = (("before", cluster.before), ("after", cluster.after))
-    return [NodeMap("Nodes", figures), utilisation(views)]
 
 
 def _staying(nodes: Sequence[NodeToDrain], groups: Sequence[PendingGroup]) -> list[Section]:

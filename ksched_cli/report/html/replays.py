@@ -12,12 +12,11 @@ from ksched_cli.analysis.compare import (
     ReplayDifference,
     ReplayDraws,
 )
-from ksched_cli.analysis.replay_figures import ReplayCost
+from ksched_cli.analysis.replay_figures import GroupWaits, ReplayCost
 from ksched_cli.analysis.replay_result import (
     HOUR,
     ForwardLook,
     GroupResult,
-    GroupWaits,
     ReplayResult,
     ScalingDecision,
 )

@@ -1,11 +1,28 @@
 """A cluster before and after a run, as columns."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from ksched_cli.analysis.schedule import ClusterMap, MappedPod, cluster_map
 from ksched_cli.analysis.usage import NodeUsage, node_usages
-from ksched_cli.report.html.cluster_map import cluster_figures, resource_names, utilisation
+from ksched_cli.report.html.cluster_map import (
+    NODE_COLUMN,
+    before_and_after,
+    node_columns,
+    pod_columns,
+    resource_names,
+)
 from ksched_cli.report.html.columns import embedded
+from ksched_cli.report.html.sections import Histograms, NodeMap
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.report.html.pages import cells
+
+
+def map_and_utilisation(mapped: ClusterMap) -> tuple[Mapping[str, Any], Histograms]:
+    nodes, drawn = before_and_after(mapped, (NODE_COLUMN,))
+    assert isinstance(nodes, NodeMap)
+    assert isinstance(drawn, Histograms)
+    return nodes.data, drawn
 
 
 def test_columns_tell_what_the_records_tell() -> None:
@@ -18,23 +35,23 @@ def test_columns_tell_what_the_records_tell() -> None:
     )
     run = simulation(state)
     before = node_usages(run.snapshot)
-    data = cluster_figures(cluster_map(run, run.run(), before))
-    names = [resource["name"] for resource in data.map["resources"]]
+    mapped = cluster_map(run, run.run(), before)
+    data, drawn = map_and_utilisation(mapped)
+    names = [resource["name"] for resource in data["resources"]]
     assert names == ["cpu", "memory", "pods", "example.com/gpu"]
-    cpu = data.map["resources"][0]
+    cpu = data["resources"][0]
     assert [cells(view) for view in cpu["views"]] == [[2000, 0], [2000, 6000]]
-    assert cells(data.map["labels"][0]) == ["x", ""]
-    drawn = utilisation((("before", before), ("after", node_usages(run.snapshot))))
+    assert cells(data["labels"][0]) == ["x", ""]
     cpu_chart, *_, gpu_chart = drawn.histograms
     assert (cpu_chart.title, cpu_chart.counts[0][5], cpu_chart.counts[1][7]) == ("cpu", 1, 1)
     assert (gpu_chart.counts[0][0], gpu_chart.counts[1][5]) == (1, 1)
     assert drawn.series == ["before (2 nodes)", "after (2 nodes)"]
-    titles = [column["title"] for column in data.pods]
+    listed = pod_columns(mapped.pods)
+    titles = [column["title"] for column in listed]
     assert titles[:4] == ["Pod", "State", "Node", "Owner"]
-    assert cells(data.pods[1]) == ["pending", "placed", "running"]
-    assert cells(data.pods[2]) == ["", "b", "a"]
-    assert data.owners == {"default/big": "no controller in default"}
-    gpu = next(c for c in data.nodes if c["title"] == "example.com/gpu %")
+    assert cells(listed[1]) == ["pending", "placed", "running"]
+    assert cells(listed[2]) == ["", "b", "a"]
+    gpu = next(c for c in node_columns(mapped) if c["title"] == "example.com/gpu %")
     assert cells(gpu) == [None, 50.0]
 
 
@@ -64,6 +81,8 @@ def test_the_data_of_5000_nodes_and_30000_pods_is_small() -> None:
         for i in range(30_000)
     ]
     zones = {"topology.kubernetes.io/zone": [f"eu-west-1{'abc'[i % 3]}" for i in range(5000)]}
-    data = cluster_figures(ClusterMap(usages, usages, zones, [""] * 5000, pods))
-    size = len(embedded({"map": data.map, "nodes": data.nodes, "pods": data.pods}))
+    mapped = ClusterMap(usages, usages, zones, [""] * 5000, pods)
+    data, _ = map_and_utilisation(mapped)
+    tables = {"nodes": node_columns(mapped), "pods": pod_columns(pods)}
+    size = len(embedded({"map": data, **tables}))
     assert size < 4_500_000
