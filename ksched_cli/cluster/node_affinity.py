@@ -13,26 +13,22 @@ from msgspec import Struct
 
 from ksched_cli.cluster.objects import (
     NodeSelector,
-    NodeSelectorRequirement,
     NodeSelectorTerm,
     PodSpec,
     PreferredSchedulingTerm,
     StorageClass,
 )
-from ksched_cli.kube.field_errors import child, invalid, unsupported
+from ksched_cli.kube.field_errors import child
 from ksched_cli.kube.formatting import aggregate
 from ksched_cli.kube.selectors import (
     IN,
-    NODE_OPERATORS,
-    NOT_IN,
     Requirement,
     Selector,
     SelectorError,
-    requirement_errors,
     selector_of_map,
+    term_errors,
 )
 
-FIELD_OPERATORS = (IN, NOT_IN)
 NODE_NAME_FIELD = "metadata.name"
 
 
@@ -102,42 +98,14 @@ def _is_empty(term: NodeSelectorTerm) -> bool:
 
 
 def _node_term(term: NodeSelectorTerm, path: str) -> NodeTerm:
-    errors: list[str] = []
-    base = child(path, "matchExpressions")
-    labels = [
-        _node_requirement(expression, f"{base}[{i}]", errors)
-        for i, expression in enumerate(term.match_expressions)
-    ]
-    base = child(path, "matchFields")
-    for i, expression in enumerate(term.match_fields):
-        errors += _field_errors(expression, f"{base}[{i}]")
+    errors = tuple(error.text() for error in term_errors(term, path))
     if errors:
-        return NodeTerm(errors=tuple(errors))
-    ordered = sorted(labels, key=lambda requirement: requirement.key)
-    fields = [Requirement(e.key, e.operator, e.values) for e in term.match_fields]
-    return NodeTerm(tuple(ordered), tuple(fields))
-
-
-def _node_requirement(
-    expression: NodeSelectorRequirement, path: str, errors: list[str]
-) -> Requirement:
-    """Adds to `errors` what is wrong with it."""
-    key, operator, values = expression.key, expression.operator, expression.values
-    if operator not in NODE_OPERATORS:
-        errors.append(unsupported(child(path, "operator"), operator, NODE_OPERATORS).text())
-    else:
-        errors += [error.text() for error in requirement_errors(key, operator, values, path)]
-    return Requirement(key, operator, values)
-
-
-def _field_errors(expression: NodeSelectorRequirement, path: str) -> list[str]:
-    if expression.operator not in FIELD_OPERATORS:
-        at = child(path, "operator")
-        return [unsupported(at, expression.operator, FIELD_OPERATORS).text()]
-    if len(expression.values) != 1:
-        listed = list(expression.values) or None
-        return [invalid(child(path, "values"), listed, "must have one element").text()]
-    return []
+        return NodeTerm(errors=errors)
+    labels, fields = (
+        tuple(Requirement(e.key, e.operator, e.values) for e in expressions)
+        for expressions in (term.match_expressions, term.match_fields)
+    )
+    return NodeTerm(tuple(sorted(labels, key=lambda requirement: requirement.key)), fields)
 
 
 class RequiredNodeAffinity(Struct, frozen=True):

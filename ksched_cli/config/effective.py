@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+from ksched_cli.config.go_types import with_field_defaults
 from ksched_cli.config.types import API_VERSION, Extender, SchedulerConfiguration, TypeMeta
 from ksched_cli.kube.field_errors import FieldError
 from ksched_cli.kube.versions import Release, release_of
@@ -37,7 +38,8 @@ class InTreeArgs(Generic[A]):
     """The args of one in-tree plugin. plugins/args.py makes one, and the plugin's entry carries it.
 
     type:          the dataclass; its fields are decoded, and become its JSON Schema
-    set_defaults:  fills in what is not given (upstream: apis/config/v1/defaults.go)
+    set_defaults:  fills in what is not given and has no default of its own field (upstream:
+                   apis/config/v1/defaults.go)
     validate:      every error, in upstream's order; the second argument is the path of the args
     startup_crash: what is wrong with args that upstream crashes with, after validation
     """
@@ -55,7 +57,7 @@ class InTreeArgs(Generic[A]):
     def with_defaults(self, args: Any) -> A:
         """args: of `type`, as decoded."""
         named = replace(args, kind=self.kind, api_version=API_VERSION)
-        return self.set_defaults(named)
+        return self.set_defaults(with_field_defaults(named))
 
 
 class KnownPlugin(Protocol):

@@ -140,11 +140,6 @@ def fields_of(cls: type[Wired]) -> dict[str, WireField]:
     return by_key
 
 
-def or_default(value: T | None, default: T) -> T:
-    """Return the value that a nil pointer stands for."""
-    return default if value is None else value
-
-
 def with_field_defaults(value: T) -> T:
     """A configuration value with the defaults of its fields, and of those of structs in it."""
     changes: dict[str, Any] = {}

@@ -7,7 +7,7 @@ Upstream: apimachinery/pkg/labels/selector.go, apis/meta/v1/helpers.go (LabelSel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from ksched_cli.kube.field_errors import (
     invalid,
     label_value_problems,
     qualified_name_problems,
+    unsupported,
 )
 from ksched_cli.kube.formatting import aggregate, quote
 from ksched_cli.kube.int64 import parse_int64
@@ -25,6 +26,7 @@ from ksched_cli.kube.int64 import parse_int64
 IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT = "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"
 NODE_OPERATORS = (IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT)
 LABEL_OPERATORS = (IN, NOT_IN, EXISTS, DOES_NOT_EXIST)
+FIELD_OPERATORS = (IN, NOT_IN)
 
 
 class SelectorError(ValueError):
@@ -32,14 +34,14 @@ class SelectorError(ValueError):
 
 
 class Expression(Protocol):
-    """One of a selector's matchExpressions or matchFields."""
+    """One of a selector's matchExpressions or matchFields. values: None for Go's nil."""
 
     @property
     def key(self) -> str: ...
     @property
     def operator(self) -> str: ...
     @property
-    def values(self) -> tuple[str, ...]: ...
+    def values(self) -> tuple[str, ...] | None: ...
 
 
 class LabelSelectorFields(Protocol):
@@ -49,6 +51,15 @@ class LabelSelectorFields(Protocol):
     def match_labels(self) -> Mapping[str, str]: ...
     @property
     def match_expressions(self) -> Sequence[Expression]: ...
+
+
+class NodeTermFields(Protocol):
+    """What is read of a NodeSelectorTerm, a pod's or that of a plugin's args."""
+
+    @property
+    def match_expressions(self) -> Sequence[Expression] | None: ...
+    @property
+    def match_fields(self) -> Sequence[Expression] | None: ...
 
 
 class Requirement(Struct, frozen=True):
@@ -107,12 +118,13 @@ def label_selector(selector: LabelSelectorFields | None) -> Selector:
         return NOTHING
     requirements = []
     for key, value in selector.match_labels.items():
-        requirements.append(_checked(key, IN, (value,), ""))
+        requirements.append(_checked(key, IN, (value,)))
     for expression in selector.match_expressions:
         if expression.operator not in LABEL_OPERATORS:
             operator = quote(expression.operator)
             raise SelectorError(f"{operator} is not a valid label selector operator")
-        requirements.append(_checked(expression.key, expression.operator, expression.values, ""))
+        values = expression.values or ()
+        requirements.append(_checked(expression.key, expression.operator, values))
     return _selector(requirements)
 
 
@@ -120,47 +132,72 @@ def _selector(requirements: Iterable[Requirement]) -> Selector:
     return Selector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
 
 
-def _checked(key: str, operator: str, values: tuple[str, ...], path: str) -> Requirement:
-    errors = requirement_errors(key, operator, values, path)
+def _checked(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
+    errors = requirement_errors(key, operator, values or None, "")
     if errors:
         raise SelectorError(aggregate(error.text() for error in errors))
     return Requirement(key, operator, values)
 
 
 def requirement_errors(
-    key: str, operator: str, values: tuple[str, ...], path: str
+    key: str, operator: str, values: tuple[str, ...] | None, path: str
 ) -> list[FieldError]:
-    """Upstream: labels.NewRequirement."""
+    """values: None for Go's nil. Upstream: labels.NewRequirement."""
     errors = []
     faults = qualified_name_problems(key)
     if faults:
         errors.append(invalid(child(path, "key"), key, "; ".join(faults)))
     values_path = child(path, "values")
-    listed = list(values) or None
     if operator in (IN, NOT_IN):
         if not values:
             detail = "for 'in', 'notin' operators, values set can't be empty"
-            errors.append(invalid(values_path, listed, detail))
+            errors.append(invalid(values_path, values, detail))
     elif operator in (EXISTS, DOES_NOT_EXIST):
         if values:
             detail = "values set must be empty for exists and does not exist"
-            errors.append(invalid(values_path, listed, detail))
+            errors.append(invalid(values_path, values, detail))
     else:
         errors += _bound_errors(values, values_path)
-    for i, value in enumerate(values):
+    for i, value in enumerate(values or ()):
         faults = label_value_problems(value)
         if faults:
             errors.append(invalid(f"{values_path}[{i}][{key}]", value, "; ".join(faults)))
     return errors
 
 
-def _bound_errors(values: tuple[str, ...], path: str) -> list[FieldError]:
+def _bound_errors(values: tuple[str, ...] | None, path: str) -> list[FieldError]:
     errors = []
-    if len(values) != 1:
+    if len(values or ()) != 1:
         detail = "for 'Gt', 'Lt' operators, exactly one value is required"
-        errors.append(invalid(path, list(values) or None, detail))
-    for i, value in enumerate(values):
+        errors.append(invalid(path, values, detail))
+    for i, value in enumerate(values or ()):
         if parse_int64(value) is None:
             detail = "for 'Gt', 'Lt' operators, the value must be an integer"
             errors.append(invalid(f"{path}[{i}]", value, detail))
     return errors
+
+
+def term_errors(
+    term: NodeTermFields, path: str, *, keeps_empty: bool = False
+) -> Iterator[FieldError]:
+    """What is wrong with a term. Upstream: newNodeSelectorTerm.
+
+    keeps_empty: no values are shown as written, as [] or null; those of API objects always as null
+    """
+    for i, expression in enumerate(term.match_expressions or ()):
+        where = f"{child(path, 'matchExpressions')}[{i}]"
+        key, operator, values = expression.key, expression.operator, expression.values
+        if operator not in NODE_OPERATORS:
+            yield unsupported(f"{where}.operator", operator, NODE_OPERATORS)
+        else:
+            yield from requirement_errors(
+                key, operator, values if keeps_empty else values or None, where
+            )
+    for i, expression in enumerate(term.match_fields or ()):
+        where = f"{child(path, 'matchFields')}[{i}]"
+        operator, values = expression.operator, expression.values
+        if operator not in FIELD_OPERATORS:
+            yield unsupported(f"{where}.operator", operator, FIELD_OPERATORS)
+        elif len(values or ()) != 1:
+            shown = values if keeps_empty else values or None
+            yield invalid(f"{where}.values", shown, "must have one element")

@@ -25,7 +25,6 @@ from ksched_cli.config.go_types import (
     StructOf,
     field,
     named,
-    or_default,
 )
 from ksched_cli.config.types import TypeMeta
 from ksched_cli.kube.field_errors import (
@@ -36,13 +35,11 @@ from ksched_cli.kube.field_errors import (
     forbidden,
     invalid,
     label_name_errors,
-    label_value_problems,
-    qualified_name_problems,
     required,
     unsupported,
 )
 from ksched_cli.kube.formatting import duration_text
-from ksched_cli.kube.int64 import parse_int64
+from ksched_cli.kube.selectors import NODE_OPERATORS, term_errors
 from ksched_cli.kube.versions import Release
 
 MAX_UTILIZATION = 100
@@ -112,10 +109,10 @@ def with_default_weights(resources: tuple[ResourceSpec, ...] | None) -> tuple[Re
 class DefaultPreemptionArgs(TypeMeta):
     GO: ClassVar[str] = "v1.DefaultPreemptionArgs"
     min_candidate_nodes_percentage: int | None = field(
-        "minCandidateNodesPercentage", INT32, pointer=True, minimum=0, maximum=100
+        "minCandidateNodesPercentage", INT32, pointer=True, default=10, minimum=0, maximum=100
     )
     min_candidate_nodes_absolute: int | None = field(
-        "minCandidateNodesAbsolute", INT32, pointer=True, minimum=0
+        "minCandidateNodesAbsolute", INT32, pointer=True, default=100, minimum=0
     )
 
 
@@ -134,17 +131,8 @@ def _validate_default_preemption(args: DefaultPreemptionArgs, path: str) -> Iter
         yield invalid(absolute_path, 0, f"{same_time} minCandidateNodesPercentage")
 
 
-def _default_preemption_defaults(args: DefaultPreemptionArgs) -> DefaultPreemptionArgs:
-    """SetDefaults_DefaultPreemptionArgs."""
-    percentage = or_default(args.min_candidate_nodes_percentage, 10)
-    absolute = or_default(args.min_candidate_nodes_absolute, 100)
-    return replace(
-        args, min_candidate_nodes_percentage=percentage, min_candidate_nodes_absolute=absolute
-    )
-
-
 DEFAULT_PREEMPTION_ARGS = InTreeArgs(
-    DefaultPreemptionArgs, _default_preemption_defaults, _listed(_validate_default_preemption)
+    DefaultPreemptionArgs, validate=_listed(_validate_default_preemption)
 )
 
 
@@ -159,7 +147,9 @@ _SECOND = 10**9
 @dataclass(frozen=True, slots=True)
 class DynamicResourcesArgs(TypeMeta):
     GO: ClassVar[str] = "v1.DynamicResourcesArgs"
-    filter_timeout: int | None = field("filterTimeout", DURATION, pointer=True)
+    filter_timeout: int | None = field(
+        "filterTimeout", DURATION, pointer=True, default=_FILTER_TIMEOUT
+    )
     binding_timeout: int | None = field("bindingTimeout", DURATION, pointer=True)
 
 
@@ -191,13 +181,10 @@ def _dynamic_resources_defaults(
     release: Release, args: DynamicResourcesArgs
 ) -> DynamicResourcesArgs:
     """SetDefaults_DynamicResourcesArgs."""
-    binding_timeout = args.binding_timeout
-    if _has_binding_conditions(release) and "v1.DynamicResourcesArgs.bindingTimeout" not in (
-        release.rules.absent_fields
-    ):
-        binding_timeout = or_default(binding_timeout, _BINDING_TIMEOUT)
-    filter_timeout = or_default(args.filter_timeout, _FILTER_TIMEOUT)
-    return replace(args, filter_timeout=filter_timeout, binding_timeout=binding_timeout)
+    is_absent = "v1.DynamicResourcesArgs.bindingTimeout" in release.rules.absent_fields
+    if args.binding_timeout is not None or is_absent or not _has_binding_conditions(release):
+        return args
+    return replace(args, binding_timeout=_BINDING_TIMEOUT)
 
 
 def dynamic_resources_args(release: Release) -> InTreeArgs[DynamicResourcesArgs]:
@@ -214,7 +201,7 @@ def dynamic_resources_args(release: Release) -> InTreeArgs[DynamicResourcesArgs]
 class InterPodAffinityArgs(TypeMeta):
     GO: ClassVar[str] = "v1.InterPodAffinityArgs"
     hard_pod_affinity_weight: int | None = field(
-        "hardPodAffinityWeight", INT32, pointer=True, minimum=0, maximum=100
+        "hardPodAffinityWeight", INT32, pointer=True, default=1, minimum=0, maximum=100
     )
     ignore_preferred_terms_of_existing_pods: bool = field(
         "ignorePreferredTermsOfExistingPods", BOOL, omit=False
@@ -228,24 +215,14 @@ def _validate_inter_pod_affinity(args: InterPodAffinityArgs, path: str) -> Itera
         yield invalid(child(path, "hardPodAffinityWeight"), weight, "not in valid range [0, 100]")
 
 
-def _inter_pod_affinity_defaults(args: InterPodAffinityArgs) -> InterPodAffinityArgs:
-    """SetDefaults_InterPodAffinityArgs."""
-    return replace(args, hard_pod_affinity_weight=or_default(args.hard_pod_affinity_weight, 1))
-
-
 INTER_POD_AFFINITY_ARGS = InTreeArgs(
-    InterPodAffinityArgs, _inter_pod_affinity_defaults, _listed(_validate_inter_pod_affinity)
+    InterPodAffinityArgs, validate=_listed(_validate_inter_pod_affinity)
 )
 
 
 # -- NodeAffinity ----------------------------------------------------------------------------------
 #
-# Upstream: k8s.io/api/core/v1 for the affinity, component-helpers/scheduling/corev1/nodeaffinity,
-# apimachinery labels.NewRequirement.
-
-
-SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-_FIELD_OPERATORS = ("In", "NotIn")
+# Upstream: k8s.io/api/core/v1 for the affinity.
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +230,7 @@ class NodeSelectorRequirement:
     GO: ClassVar[str] = "v1.NodeSelectorRequirement"
     key: str = field("key", STRING, omit=False)
     operator: str = field(
-        "operator", named("v1.NodeSelectorOperator"), omit=False, enum=[*SELECTOR_OPERATORS, None]
+        "operator", named("v1.NodeSelectorOperator"), omit=False, enum=[*NODE_OPERATORS, None]
     )
     values: tuple[str, ...] | None = field("values", ListOf(STRING))
 
@@ -310,60 +287,11 @@ def _validate_node_affinity(args: NodeAffinityArgs, path: str) -> Iterator[Field
     if affinity.required is not None:
         terms = f"{base}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
         for index, term in enumerate(affinity.required.node_selector_terms or ()):
-            yield from _validate_node_term(term, f"{terms}[{index}]")
+            yield from term_errors(term, f"{terms}[{index}]", keeps_empty=True)
     for index, preferred in enumerate(affinity.preferred or ()):
         if preferred.weight != 0:
             where = f"{base}.preferredDuringSchedulingIgnoredDuringExecution[{index}]"
-            yield from _validate_node_term(preferred.preference, where)
-
-
-def _validate_node_term(term: NodeSelectorTerm, path: str) -> Iterator[FieldError]:
-    """newNodeSelectorTerm."""
-    for index, expression in enumerate(term.match_expressions or ()):
-        yield from _validate_node_expression(expression, f"{path}.matchExpressions[{index}]")
-    for index, expression in enumerate(term.match_fields or ()):
-        where = f"{path}.matchFields[{index}]"
-        if expression.operator not in _FIELD_OPERATORS:
-            yield unsupported(f"{where}.operator", expression.operator, _FIELD_OPERATORS)
-        elif len(expression.values or ()) != 1:
-            values = _nil_or_list(expression.values)
-            yield invalid(f"{where}.values", values, "must have one element")
-
-
-def _validate_node_expression(
-    expression: NodeSelectorRequirement, path: str
-) -> Iterator[FieldError]:
-    """nodeSelectorRequirementsAsSelector and labels.NewRequirement."""
-    if expression.operator not in SELECTOR_OPERATORS:
-        yield unsupported(f"{path}.operator", expression.operator, SELECTOR_OPERATORS)
-        return
-    if problems := qualified_name_problems(expression.key):
-        yield invalid(f"{path}.key", expression.key, "; ".join(problems))
-    yield from _validate_node_values(expression, f"{path}.values")
-    for index, value in enumerate(expression.values or ()):
-        if problems := label_value_problems(value):
-            yield invalid(f"{path}.values[{index}][{expression.key}]", value, "; ".join(problems))
-
-
-def _validate_node_values(expression: NodeSelectorRequirement, path: str) -> Iterator[FieldError]:
-    values, shown = expression.values or (), _nil_or_list(expression.values)
-    match expression.operator:
-        case "In" | "NotIn" if not values:
-            yield invalid(path, shown, "for 'in', 'notin' operators, values set can't be empty")
-        case "Exists" | "DoesNotExist" if values:
-            yield invalid(path, shown, "values set must be empty for exists and does not exist")
-        case "Gt" | "Lt":
-            message = "for 'Gt', 'Lt' operators, exactly one value is required"
-            if len(values) != 1:
-                yield invalid(path, shown, message)
-            for index, value in enumerate(values):
-                if parse_int64(value) is None:
-                    integer = "for 'Gt', 'Lt' operators, the value must be an integer"
-                    yield invalid(f"{path}[{index}]", value, integer)
-
-
-def _nil_or_list(values: tuple[str, ...] | None) -> list[str] | None:
-    return None if values is None else list(values)
+            yield from term_errors(preferred.preference, where, keeps_empty=True)
 
 
 NODE_AFFINITY_ARGS = InTreeArgs(NodeAffinityArgs, validate=_listed(_validate_node_affinity))
@@ -564,6 +492,7 @@ class PodTopologySpreadArgs(TypeMeta):
     defaulting_type: str = field(
         "defaultingType",
         named("v1.PodTopologySpreadConstraintsDefaulting"),
+        default="System",
         enum=[*DEFAULTING_TYPES, None],
     )
 
@@ -606,13 +535,8 @@ def _validate_spread_constraint(
         yield forbidden(f"{path}.labelSelector", detail)
 
 
-def _pod_topology_spread_defaults(args: PodTopologySpreadArgs) -> PodTopologySpreadArgs:
-    """SetDefaults_PodTopologySpreadArgs."""
-    return replace(args, defaulting_type=args.defaulting_type or "System")
-
-
 POD_TOPOLOGY_SPREAD_ARGS = InTreeArgs(
-    PodTopologySpreadArgs, _pod_topology_spread_defaults, _listed(_validate_pod_topology_spread)
+    PodTopologySpreadArgs, validate=_listed(_validate_pod_topology_spread)
 )
 
 
@@ -622,7 +546,9 @@ POD_TOPOLOGY_SPREAD_ARGS = InTreeArgs(
 @dataclass(frozen=True, slots=True)
 class VolumeBindingArgs(TypeMeta):
     GO: ClassVar[str] = "v1.VolumeBindingArgs"
-    bind_timeout_seconds: int | None = field("bindTimeoutSeconds", INT64, pointer=True, minimum=0)
+    bind_timeout_seconds: int | None = field(
+        "bindTimeoutSeconds", INT64, pointer=True, default=600, minimum=0
+    )
     shape: tuple[UtilizationShapePoint, ...] | None = field(
         "shape", ListOf(StructOf(UtilizationShapePoint))
     )
@@ -652,9 +578,7 @@ def _validate_volume_binding(
 
 def _volume_binding_defaults(args: VolumeBindingArgs, scores: bool) -> VolumeBindingArgs:
     """SetDefaults_VolumeBindingArgs."""
-    shape = args.shape or DEFAULT_SHAPE if scores else args.shape
-    timeout = or_default(args.bind_timeout_seconds, 600)
-    return replace(args, bind_timeout_seconds=timeout, shape=shape)
+    return replace(args, shape=args.shape or DEFAULT_SHAPE) if scores else args
 
 
 def volume_binding_args(release: Release) -> InTreeArgs[VolumeBindingArgs]:

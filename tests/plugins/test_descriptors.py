@@ -8,7 +8,7 @@ import pytest
 from ksched_cli.config import load_configuration
 from ksched_cli.config.checks.json_schema import configuration_schema
 from ksched_cli.config.effective import InTreeArgs, Profile, StartupCrash
-from ksched_cli.config.go_types import INT32, field, or_default
+from ksched_cli.config.go_types import INT32, field
 from ksched_cli.config.review import review
 from ksched_cli.config.types import API_VERSION, TypeMeta
 from ksched_cli.errors import InputError
@@ -32,7 +32,7 @@ def validate(args: TidalArgs, path: str) -> list[FieldError]:
 
 
 def set_defaults(args: TidalArgs) -> TidalArgs:
-    return replace(args, height=or_default(args.height, 7))
+    return replace(args, height=7 if args.height is None else args.height)
 
 
 def startup_crash(args: TidalArgs) -> StartupCrash | None:
