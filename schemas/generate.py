@@ -33,7 +33,6 @@ from ksched_cli.config.answers import (
     ValidationResult,
     ValidationResults,
 )
-from ksched_cli.config.checks.json_schema import configuration_schema
 from ksched_cli.config.project import FILE as PROJECT_FILE
 from ksched_cli.config.project import ProjectSettings
 from ksched_cli.framework.plugin_list import PluginList
@@ -41,6 +40,7 @@ from ksched_cli.kube.versions import release_of
 from ksched_cli.live.recorder import RecordResult
 from ksched_cli.live.snapshot import SnapshotResult
 from ksched_cli.plugins import registry_of
+from ksched_cli.schemas.configuration import configuration_schema
 from ksched_cli.schemas.of_types import DIALECT, descriptions, schema_of
 from ksched_cli.schemas.state import state_schema
 from ksched_cli.sweep.answers import SweepPlan, SweepResult, TuneResult

@@ -1,7 +1,7 @@
 """The Go type behind each field of a configuration type: how it reads and prints as JSON.
 
-The dataclasses of config/types.py and of the plugins' args carry it as field metadata. decoder.py
-decodes by it, checks/json_schema.py makes the JSON Schema of it, `to_wire` prints by it.
+The dataclasses of config/types.py and of the plugins' args carry it as field metadata. parsing.py
+decodes by it, schemas/configuration.py makes the JSON Schema of it, `to_wire` prints by it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import base64
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum
 from functools import cache
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -20,15 +20,15 @@ T = TypeVar("T")
 
 
 class Kind(Enum):
-    """The kind that encoding/json gives a scalar."""
+    """The kind that encoding/json gives a scalar; those that JSON Schema has by its names."""
 
-    STRING = auto()
-    BOOL = auto()
-    INTEGER = auto()
-    FLOAT = auto()
-    DURATION = auto()
-    BYTES = auto()
-    RAW = auto()
+    STRING = "string"
+    BOOL = "boolean"
+    INTEGER = "integer"
+    FLOAT = "number"
+    DURATION = "duration"
+    BYTES = "bytes"
+    RAW = "raw"
 
 
 @dataclass(frozen=True, slots=True)

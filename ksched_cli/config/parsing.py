@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.go_types import (
+    STRING,
     Kind,
     ListOf,
     Scalar,
@@ -40,7 +41,7 @@ from ksched_cli.config.types import (
 )
 from ksched_cli.errors import Position
 from ksched_cli.kube import json_tree
-from ksched_cli.kube.documents import Document, position_at, read_documents
+from ksched_cli.kube.documents import Document, Path, path_text, position_at, read_documents
 from ksched_cli.kube.formatting import DurationError, float_text, json_text, parse_duration, quote
 from ksched_cli.kube.json_tree import JsonFloat, JsonObject
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
@@ -56,17 +57,33 @@ from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 T = TypeVar("T", bound=Wired)
 _MISSING = object()
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
+_OCTET = Scalar(Kind.INTEGER, "uint8", 0)
 
 _MAX_DIGITS = len(str(-(2**63)))  # of an integer of 64 bits, with its sign
 
 
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A value of another type than its field; without a wire, a key that its type does not have.
+
+    keys: that the type has, where one is unknown
+    """
+
+    path: Path
+    data: Any = None
+    wire: Wire | None = None
+    keys: tuple[str, ...] = ()
+
+
 class Decoder:
-    """One object's decoding. `fatal` is the error that ends it, `strict` what strictness adds."""
+    """One object's decoding. `fatal` is the error that ends it, `strict` what strictness adds,
+    `misfits` everything that does not fit."""
 
     def __init__(self, absent_fields: Container[str] = ()) -> None:
         """absent_fields: "GO TYPE.KEY" of fields that the types lack."""
         self._absent_fields = absent_fields
         self.strict: list[str] = []
+        self.misfits: list[Misfit] = []
         self._saved: str | None = None
         self._immediate: str | None = None
         self._struct = ""
@@ -77,47 +94,50 @@ class Decoder:
         """An Unmarshaler's error ends the decoding at once; any other only after the last byte."""
         return self._immediate or self._saved
 
-    def decode(self, data: Any, cls: type[T]) -> T:
-        """An object of `cls`. data: plain data of kube.documents or kube.json_tree."""
-        value = self._value(StructOf(cls), False, data, "")
+    def decode(self, data: Any, cls: type[T], path: Path = ()) -> T:
+        """An object of `cls`. data: plain data of kube.documents or kube.json_tree; path: of it"""
+        value = self._value(StructOf(cls), False, data, path)
         return cls() if value is _MISSING else value
 
-    def _value(self, wire: Wire, pointer: bool, data: Any, path: str) -> Any:
+    def _value(self, wire: Wire, pointer: bool, data: Any, path: Path) -> Any:
         if data is None:
-            return self._null(wire, pointer)
+            return self._null(wire, pointer, path)
+        value = self._present(wire, data, path)
+        if value is _MISSING:
+            self.misfits.append(Misfit(path, data, wire))
+        return value
+
+    def _present(self, wire: Wire, data: Any, path: Path) -> Any:
         match wire:
             case Scalar():
-                return self._scalar(wire, data)
+                return self._scalar(wire, data, path)
             case ListOf(element):
                 if not isinstance(data, list):
                     return self._mismatch(data, wire)
-                items = (self._value(element, False, x, f"{path}[{i}]") for i, x in enumerate(data))
+                items = (self._value(element, False, x, (*path, i)) for i, x in enumerate(data))
                 return tuple(_zero(element) if item is _MISSING else item for item in items)
             case StringMap():
                 return self._map(wire, data, path)
             case StructOf(cls):
                 return self._struct_value(cls, data, path)
 
-    def _null(self, wire: Wire, pointer: bool) -> Any:
+    def _null(self, wire: Wire, pointer: bool, path: Path) -> Any:
         if pointer or isinstance(wire, ListOf | StringMap):
             return None
         if isinstance(wire, Scalar) and wire.kind is Kind.DURATION:
+            self.misfits.append(Misfit(path, None, wire))
             # null reaches UnmarshalJSON as an empty text
             return self._stop('time: invalid duration ""')
         return _MISSING
 
-    def _map(self, wire: Wire, data: Any, path: str) -> Any:
+    def _map(self, wire: Wire, data: Any, path: Path) -> Any:
         if not isinstance(data, dict):
             return self._mismatch(data, wire)
-        out = {}
-        for key, item in self._pairs(data, path):
-            if item is None or isinstance(item, str):
-                out[key] = item or ""
-            else:
-                self._mismatch(item, Scalar(Kind.STRING, "string", ""))
-        return out
+        pairs = self._pairs(data, path)
+        values = {key: self._value(STRING, True, item, (*path, key)) for key, item in pairs}
+        return {key: value or "" for key, value in values.items() if value is not _MISSING}
 
-    def _struct_value(self, cls: type[Wired], data: Any, path: str) -> Any:
+    def _struct_value(self, cls: type[Wired], data: Any, path: Path) -> Any:
         if not isinstance(data, dict):
             return self._mismatch(data, StructOf(cls))
         fields = fields_of(cls)
@@ -125,11 +145,13 @@ class Decoder:
         for key, item in self._pairs(data, path, fields):
             spec = fields.get(key)
             if spec is None or f"{cls.GO}.{key}" in self._absent_fields:
-                self._add_strict("unknown field", _child(path, key))
+                self._add_strict("unknown field", (*path, key))
+                keys = (own for own in fields if f"{cls.GO}.{own}" not in self._absent_fields)
+                self.misfits.append(Misfit((*path, key), keys=tuple(keys)))
                 continue
             outer, self._struct = self._struct, cls.GO.rpartition(".")[2]
             self._keys.append(key)
-            value = self._value(spec.wire, spec.pointer, item, _child(path, key))
+            value = self._value(spec.wire, spec.pointer, item, (*path, key))
             self._keys.pop()
             self._struct = outer
             if value is not _MISSING:
@@ -137,7 +159,7 @@ class Decoder:
         return cls(**values)
 
     def _pairs(
-        self, data: dict[str, Any], path: str, fields: Mapping[str, WireField] | None = None
+        self, data: dict[str, Any], path: Path, fields: Mapping[str, WireField] | None = None
     ) -> Iterator[tuple[str, Any]]:
         """Members in the order Go meets them: JSON's own; sorted where YAML became JSON."""
         if not isinstance(data, JsonObject):
@@ -146,16 +168,16 @@ class Decoder:
         seen = set()
         for key, item in data.pairs:
             if key in seen and (fields is None or key in fields):
-                self._add_strict("duplicate field", _child(path, key))
+                self._add_strict("duplicate field", (*path, key))
             seen.add(key)
             yield key, item
 
-    def _add_strict(self, what: str, path: str) -> None:
-        text = f"{what} {quote(path)}"
+    def _add_strict(self, what: str, path: Path) -> None:
+        text = f"{what} {quote(path_text(path))}"
         if text not in self.strict and len(self.strict) < 100:
             self.strict.append(text)
 
-    def _scalar(self, wire: Scalar, data: Any) -> Any:
+    def _scalar(self, wire: Scalar, data: Any, path: Path) -> Any:
         match wire.kind:
             case Kind.RAW:
                 return data
@@ -163,14 +185,14 @@ class Decoder:
                 return data
             case Kind.BOOL if isinstance(data, bool):
                 return data
-            case Kind.INTEGER if _is_number(data):
+            case Kind.INTEGER if is_number(data):
                 return self._integer(wire, data)
-            case Kind.FLOAT if _is_number(data):
+            case Kind.FLOAT if is_number(data):
                 return self._float(wire, data)
             case Kind.DURATION:
                 return self._duration(data)
             case Kind.BYTES if isinstance(data, str | list):
-                return self._bytes(data)
+                return self._bytes(data, path)
         return self._mismatch(data, wire)
 
     def _integer(self, wire: Scalar, data: Any) -> Any:
@@ -183,7 +205,8 @@ class Decoder:
 
     def _float(self, wire: Scalar, data: Any) -> Any:
         if abs(data) > 3.4028235677973366e38:
-            return self._mismatch(data, wire, f"number {_literal(data)}")
+            self._mismatch(data, wire, f"number {_literal(data)}")
+            return wire.zero
         return float(data)
 
     def _duration(self, data: Any) -> Any:
@@ -194,7 +217,7 @@ class Decoder:
         except DurationError as error:
             return self._stop(str(error))
 
-    def _bytes(self, data: str | list[Any]) -> Any:
+    def _bytes(self, data: str | list[Any], path: Path) -> Any:
         """Go takes a list of numbers for []byte too."""
         if isinstance(data, str):
             decoded = decode_base64(data)
@@ -203,11 +226,14 @@ class Decoder:
                 at = wrong.start() if wrong else len(data) // 4 * 4
                 self._saved = self._saved or f"illegal base64 data at input byte {at}"
             return _MISSING if decoded is None else decoded
-        for item in data:
-            if not isinstance(item, int) or isinstance(item, bool) or not 0 <= item <= 255:
-                shown = f"number {_literal(item)}" if _is_number(item) else ""
-                return self._mismatch(item, Scalar(Kind.INTEGER, "uint8", 0), shown)
-        return bytes(data)
+        wrong = [i for i, x in enumerate(data) if type(x) is not int or not 0 <= x <= 255]
+        for index in wrong:
+            item = data[index]
+            shown = f"number {_literal(item)}" if is_number(item) else ""
+            self._mismatch(item, _OCTET, shown)
+            if not is_whole(item):
+                self.misfits.append(Misfit((*path, index), item, _OCTET))
+        return b"" if wrong else bytes(data)
 
     def _mismatch(self, data: Any, wire: Wire, value: str = "") -> Any:
         self._saved = self._saved or self._cannot(value or _json_kind(data), go_name(wire))
@@ -232,18 +258,19 @@ def decode_base64(text: str) -> bytes | None:
         return None
 
 
-def _child(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
-
-
 def _zero(wire: Wire) -> Any:
     if isinstance(wire, Scalar):
         return wire.zero
     return wire.cls() if isinstance(wire, StructOf) else None
 
 
-def _is_number(data: Any) -> bool:
+def is_number(data: Any) -> bool:
     return isinstance(data, int | float) and not isinstance(data, bool)
+
+
+def is_whole(data: Any) -> bool:
+    """Whether it is a number without a fraction, however it is written."""
+    return is_number(data) and (isinstance(data, int) or data.is_integer())
 
 
 def _literal(data: int | float) -> str:
@@ -473,7 +500,7 @@ def _plugin_args(config: PluginConfig, scheme: Scheme) -> tuple[Any, str | None,
     if not version and group in ("", GROUP):  # json.Serializer's gvkWithDefaults
         group, version = GROUP, API_VERSION.rpartition("/")[2]
     kind = _Kind(group, version, kind.kind or f"{config.name}Args")
-    raw = "" if config.args is None else json_text(_ordered(config.args))
+    raw = "" if config.args is None else json_text(ordered(config.args))
     error = _registered(kind, raw, scheme)
     if error is not None:
         return cls(), prefix + error, []
@@ -487,14 +514,14 @@ def _plugin_args(config: PluginConfig, scheme: Scheme) -> tuple[Any, str | None,
     return args, None, decoder.strict
 
 
-def _ordered(data: Any) -> Any:
+def ordered(data: Any) -> Any:
     """Members as raw JSON has them: its own order, or sorted where YAML was turned into JSON."""
     if isinstance(data, list):
-        return [_ordered(item) for item in data]
+        return [ordered(item) for item in data]
     if not isinstance(data, dict):
         return data
     pairs = data.items() if isinstance(data, json_tree.JsonObject) else sorted(data.items())
-    return {key: _ordered(item) for key, item in pairs}
+    return {key: ordered(item) for key, item in pairs}
 
 
 def _plain(data: Any) -> Any:

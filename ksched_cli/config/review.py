@@ -7,10 +7,9 @@ made of its Judgement.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from ksched_cli.answers import Part
 from ksched_cli.config.allowed_plugins import AllowedPlugin, allowed_in, with_allowed
@@ -33,8 +32,9 @@ from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.config.validation import text as validation_text
 from ksched_cli.config.validation import validate
 from ksched_cli.errors import InputError, Position
-from ksched_cli.kube.documents import Path, decode_text
+from ksched_cli.kube.documents import decode_text
 from ksched_cli.kube.field_errors import FieldError
+from ksched_cli.kube.json_tree import walk
 
 _CURLY = ("\u201c", "\u201d", "\u2018", "\u2019")  # “ ” and the single ones
 _TAB = re.compile(r"^ *\t", re.MULTILINE)
@@ -201,16 +201,15 @@ def _check(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> 
         position = Position(item.line, item.column)
         findings.put(at_position("duplicate-key", (str(item.key),), position, message, hint))
     if parsed.error is not None:
-        # The schema finds every wrong key and type; a text that decodes has none. jsonschema takes
-        # longer to import than all the rest.
-        from ksched_cli.config.checks.json_schema import check_structure
+        # A text that decodes has no such error, and need not wait for the wordings.
+        from ksched_cli.config.checks.structure import check_structure
 
         check_structure(parsed.data, registry, findings)
     check_args_kind(parsed.configuration, parsed.data, registry, findings)
     for field_error in judgement.field_errors:
         add_field_error(field_error, (), findings)
-    for path, value in _texts(parsed.data):
-        if value.startswith(_CURLY) and value.endswith(_CURLY):
+    for path, value in walk(parsed.data):
+        if isinstance(value, str) and value.startswith(_CURLY) and value.endswith(_CURLY):
             plain = value.strip("".join(_CURLY))
             message = f"{value} has curly quotes, and they become part of the value"
             findings.warn("curly-quotes", path, message, f'write "{plain}"')
@@ -219,18 +218,6 @@ def _check(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> 
     for error in judgement.startup.errors:
         add_startup_error(error, parsed.configuration, findings)
     _lint(judgement, registry, findings)
-
-
-def _texts(data: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Every value that is a text."""
-    if isinstance(data, str):
-        yield path, data
-    elif isinstance(data, Mapping):
-        for key, value in data.items():
-            yield from _texts(value, (*path, key))
-    elif isinstance(data, list):
-        for index, value in enumerate(data):
-            yield from _texts(value, (*path, index))
 
 
 def _lint(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> None:

@@ -27,6 +27,7 @@ from ksched_cli.config.go_types import (
     field,
     fields_of,
 )
+from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
 
 GROUP = "kubescheduler.config.k8s.io"
@@ -224,7 +225,7 @@ class SchedulerConfiguration(TypeMeta):
 
 def enabled_plugins(
     configuration: SchedulerConfiguration,
-) -> Iterator[tuple[tuple[str | int, ...], str, PluginSetEntry]]:
+) -> Iterator[tuple[Path, str, PluginSetEntry]]:
     """Path, point and entry of every plugin that a file enables; multiPoint is a profile's last."""
     for index, profile in enumerate(configuration.profiles or ()):
         for point in (*POINT_KEYS, MULTI_POINT):

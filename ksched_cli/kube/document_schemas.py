@@ -125,7 +125,8 @@ def _described(schema: Any) -> str:
     return str(schema.get("description", "")) if isinstance(schema, Mapping) else ""
 
 
-def _wrong_type(instance: Any, value: Any) -> tuple[str, str]:
+def wrong_type(instance: Any, value: Any) -> tuple[str, str]:
+    """Message and hint. value: the types that are allowed, by JSON Schema's names"""
     names = [name for name in _as_list(value) if name != "null"]
     expected = " or ".join(TYPES[name] for name in names)
     return f"expected {expected}, got {shown(instance)}", _type_hint(names, instance)
@@ -173,7 +174,7 @@ def _at_most(noun: str) -> _Wording:
 
 # JSON Schema's keyword → the wording of its value's failure: (message, hint).
 _WORDINGS: Mapping[str, _Wording] = {
-    "type": _wrong_type,
+    "type": wrong_type,
     "enum": _not_a_choice,
     "const": lambda instance, value: (
         f"expected {shown(value)}, got {shown(instance)}",
@@ -215,7 +216,7 @@ def _alternatives(error: ValidationError, path: Path) -> Iterator[SchemaProblem]
         yield from (problem for inner in of_type[0] for problem in _problems(inner))
     elif not of_type:
         types = [str(name) for name in _types_of(shapes)]
-        message, hint = _wrong_type(instance, types)
+        message, hint = wrong_type(instance, types)
         described = "; or ".join(filter(None, map(_described, shapes)))
         yield SchemaProblem(path, "type", message, hint or described)
     elif not isinstance(instance, Mapping):

@@ -18,13 +18,12 @@ from msgspec import Struct
 
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube import json_tree
+from ksched_cli.kube.json_tree import Path
 from ksched_cli.kube.streams import LIMIT, STDIN_NAME, read_standard_input
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
 if TYPE_CHECKING:
     from yaml.nodes import Node
-
-Path = tuple[str | int, ...]
 
 
 class Document(Struct, frozen=True):

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
+from collections.abc import Iterator
 from json.decoder import scanstring  # type: ignore[attr-defined]  # public in use, untyped
-from typing import Any
+from typing import Any, TypeAlias
 
 from ksched_cli.kube.int64 import MAX_UINT64, MIN_INT64
 
@@ -86,6 +88,25 @@ def _refuse_constant(_name: str) -> Any:
     raise ValueError
 
 
+Path: TypeAlias = tuple[str | int, ...]
+
+
+def walk(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every value in plain data, with its path, each before what it holds."""
+    yield path, data
+    listed = data if isinstance(data, list) else ()
+    for step, value in data.items() if isinstance(data, dict) else enumerate(listed):
+        yield from walk(value, (*path, step))
+
+
+def repeated_keys(data: Any) -> Iterator[Path]:
+    """The paths of the keys that objects have twice. data: as `parse` returns it"""
+    for path, value in walk(data):
+        if isinstance(value, JsonObject) and len(value) < len(value.pairs):
+            counts = Counter(key for key, _ in value.pairs)
+            yield from ((*path, key) for key, count in counts.items() if count > 1)
+
+
 def replace_half_pairs(text: str) -> str:
     """The text with each half of a surrogate pair as the replacement character, an escape as long
     as the other, so that offsets stay.
@@ -154,7 +175,7 @@ class Offsets:
         self._text = replace_half_pairs(text)
         self._children: dict[int, dict[str | int, tuple[int, int]]] = {}
 
-    def of(self, path: tuple[str | int, ...]) -> int | None:
+    def of(self, path: Path) -> int | None:
         """Offset of the key (or list item) at `path`, None where it is absent.
 
         Raises ValueError or IndexError where the text is not JSON.

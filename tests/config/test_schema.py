@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from ksched_cli.config.checks.json_schema import configuration_schema
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
+from ksched_cli.schemas.configuration import configuration_schema
 
 SCHEMA = configuration_schema(registry_of(release_of()))
 

@@ -6,7 +6,6 @@ from typing import ClassVar
 import pytest
 
 from ksched_cli.config import load_configuration
-from ksched_cli.config.checks.json_schema import configuration_schema
 from ksched_cli.config.effective import InTreeArgs, Profile, StartupCrash
 from ksched_cli.config.go_types import INT32, field
 from ksched_cli.config.review import review
@@ -16,6 +15,7 @@ from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.kube.field_errors import FieldError, child, invalid
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of, short_names
+from ksched_cli.schemas.configuration import configuration_schema
 from tests.config.registries import configured
 from tests.narrowing import present
 

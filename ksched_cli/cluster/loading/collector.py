@@ -21,7 +21,6 @@ from ksched_cli.cluster.loading.kinds import (
 )
 from ksched_cli.cluster.loading.object_errors import (
     ObjectLocation,
-    Path,
     decode_error,
     object_error,
 )
@@ -39,6 +38,7 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
+from ksched_cli.kube.documents import Path
 from ksched_cli.kube.stored_bytes import ObjectJson, StoredJson
 
 _BETA = "/v1beta1"

@@ -10,10 +10,8 @@ import msgspec
 
 from ksched_cli.cluster.loading.sources import Document, looks_like_json
 from ksched_cli.errors import InputError, Position
-from ksched_cli.kube.documents import decode_text, locate
+from ksched_cli.kube.documents import Path, decode_text, locate
 from ksched_cli.kube.stored_bytes import StoredJson
-
-Path = tuple[str | int, ...]
 
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _EXPECTED = re.compile(r"Expected `(?P<expected>[^`]*)`, got `(?P<got>[^`]*)`")

@@ -19,7 +19,6 @@ from msgspec import Struct
 from ksched_cli.cluster.loading.kinds import Kind
 from ksched_cli.cluster.loading.object_errors import (
     ObjectLocation,
-    Path,
     describe,
     object_position,
     path_text,
@@ -27,7 +26,7 @@ from ksched_cli.cluster.loading.object_errors import (
 from ksched_cli.cluster.loading.sources import Document, looks_like_json
 from ksched_cli.cluster.objects import PodSpec
 from ksched_cli.kube import json_tree
-from ksched_cli.kube.documents import Lines
+from ksched_cli.kube.documents import Lines, Path
 
 FILE = pathlib.Path(__file__).with_name("object_fields.json")
 
@@ -263,7 +262,7 @@ def _json_duplicates(document: Document) -> list[Path]:
     if data.count(b":") == encoded.count(b":"):
         return []
     try:
-        return list(_duplicate_keys(json_tree.parse(data.decode())))
+        return list(json_tree.repeated_keys(json_tree.parse(data.decode())))
     except (json_tree.JsonError, RecursionError):
         return []
 
@@ -279,16 +278,3 @@ def _json_repeated(document: Document, paths: list[Path]) -> list[str]:
         position = lines.position(len(before) + (offsets.of(path) or 0))
         answer.append(_repeated(document.source.name, position.line, position.column, path[-1]))
     return answer
-
-
-def _duplicate_keys(value: Any) -> Iterator[Path]:
-    if isinstance(value, json_tree.JsonObject):
-        if len(value) < len(value.pairs):
-            keys = Counter(key for key, _ in value.pairs)
-            yield from ((key,) for key, count in keys.items() if count > 1)
-        children: Any = value.items()
-    else:
-        children = enumerate(value) if isinstance(value, list) else ()
-    for step, item in children:
-        for path in _duplicate_keys(item):
-            yield (step, *path)

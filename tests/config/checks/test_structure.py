@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.config.checks.findings import Findings
-from ksched_cli.config.checks.json_schema import check_structure
+from ksched_cli.config.checks.structure import check_structure
 from tests.config.registries import REGISTRY
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

@@ -1,0 +1,82 @@
+"""The shape of a configuration: every unknown key and every value of another type.
+
+The decoder finds them, and words them as kube-scheduler does; here each has its path and what was
+likely meant. Values out of range are upstream's to word (validation.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ksched_cli.config.checks.findings import Findings
+from ksched_cli.config.checks.known_names import name_tables
+from ksched_cli.config.effective import KnownPlugins
+from ksched_cli.config.go_types import Kind, ListOf, Scalar, Wire
+from ksched_cli.config.parsing import Decoder, Scheme, is_whole, ordered
+from ksched_cli.config.types import SchedulerConfiguration
+from ksched_cli.kube.document_schemas import duration_hint, shown, wrong_type
+from ksched_cli.kube.documents import Path
+from ksched_cli.kube.extension_points import POINT_KEYS
+from ksched_cli.kube.json_tree import repeated_keys
+from ksched_cli.kube.near_names import did_you_mean
+
+
+def check_structure(data: Any, registry: KnownPlugins, findings: Findings) -> None:
+    """Adds an error for every key that v1 does not have, and every value of the wrong type."""
+    scheme = Scheme.of(registry)
+    decoder = scheme.decoder()
+    _decode(ordered(data), scheme, decoder)
+    for misfit in decoder.misfits:
+        if misfit.wire is None:
+            _unknown_key(misfit.path[:-1], str(misfit.path[-1]), misfit.keys, findings)
+        else:
+            message, hint = _wrong_value(misfit.wire, misfit.data)
+            findings.error("wrong-type", misfit.path, message, hint)
+    for path in repeated_keys(data):
+        findings.error(
+            "duplicate-key", path, f'the key "{path[-1]}" appears twice', "keep one of them"
+        )
+
+
+def _decode(data: Any, scheme: Scheme, decoder: Decoder) -> None:
+    """Decodes a configuration, with the args of in-tree plugins whatever kind they say they are."""
+    configuration = decoder.decode(data, SchedulerConfiguration)
+    for profile_index, profile in enumerate(configuration.profiles or ()):
+        for index, config in enumerate(profile.plugin_config or ()):
+            if config.name in scheme.args:
+                path = ("profiles", profile_index, "pluginConfig", index, "args")
+                decoder.decode(config.args, scheme.args[config.name], path)
+
+
+def _unknown_key(path: Path, key: str, keys: tuple[str, ...], findings: Findings) -> None:
+    tables = name_tables()
+    hint = tables.legacy_keys.get(key) or tables.misplaced_keys.get(key) or did_you_mean(key, keys)
+    if path and path[-1] == "plugins":
+        points = ", ".join(key for key in (*POINT_KEYS, "multiPoint") if key in keys)
+        rule, message = "unknown-point", f'"{key}" is not an extension point'
+        hint = hint or f"the points are {points}"
+    else:
+        rule, message = "unknown-key", f'unknown key "{key}"'
+        hint = hint or f"expected one of {', '.join(keys)}"
+    findings.error(rule, (*path, key), message, hint)
+
+
+def _wrong_value(wire: Wire, data: Any) -> tuple[str, str]:
+    """Message and hint."""
+    kinds = ["array" if isinstance(wire, ListOf) else "object"]
+    if isinstance(wire, Scalar):
+        kinds = [wire.kind.value]
+        match wire.kind:
+            case Kind.INTEGER if is_whole(data):
+                return f"{shown(data)} is not a whole number that fits {wire.bits} bits", ""
+            case Kind.BYTES if isinstance(data, str):
+                return f"{shown(data)} is not base64 text", ""
+            case Kind.BYTES:
+                kinds = ["string", "array"]
+            case Kind.DURATION if isinstance(data, str):
+                expected = 'a duration such as "10s" or "1m30s"'
+                return f"{shown(data)} is not {expected}", duration_hint(data)
+            case Kind.DURATION:
+                message, hint = wrong_type(data, ["string"])
+                return message, duration_hint(data) or hint
+    return wrong_type(data, kinds)
