@@ -28,11 +28,11 @@ from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
 from ksched_cli.answers import Answer
 from ksched_cli.config.answers import (
     ConfigurationDiff,
-    ConfigurationMigration,
     EffectiveConfiguration,
     ValidationResult,
     ValidationResults,
 )
+from ksched_cli.config.migration.migrate import ConfigurationMigration
 from ksched_cli.config.project import FILE as PROJECT_FILE
 from ksched_cli.config.project import ProjectSettings
 from ksched_cli.framework.plugin_list import PluginList

@@ -18,7 +18,7 @@ from ksched_cli.report.forms import Form, Report, safe_in_job
 if TYPE_CHECKING:
     from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.config.effective import Configuration
-    from ksched_cli.config.migration.migrate import Migration
+    from ksched_cli.config.migration.migrate import ConfigurationMigration
     from ksched_cli.config.sources import ConfigurationText
     from ksched_cli.run.open import Opener
     from ksched_cli.run.run import Run
@@ -150,7 +150,6 @@ def migrate(
         ksched config migrate old.yaml > new.yaml
         ksched config migrate -w scheduler-configmap.yaml
     """
-    from ksched_cli.config.answers import ConfigurationMigration
     from ksched_cli.config.migration.migrate import migrate_source
     from ksched_cli.config.sources import read_configuration_text
     from ksched_cli.report import configuration as renderer
@@ -170,15 +169,11 @@ def migrate(
             output.note(line)
     if write:
         return _write(source, split_reference(file)[0], migration)
-    report = Report(
-        lambda: ConfigurationMigration.of(migration),
-        table=lambda: migration.text.removesuffix("\n"),
-    )
-    output.show(report, options)
+    output.show(Report(lambda: migration, lambda: migration.text.removesuffix("\n")), options)
     return ExitCode.of(migration.complete)
 
 
-def _write(source: ConfigurationText, path: str, migration: Migration) -> ExitCode:
+def _write(source: ConfigurationText, path: str, migration: ConfigurationMigration) -> ExitCode:
     """Writes the file that holds the source. Raises UsageError where that cannot be done."""
     from ksched_cli.config.sources import with_text
     from ksched_cli.live.snapshot_file import written_aside

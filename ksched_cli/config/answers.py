@@ -16,12 +16,9 @@ from ksched_cli.config.effective import (
     in_tree_args,
 )
 from ksched_cli.config.go_types import to_wire
-from ksched_cli.config.migration.migrate import Migration
-from ksched_cli.config.migration.settle import Remark
 from ksched_cli.config.review import KubeSchedulerVerdict, Review
 from ksched_cli.config.reviewer import ReviewedText
 from ksched_cli.config.sources import Sources
-from ksched_cli.config.types import API_VERSION
 
 # -- differences ----------------------------------------------------------------------------------
 # The differences between two configurations once both take effect.
@@ -315,33 +312,3 @@ class ConfigurationDiff(Answer, frozen=True, kw_only=True):
     kind: Literal["ConfigurationDiff"] = "ConfigurationDiff"
     changes: tuple[ConfigurationChange, ...]
     names: Annotated[tuple[str, str], HIDDEN]
-
-
-class ConfigurationMigration(Answer, frozen=True, kw_only=True):
-    """The same configuration in the newest apiVersion.
-
-    origin: what the file was: kubescheduler.config.k8s.io/v1beta2, or Policy
-    target: of the new file
-    complete: whether the new file takes effect as the old one did, as far as is checked
-    text: the new file
-    remarks: what was written otherwise, and what could not be carried over
-    """
-
-    COMMAND: ClassVar = "config migrate"
-
-    kind: Literal["ConfigurationMigration"] = "ConfigurationMigration"
-    origin: str = field(name="from")
-    target: str = field(name="to")
-    complete: bool
-    text: str
-    remarks: tuple[Remark, ...]
-
-    @classmethod
-    def of(cls, migration: Migration) -> ConfigurationMigration:
-        return cls(
-            origin=migration.origin,
-            target=API_VERSION,
-            complete=migration.complete,
-            text=migration.text,
-            remarks=migration.remarks,
-        )

@@ -226,14 +226,14 @@ class Decoder:
                 at = wrong.start() if wrong else len(data) // 4 * 4
                 self._saved = self._saved or f"illegal base64 data at input byte {at}"
             return _MISSING if decoded is None else decoded
-        wrong = [i for i, x in enumerate(data) if type(x) is not int or not 0 <= x <= 255]
-        for index in wrong:
+        misfits = [i for i, x in enumerate(data) if type(x) is not int or not 0 <= x <= 255]
+        for index in misfits:
             item = data[index]
             shown = f"number {_literal(item)}" if is_number(item) else ""
             self._mismatch(item, _OCTET, shown)
             if not is_whole(item):
                 self.misfits.append(Misfit((*path, index), item, _OCTET))
-        return b"" if wrong else bytes(data)
+        return b"" if misfits else bytes(data)
 
     def _mismatch(self, data: Any, wire: Wire, value: str = "") -> Any:
         self._saved = self._saved or self._cannot(value or _json_kind(data), go_name(wire))

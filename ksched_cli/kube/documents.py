@@ -12,18 +12,20 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube import json_tree
-from ksched_cli.kube.json_tree import Path
 from ksched_cli.kube.streams import LIMIT, STDIN_NAME, read_standard_input
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
 if TYPE_CHECKING:
     from yaml.nodes import Node
+
+
+Path: TypeAlias = json_tree.Path
 
 
 class Document(Struct, frozen=True):

@@ -2,8 +2,7 @@
 
 import pytest
 
-from ksched_cli.config.answers import ConfigurationMigration
-from ksched_cli.config.migration.migrate import Migration
+from ksched_cli.config.migration.migrate import ConfigurationMigration
 from ksched_cli.config.migration.settle import Remark, RemarkKind
 from ksched_cli.report.configuration import is_warning, remark_line
 from tests.report.schemas import conforms
@@ -12,8 +11,8 @@ REMARK = Remark(RemarkKind.LOST, "a.b", 3, "b is gone", "use c")
 
 
 def test_the_document_has_the_text_and_every_remark() -> None:
-    migration = Migration("Policy", "a: 1\n", (REMARK,))
-    shown = conforms(ConfigurationMigration.of(migration), "configuration_migration")
+    migration = ConfigurationMigration.of("Policy", "a: 1\n", (REMARK,))
+    shown = conforms(migration, "configuration_migration")
     assert (shown["from"], shown["complete"], shown["text"]) == ("Policy", False, "a: 1\n")
     assert shown["remarks"][0]["line"] == 3
 

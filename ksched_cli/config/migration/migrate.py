@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import msgspec
 from msgspec import structs
 
+from ksched_cli.answers import Answer
 from ksched_cli.config.allowed_plugins import AllowedPlugin, with_allowed
 from ksched_cli.config.checks.known_names import name_tables, read_table
 from ksched_cli.config.effective import KnownPlugins
@@ -71,22 +72,32 @@ _OLD_KEYS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """origin: what the file was, as "kubescheduler.config.k8s.io/v1beta2" or "Policy"; text: of the
-    new file."""
+class ConfigurationMigration(Answer, frozen=True, kw_only=True):
+    """The same configuration in the newest apiVersion.
 
-    origin: str
+    origin: what the file was: kubescheduler.config.k8s.io/v1beta2, or Policy
+    target: of the new file
+    complete: whether the new file takes effect as the old one did, as far as is checked
+    text: the new file
+    remarks: what was written otherwise, and what could not be carried over
+    """
+
+    COMMAND: ClassVar = "config migrate"
+
+    kind: Literal["ConfigurationMigration"] = "ConfigurationMigration"
+    origin: str = msgspec.field(name="from")
+    target: str = msgspec.field(name="to", default=API_VERSION)
+    complete: bool
     text: str
     remarks: tuple[Remark, ...]
 
-    @property
-    def complete(self) -> bool:
-        """Whether the new file takes effect as the old one did, as far as is checked."""
-        return all(remark.kind is RemarkKind.CHANGED for remark in self.remarks)
+    @classmethod
+    def of(cls, origin: str, text: str, remarks: tuple[Remark, ...] = ()) -> ConfigurationMigration:
+        complete = all(remark.kind is RemarkKind.CHANGED for remark in remarks)
+        return cls(origin=origin, complete=complete, text=text, remarks=remarks)
 
 
-def migrate_source(source: ConfigurationText, registry: KnownPlugins) -> Migration:
+def migrate_source(source: ConfigurationText, registry: KnownPlugins) -> ConfigurationMigration:
     """Migrate as `migrate` does; errors and remarks have their places in the file that holds the
     text."""
     try:
@@ -100,10 +111,10 @@ def migrate_source(source: ConfigurationText, registry: KnownPlugins) -> Migrati
         else structs.replace(remark, line=source.place.position(remark.line, None).line)
         for remark in migration.remarks
     )
-    return replace(migration, remarks=tuple(remarks))
+    return structs.replace(migration, remarks=tuple(remarks))
 
 
-def migrate(text: str, source_name: str, registry: KnownPlugins) -> Migration:
+def migrate(text: str, source_name: str, registry: KnownPlugins) -> ConfigurationMigration:
     """Raises InputError where the text is not a configuration of a version that is migrated."""
     document = _read(text, source_name)
     data = document.data
@@ -122,7 +133,7 @@ def migrate(text: str, source_name: str, registry: KnownPlugins) -> Migration:
             hint=f"Expected {KIND} of {GROUP}/v1beta1, v1beta2 or v1beta3, or a Policy.",
         )
     if name == "v1":
-        return Migration(version, text, ())
+        return ConfigurationMigration.of(version, text)
     return _migrate_configuration(document, source_name, OLD_VERSIONS[name], registry, remarks)
 
 
@@ -148,7 +159,7 @@ def _migrate_configuration(
     version: OldVersion,
     registry: KnownPlugins,
     remarks: Remarks,
-) -> Migration:
+) -> ConfigurationMigration:
     """Raises InputError where a value is of another type than its field."""
     origin = str(document.data["apiVersion"])
     decoder = Decoder()
@@ -171,7 +182,7 @@ def _migrate_configuration(
         )
         expected.append(expected_of(with_strategy(effect, strategy), version, registry))
     _finish(document, expected, registry, remarks, version.name)
-    return Migration(origin, document.text, remarks.in_order())
+    return ConfigurationMigration.of(origin, document.text, remarks.in_order())
 
 
 def _with_foreign(
@@ -374,7 +385,7 @@ def strategy_names(plugins: PolicyPlugins) -> Sequence[str]:
 
 def _migrate_policy(
     document: EditableDocument, registry: KnownPlugins, remarks: Remarks
-) -> Migration:
+) -> ConfigurationMigration:
     policy = dict(document.data)
     plugins = read_policy(policy, remarks)
     names = strategy_names(plugins)
@@ -399,7 +410,7 @@ def _migrate_policy(
         add_affinity(profile, ("predicates",), plugins.labels)
     expected = expected_of(with_strategy(effect, strategy), POLICY, registry)
     _finish(document, [expected], registry, remarks, "Policy")
-    return Migration("Policy", document.text, remarks.in_order())
+    return ConfigurationMigration.of("Policy", document.text, remarks.in_order())
 
 
 _KEYS = {key.casefold(): key for key in fields_of(Extender)}

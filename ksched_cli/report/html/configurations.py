@@ -9,13 +9,13 @@ from ksched_cli.analysis.expectations import CaseResult, ExpectationsResult
 from ksched_cli.config.answers import (
     ConfigurationChange,
     ConfigurationDiff,
-    ConfigurationMigration,
     EffectiveConfiguration,
     ReviewedFile,
     ValidationResult,
     ValidationResults,
 )
 from ksched_cli.config.checks.findings import Severity
+from ksched_cli.config.migration.migrate import ConfigurationMigration
 from ksched_cli.config.migration.settle import RemarkKind
 from ksched_cli.framework.plugin_list import ListedPlugin, PluginList
 from ksched_cli.framework.registry import IN_TREE_ORIGIN

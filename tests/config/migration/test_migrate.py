@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ksched_cli.config.migration.migrate import Migration, migrate
+from ksched_cli.config.migration.migrate import ConfigurationMigration, migrate
 from ksched_cli.errors import InputError
 from tests.config.registries import REGISTRY
 
@@ -14,7 +14,7 @@ CASES = yaml.load((Path(__file__).parent / "cases.yaml").read_text(), yaml.CSafe
 HEAD = "apiVersion: kubescheduler.config.k8s.io/{}\nkind: KubeSchedulerConfiguration\n"
 
 
-def migrated(text: str) -> Migration:
+def migrated(text: str) -> ConfigurationMigration:
     return migrate(text, "old.yaml", REGISTRY)
 
 

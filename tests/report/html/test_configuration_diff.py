@@ -1,6 +1,7 @@
 """The pages of `config diff` and `config migrate`."""
 
-from ksched_cli.config.answers import ConfigurationChange, ConfigurationDiff, ConfigurationMigration
+from ksched_cli.config.answers import ConfigurationChange, ConfigurationDiff
+from ksched_cli.config.migration.migrate import ConfigurationMigration
 from ksched_cli.config.migration.settle import Remark, RemarkKind
 from ksched_cli.report.html.configurations import diff_page, migration_page
 from ksched_cli.report.html.sections import Bars, Groups, Prose, Table
