@@ -9,7 +9,8 @@ from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from textwrap import indent
-from typing import Any
+
+from msgspec import Struct, field, structs
 
 from ksched_cli import program_name
 from ksched_cli.config.checks.findings import Finding, Severity
@@ -24,39 +25,38 @@ _HEAD = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
 _PROFILE = "profiles:\n- schedulerName: default-scheduler\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """severity: that of its findings; family: rules that are selected together; is_default: on
-    where nobody selects; title: a line; text: a paragraph; example: a file that has a finding of
-    the rule, or ""; allow: the plugins of other builds in the example."""
+class Rule(Struct, frozen=True):
+    """An entry of rules.yaml. severity: that of its findings; family: rules that are selected
+    together; is_default: on where nobody selects; title: a line; text: a paragraph; allow: the
+    plugins of other builds in the example; the others are parts of the example."""
 
-    id: str
     severity: Severity
     family: str
-    is_default: bool
     title: str
     text: str
-    example: str
-    allow: str
+    id: str = ""
+    is_default: bool = field(name="default", default=True)
+    allow: str = ""
+    file: str = ""
+    plugins: str = ""
+    args: str = ""
+    body: str = field(name="example", default="")
+
+    @property
+    def example(self) -> str:
+        """A file that has a finding of the rule, or ""."""
+        if self.plugins:
+            return f"{_HEAD}{_PROFILE}  plugins:\n{indent(self.plugins, '    ')}"
+        if self.args:
+            return f"{_HEAD}{_PROFILE}  pluginConfig:\n{indent(self.args, '  ')}"
+        return self.file or (self.body and _HEAD + self.body)
 
 
 @cache
 def rules() -> Mapping[str, Rule]:
     """All rules by id, the errors first."""
-    entries = read_table(__file__, dict[str, dict[str, Any]])
-    return {
-        name: Rule(
-            name,
-            Severity(entry["severity"]),
-            entry["family"],
-            entry.get("default", True) is True,
-            entry["title"],
-            entry["text"].strip(),
-            _example(entry),
-            entry.get("allow", ""),
-        )
-        for name, entry in entries.items()
-    }
+    entries = read_table(__file__, dict[str, Rule])
+    return {name: structs.replace(entry, id=name) for name, entry in entries.items()}
 
 
 @cache
@@ -66,16 +66,6 @@ def families() -> Mapping[str, tuple[str, ...]]:
     for rule in rules().values():
         names.setdefault(rule.family, []).append(rule.id)
     return {family: tuple(members) for family, members in names.items()}
-
-
-def _example(entry: Mapping[str, Any]) -> str:
-    if "file" in entry:
-        return str(entry["file"])
-    if "plugins" in entry:
-        return f"{_HEAD}{_PROFILE}  plugins:\n{indent(entry['plugins'], '    ')}"
-    if "args" in entry:
-        return f"{_HEAD}{_PROFILE}  pluginConfig:\n{indent(entry['args'], '  ')}"
-    return _HEAD + entry["example"] if "example" in entry else ""
 
 
 # -- selection ------------------------------------------------------------------------------------
