@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 _MAX_TEXT = 1_000
 _MAX_LINE = 2_800
+_MAX_NAMES = 3
 _MAX_OTHERS = 9  # further problems of a file that an error lists
 
 
@@ -75,6 +76,11 @@ def shortened(text: str) -> str:
         return text
     half = _MAX_TEXT // 2
     return f"{text[:half]} … {text[-half:]} ({len(text)} characters)"
+
+
+def first_names(names: Sequence[str]) -> str:
+    """The names with commas, of many only the first."""
+    return ", ".join(names[:_MAX_NAMES]) + (", …" if len(names) > _MAX_NAMES else "")
 
 
 def shortened_lines(text: str) -> str:

@@ -22,7 +22,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.errors import InputError, Position, UsageError
+from ksched_cli.errors import InputError, Position, UsageError, first_names
 from ksched_cli.kube.documents import Locator, read_file
 from ksched_cli.kube.file_paths import expand_paths
 from ksched_cli.kube.near_names import near_hint
@@ -208,8 +208,7 @@ class PodCount(Expectation):
         keys = list(getattr(outcome, self.what))
         if len(keys) == self.count:
             return None
-        more = ", …" if len(keys) > _LISTED else ""
-        listed = f": {', '.join(keys[:_LISTED])}{more}" if keys else ""
+        listed = f": {first_names(keys)}" if keys else ""
         message = f"expected {self.count} pods {self.what}, got {len(keys)}{listed}"
         return Failure(message, keys[0] if keys else "")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ksched_cli.errors import UsageError
+from ksched_cli.kube.near_names import near_hint
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.objects import Pod
@@ -332,8 +333,6 @@ def chosen_pods(
 
 def check_nodes(simulation: Simulation, names: Iterable[str]) -> None:
     """Check names of nodes. Raises UsageError for the first that is not a node of the state."""
-    from ksched_cli.kube.near_names import near_hint
-
     nodes = simulation.snapshot.names
     for name in names:
         if name not in simulation.snapshot.row:
@@ -350,7 +349,6 @@ def owners(simulation: Simulation, pods: Iterable[str]) -> dict[str, str]:
 
 
 def _no_such_pod(simulation: Simulation, name: str) -> str:
-    from ksched_cli.kube.near_names import near_hint
     from ksched_cli.scenario.owned_pods import OwnedPods
 
     keys = [pod.key for pod in simulation.state.pods]

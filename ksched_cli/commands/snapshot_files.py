@@ -29,7 +29,7 @@ from ksched_cli.commands import progress
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import note, print_text, report_of, set_release, show, warn
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import UsageError, first_names
 from ksched_cli.live.client import ClusterOptions, connect
 from ksched_cli.live.snapshot import (
     ClusterReader,
@@ -158,9 +158,6 @@ def show_written(
 # -- --redact: the objects renamed, the key kept, and the decisions compared -----------------------
 
 
-_MAX_LISTED = 3
-
-
 def write_redacted(
     options: CommonOptions, origin: Origin, reads: Iterable[str], path: str, key_path: str
 ) -> ExitCode:
@@ -183,8 +180,8 @@ def write_redacted(
     if path:
         show_written(options, path, size, read.source, read.about())
     if differing:
-        names = ", ".join(differing[:_MAX_LISTED]) + (", …" if differing[_MAX_LISTED:] else "")
         pods = "1 pod ends" if len(differing) == 1 else f"{len(differing)} pods end"
+        names = first_names(differing)
         warn(f"{pods} up elsewhere in the redacted state than in the original: {names}")
         return ExitCode.NO
     note("checked: every pod of the redacted state ends up where the original has it")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
-
-_CUTOFF = 0.72
-_MAX_NEAR = 3
 
 
-def nearest(name: str, candidates: Iterable[str]) -> str:
+def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.72) -> str:
     """The candidate that is most like a name, whatever its case; empty where none is."""
+    from difflib import get_close_matches  # which only errors need
+
     by_fold = {candidate.casefold(): candidate for candidate in candidates}
-    matches = get_close_matches(name.casefold(), by_fold, n=1, cutoff=_CUTOFF)
+    matches = get_close_matches(name.casefold(), by_fold, n=1, cutoff=cutoff)
     return by_fold[matches[0]] if matches else ""
 
 
@@ -26,12 +24,14 @@ def near_hint(
     name: str,
     candidates: Iterable[str],
     *,
-    most: int = _MAX_NEAR,
+    most: int = 3,
     cutoff: float = 0.6,
     meant: Mapping[str, str] | None = None,
 ) -> str:
     """A hint with the nearest names, `; did you mean a, b?`, or nothing. meant: what a candidate
     stands for, where that is not itself"""
+    from difflib import get_close_matches
+
     near = get_close_matches(name, [*candidates], n=most, cutoff=cutoff)
     listed = ", ".join(dict.fromkeys((meant or {}).get(each, each) for each in near))
     return f"; did you mean {listed}?" if listed else ""

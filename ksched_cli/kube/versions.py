@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.formatting import aggregate
 from ksched_cli.kube.gates import FOLLOWED, FOLLOWED_FROM_BETA, FOLLOWED_IN, INVISIBLE
+from ksched_cli.kube.near_names import near_hint
 
 _VERSION = re.compile(r"v?\d{1,4}(\.\d{1,4})*")
 _MINOR = re.compile(r"v?(\d{1,4}\.\d{1,4})(?:\D|$)")
@@ -480,8 +481,6 @@ def _switched(
     for name in sorted(settings):
         if name not in gates:
             errors.append(f"unrecognized feature gate: {name}")
-            from ksched_cli.kube.near_names import near_hint
-
             raise _refused(aggregate(errors), near_hint(name, gates, most=1))
         gate, on = gates[name], settings[name]
         if gate.locked and gate.default != on:

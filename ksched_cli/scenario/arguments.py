@@ -6,7 +6,6 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.int64 import parse_int64
+from ksched_cli.kube.near_names import near_hint
 from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 from ksched_cli.scenario.change import Change, Changed, ChangeError
 from ksched_cli.scenario.objects import kind_of, objects_of
@@ -189,8 +189,7 @@ def _read_flag(
     flag = "--containers" if flag == "--container" else flag
     every_flag = {**_IGNORED, **takes_value}
     if flag not in every_flag:
-        near = get_close_matches(flag, takes_value, n=1)
-        hint = f"; did you mean {near[0]}?" if near else f"; it takes {', '.join(takes_value)}"
+        hint = near_hint(flag, takes_value, most=1) or f"; it takes {', '.join(takes_value)}"
         raise ChangeError(text, f'unknown flag "{written}"{hint}')
     if has_value:
         return flag, value

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import locate
+from ksched_cli.kube.near_names import near_hint
 from ksched_cli.scenario.apply import Apply, Patch
 from ksched_cli.scenario.arguments import Arguments, read_arguments, split_line
 from ksched_cli.scenario.change import Change, ChangeError
@@ -91,9 +91,8 @@ def _read(text: str, namespace: str, folder: Path) -> tuple[Verb, Arguments]:
     name = " ".join(tokens[:length])
     verb = VERBS.get(name)
     if verb is None:
-        near = get_close_matches(name, VERBS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(VERBS)}"
-        raise ChangeError(text, f'unknown change "{name}"; {hint}')
+        hint = near_hint(name, VERBS, most=1) or f"; expected one of {', '.join(VERBS)}"
+        raise ChangeError(text, f'unknown change "{name}"{hint}')
     return verb, read_arguments(text, tokens[length:], verb.flags, namespace, folder)
 
 

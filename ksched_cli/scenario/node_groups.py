@@ -249,9 +249,8 @@ class _Reader:
         like = data["like"]
         if like in self.nodes:
             return self.nodes[like], self.state.csi_nodes.get(like)
-        names = list(self.nodes)
-        hint = near_hint(like, names, cutoff=0.5)
-        problem = f'no node "{like}" in the state ({len(names)} nodes){hint}'
+        hint = near_hint(like, self.nodes, cutoff=0.5)
+        problem = f'no node "{like}" in the state ({len(self.nodes)} nodes){hint}'
         raise self.file.error(problem, *place, "like")
 
     def _template(self, manifest: Mapping[str, Any], name: str, *place: str | int) -> Node:

@@ -9,7 +9,7 @@ from typing import Any
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import InputError, UsageError
+from ksched_cli.errors import InputError, UsageError, first_names
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.apply import Apply
 from ksched_cli.scenario.arguments import WORKLOADS, Target, Workload, find_workload
@@ -18,9 +18,6 @@ from ksched_cli.scenario.objects import kind_of, objects_of, plain_object, with_
 from ksched_cli.scenario.owned_pods import OwnedPods
 from ksched_cli.scenario.scale import SCALABLE, Scale
 from ksched_cli.scenario.workloads import make_pods
-
-# How many objects of a file an error names.
-_MAX_LISTED = 3
 
 
 def workload_target(text: str, namespace: str) -> Target | None:
@@ -76,8 +73,8 @@ def applied_target(apply: Apply) -> Target:
 
 
 def _subject_error(path: str, names: Sequence[str]) -> InputError:
-    listed = ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")
-    return InputError(path, f"expected one Pod or one workload, found {listed or 'none'}")
+    listed = first_names(names) or "none"
+    return InputError(path, f"expected one Pod or one workload, found {listed}")
 
 
 def next_replicas(

@@ -37,14 +37,12 @@ from ksched_cli.cluster.objects import (
     Workload,
 )
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import InputError
+from ksched_cli.errors import InputError, first_names
 from ksched_cli.kube.documents import Path
 from ksched_cli.kube.stored_bytes import ObjectJson, StoredJson
 
 _BETA = "/v1beta1"
 _ARRAY = re.compile(rb"\s*\[")
-# How many names of repeated objects a warning lists.
-_MAX_LISTED = 3
 
 # What ksched reads otherwise: kind and group → where it goes.
 _OPTION_BY_KIND = {
@@ -172,11 +170,10 @@ class Collector:
     def _repeated_warning(self) -> Iterator[str]:
         count = len(self._repeated)
         if count:
-            names = ", ".join(self._repeated[:_MAX_LISTED]) + (", …" if count > _MAX_LISTED else "")
             objects = "1 object is" if count == 1 else f"{count} objects are"
             yield (
                 f"{objects} in the state more than once (same uid); only the first copy "
-                f"counts: {names}"
+                f"counts: {first_names(self._repeated)}"
             )
 
     def _add(

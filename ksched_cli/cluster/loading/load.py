@@ -17,7 +17,7 @@ from ksched_cli.cluster.loading.gc_control import gc_paused
 from ksched_cli.cluster.loading.json_pieces import UnusualFormError, pieces_of
 from ksched_cli.cluster.loading.sources import Document, NoObjectError, Source, documents
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import InputError, UsageError
+from ksched_cli.errors import InputError, UsageError, first_names
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.stored_bytes import StoredBytes, read_or_store
 from ksched_cli.kube.streams import STDIN_NAME, standard_input
@@ -30,8 +30,6 @@ STATE_VARIABLE = "KSCHED_STATE"
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _GZIP_SUFFIX = ".gz"
-# How many names of files a warning lists.
-_MAX_LISTED = 3
 
 
 def default_state_path(environment: Mapping[str, str] = os.environ, folder: Path = Path()) -> str:
@@ -87,13 +85,10 @@ class StateFiles:
         """What was read once only, or not at all; complete after the last of the sources."""
         for path in dict.fromkeys(self._repeated):
             yield f"{path} is given more than once; ksched reads it once"
-        count = len(self.passed_over)
-        if count == 1:
-            yield f"skipped a file without Kubernetes objects: {self.passed_over[0]}"
-        elif count:
-            names = ", ".join(self.passed_over[:_MAX_LISTED])
-            more = ", …" if count > _MAX_LISTED else ""
-            yield f"skipped {count} files without Kubernetes objects: {names}{more}"
+        count, names = len(self.passed_over), first_names(self.passed_over)
+        if count:
+            files = "a file" if count == 1 else f"{count} files"
+            yield f"skipped {files} without Kubernetes objects: {names}"
 
     def _is_new(self, real_path: str, name: str) -> bool:
         if real_path in self._real_paths:

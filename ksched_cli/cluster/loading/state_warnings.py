@@ -15,7 +15,7 @@ from ksched_cli.cluster.loading.kinds import SYSTEM_PRIORITIES
 from ksched_cli.cluster.objects import Node, Pod, PodAffinity, PodAffinityTerm, PodSpec
 from ksched_cli.cluster.objects.pod import FINISHED_PHASES
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import shortened
+from ksched_cli.errors import first_names, shortened
 from ksched_cli.kube.near_names import nearest
 
 # What every node offers, or none where its status is not known.
@@ -24,8 +24,6 @@ _IMPLICIT_CLASS = "deviceclass.resource.kubernetes.io/"
 # Operators that no node without the label satisfies.
 _NEEDING = ("In", "Exists", "Gt", "Lt")
 _OWNER_KINDS = ("ReplicationController", "ReplicaSet", "StatefulSet")
-# How many names of nodes or namespaces a line lists.
-_MAX_LISTED = 3
 SYSTEM_NAMESPACE = "kube-system"
 _PAUSE = "pause"  # the image of pods' sandboxes, which no container names
 # Fargate's nodes take no DaemonSet's pods.
@@ -137,7 +135,7 @@ def _node_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
     if empty:
         yield (
             f"{_count(len(empty), 'node')} without status.allocatable and status.capacity "
-            f"({_listed(empty)}): no pod fits there"
+            f"({first_names(empty)}): no pod fits there"
         )
     names = {node.name for node in state.nodes}
     pods_by_node = Counter(map(attrgetter("node_name"), pods))
@@ -145,7 +143,7 @@ def _node_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
     if absent:
         yield (
             f"{_pods(sum(absent.values()))} bound to {_count(len(absent), 'node')} "
-            f"not in the state ({_listed(list(absent))}); they are left out"
+            f"not in the state ({first_names(list(absent))}); they are left out"
         )
 
 
@@ -209,8 +207,9 @@ def _selector_warnings(
         absent = [name for name in namespaces if name not in state.namespaces]
         if absent:
             yield (
-                f"{_count(len(absent), 'namespace')} of pods not in the state ({_listed(absent)}), "
-                f"but {_pods(users)} selecting some by label: InterPodAffinity does not match them"
+                f"{_count(len(absent), 'namespace')} of pods not in the state "
+                f"({first_names(absent)}), but {_pods(users)} selecting some by label: "
+                "InterPodAffinity does not match them"
             )
     classes = sum(count for spec, count in specs.items() if _needs_class_for_policy(spec))
     if classes and not state.priority_classes:
@@ -264,11 +263,6 @@ def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
             f"no {kind}s in the state, but {_count(count, 'pending pod')} with such an "
             "owner: the default constraints of PodTopologySpread miss their selectors"
         )
-
-
-def _listed(names: list[str]) -> str:
-    """The first of the names."""
-    return ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")
 
 
 def _pods(count: int) -> str:
@@ -367,9 +361,8 @@ def _daemon_signs(state: ClusterState) -> Iterator[str]:
     if bare and len(bare) == len(nodes):
         yield "no node has a pod of a DaemonSet"
     elif bare:
-        more = ", …" if len(bare) > _MAX_LISTED else ""
-        listed = f"{', '.join(bare[:_MAX_LISTED])}{more}"
         lack = "has" if len(bare) == 1 else "have"
+        listed = first_names(bare)
         yield f"{len(bare)} of {len(nodes)} nodes {lack} no pod of a DaemonSet ({listed})"
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import pathlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -27,6 +26,7 @@ from ksched_cli.cluster.loading.sources import Document, looks_like_json
 from ksched_cli.cluster.objects import PodSpec
 from ksched_cli.kube import json_tree
 from ksched_cli.kube.documents import Lines, Path
+from ksched_cli.kube.near_names import nearest
 
 FILE = pathlib.Path(__file__).with_name("object_fields.json")
 
@@ -55,40 +55,23 @@ def field_tables() -> FieldTables:
     return msgspec.json.decode(FILE.read_bytes(), type=FieldTables)
 
 
-@cache
-def nested_fields(type_name: str) -> dict[str, tuple[str, str]]:
-    """The fields of a type whose values have fields of their own: field → "", "[]" or "{}" for a
-    value, a list or a map of values, and their type."""
-    fields = {}
-    for field, value_type in field_tables().types[type_name].items():
-        item_type = value_type.removeprefix("[]").removeprefix("{}")
-        if item_type:
-            fields[field] = (value_type[: len(value_type) - len(item_type)], item_type)
-    return fields
-
-
-def has_valid_fields(value: Any, type_name: str) -> bool:
-    """Whether a value of a type, and all that it holds, has fields of its type only. What is of
-    another type than expected has none."""
-    if not isinstance(value, dict):
-        return True
-    if not value.keys() <= field_tables().types[type_name].keys():
-        return False
-    nested = nested_fields(type_name)
-    for field in value.keys() & nested.keys():
-        container, item_type = nested[field]
-        item = value[field]
-        if not all(has_valid_fields(part, item_type) for part in _items(item, container)):
-            return False
-    return True
-
-
-def _items(value: Any, container: str) -> Iterable[Any]:
-    if container == "[]":
-        return value if isinstance(value, list) else ()
-    if container == "{}":
-        return value.values() if isinstance(value, dict) else ()
-    return (value,)
+def unknown_fields(value: Any, type_name: str, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Paths of the unknown fields in a value of a type, each with the known one most like it, "" if
+    none is. What is of another type than expected has none. path: of the value"""
+    if type_name.startswith("[]"):
+        for index, item in enumerate(value if isinstance(value, list) else ()):
+            yield from unknown_fields(item, type_name[2:], (*path, index))
+    elif type_name.startswith("{}"):
+        for key, item in (value if isinstance(value, dict) else {}).items():
+            yield from unknown_fields(item, type_name[2:], (*path, key))
+    elif isinstance(value, dict):
+        fields = field_tables().types[type_name]
+        for key, item in value.items():
+            field_type = fields.get(key)
+            if field_type:
+                yield from unknown_fields(item, field_type, (*path, key))
+            elif field_type is None:
+                yield (*path, key), nearest(key, fields, cutoff=0.6)
 
 
 # So many objects of each kind are checked, and beyond them every pod template: larger states come
@@ -139,10 +122,10 @@ class FieldChecker:
         if self.counts(spec):
             return
         self._pods += 1
-        unknown_fields = self._unknown_fields(kind, "v1", data, location)
-        self._by_spec[id(spec)] = [each for each in unknown_fields if each.path[0] == "spec"]
-        for unknown in unknown_fields:
-            unknown.count += 1
+        unknown = self._unknown_fields(kind, "v1", data, location)
+        self._by_spec[id(spec)] = [each for each in unknown if each.path[0] == "spec"]
+        for each in unknown:
+            each.count += 1
 
     def counts(self, spec: PodSpec) -> bool:
         """Counts a pod as one of its template, which was checked; False if it is to be checked."""
@@ -186,46 +169,12 @@ class FieldChecker:
             plain = msgspec.json.decode(data)
         except msgspec.DecodeError:
             return []  # a number that nothing can hold
-        if has_valid_fields(plain, type_name):
-            return []
-        unknown_fields = []
-        for path, similar in _walk(plain, type_name):
+        unknown = []
+        for path, similar in unknown_fields(plain, type_name):
             pattern = tuple("*" if isinstance(step, int) else step for step in path)
-            unknown_fields.append(
-                self._by_place.setdefault(
-                    (kind.name, pattern), _UnknownField(kind.name, path, similar, data, location)
-                )
-            )
-        return unknown_fields
-
-
-def _walk(value: Any, type_name: str) -> Iterator[tuple[Path, str]]:
-    """Paths of the unknown fields in a value of a type, each with the known one most like it."""
-    if type_name.startswith("[]"):
-        for index, item in enumerate(value if isinstance(value, list) else ()):
-            yield from _below(index, item, type_name[2:])
-    elif type_name.startswith("{}"):
-        for key, item in (value if isinstance(value, dict) else {}).items():
-            yield from _below(key, item, type_name[2:])
-    elif type_name and isinstance(value, dict):
-        fields_of_type = field_tables().types[type_name]
-        for key, item in value.items():
-            if key in fields_of_type:
-                yield from _below(key, item, fields_of_type[key])
-            else:
-                yield (key,), _most_similar(key, list(fields_of_type))
-
-
-def _below(step: str | int, value: Any, type_name: str) -> Iterator[tuple[Path, str]]:
-    for path, similar in _walk(value, type_name):
-        yield (step, *path), similar
-
-
-def _most_similar(key: str, fields: list[str]) -> str:
-    """Return the field that the author of `key` may have meant; "" where none is similar."""
-    in_lower_case = {field.lower(): field for field in fields}
-    matches = get_close_matches(key.lower(), list(in_lower_case), n=1)
-    return in_lower_case[matches[0]] if matches else ""
+            field = _UnknownField(kind.name, path, similar, data, location)
+            unknown.append(self._by_place.setdefault((kind.name, pattern), field))
+        return unknown
 
 
 def _warning(unknown: _UnknownField) -> str:

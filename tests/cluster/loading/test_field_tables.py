@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ksched_cli.cluster.loading.kinds import KINDS
-from ksched_cli.cluster.loading.unknown_fields import field_tables, has_valid_fields
+from ksched_cli.cluster.loading.unknown_fields import field_tables, unknown_fields
 from ksched_cli.schemas import generate_object_fields
 
 
@@ -52,16 +52,16 @@ def test_what_a_minor_adds_is_in_the_tables_and_so_is_what_it_removes() -> None:
     ],
 )
 def test_unknown_fields_are_noticed_at_any_depth(pod: dict[str, Any], expected: bool) -> None:
-    assert has_valid_fields(pod, "core.v1.Pod") is expected
+    assert (not list(unknown_fields(pod, "core.v1.Pod"))) is expected
 
 
 def test_maps_of_objects_have_valid_fields_in_their_values() -> None:
     claim = {
         "spec": {"devices": {"requests": [{"name": "r", "exactly": {"allocationMode": "All"}}]}}
     }
-    assert has_valid_fields(claim, "resource.v1.ResourceClaim")
+    assert not list(unknown_fields(claim, "resource.v1.ResourceClaim"))
     devices = [{"name": "d", "attributes": {"a": {"string": "x"}, "b": {"text": "y"}}}]
-    assert not has_valid_fields({"spec": {"devices": devices}}, "resource.v1.ResourceSlice")
+    assert list(unknown_fields({"spec": {"devices": devices}}, "resource.v1.ResourceSlice"))
 
 
 def test_the_generator_unites_minors_and_tells_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
