@@ -19,12 +19,33 @@ from typing import Any
 import typer
 
 from ksched_cli import __version__, api
-from ksched_cli.commands.command import EXIT_CODES
 from ksched_cli.commands.command_line import COMMON, convert_plainly
-from ksched_cli.commands.main import ENVIRONMENT, PANELS, application
+from ksched_cli.commands.main import PANELS, application
 
 DOCS = Path(__file__).resolve().parent
 SCHEMAS = DOCS.parent / "schemas"
+# What scripts may rely on, of every command.
+EXIT_CODES: Mapping[int, str] = {
+    0: "done, and the answer is yes: valid; every pod found a node; the pod fits; nothing differs; "
+    "every expectation holds",
+    1: "done, and the answer is no: invalid; pods stay pending (gated ones do not count); the pod "
+    "fits nowhere; something differs; an expectation fails",
+    2: "could not run: wrong usage, a file that is missing or broken, standard output that "
+    "cannot be written, a cluster that does not answer",
+    3: "a defect of ksched or of a plugin, also where it left only some pods undecided",
+    130: "interrupted by Ctrl-C; finished work is kept where an option says so",
+    141: "the reader of standard output closed the pipe, as `| head` does",
+}
+# The environment variables that decide something.
+ENVIRONMENT = {
+    "KSCHED_STATE": "the state to read without --state",
+    "KSCHED_CONFIG": "the configuration to use without --config",
+    "KSCHED_KUBERNETES_VERSION": "the Kubernetes version to use without --kubernetes-version",
+    "KUBECONFIG": "the kubeconfig of --live, snapshot, record and serve",
+    "COLUMNS": "the width of tables; default that of the terminal, else 100",
+    "NO_COLOR": "no colours if not empty",
+    "PAGER": "the program for tables longer than the terminal; default less",
+}
 WRITTEN = "<!-- written by docs/write_reference.py -->"
 COMPLETION = """\
 `ksched --install-completion` sets up bash, zsh, fish or PowerShell: it completes commands, options,

@@ -48,20 +48,6 @@ class ExitCode(IntEnum):
         return cls.DEFECT if is_undecided else cls.YES if is_yes else cls.NO
 
 
-# What scripts may rely on, of every command.
-EXIT_CODES: Mapping[int, str] = {
-    0: "done, and the answer is yes: valid; every pod found a node; the pod fits; nothing differs; "
-    "every expectation holds",
-    1: "done, and the answer is no: invalid; pods stay pending (gated ones do not count); the pod "
-    "fits nowhere; something differs; an expectation fails",
-    2: "could not run: wrong usage, a file that is missing or broken, standard output that "
-    "cannot be written, a cluster that does not answer",
-    3: "a defect of ksched or of a plugin, also where it left only some pods undecided",
-    130: "interrupted by Ctrl-C; finished work is kept where an option says so",
-    141: "the reader of standard output closed the pipe, as `| head` does",
-}
-
-
 def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
     """The function with the fields of its options objects as parameters, for `app.command()`."""
     hints = get_type_hints(function, include_extras=True)

@@ -46,17 +46,6 @@ GROUPS = ("config", "timeline", "serve")
 # The others: the module of each has a function of its name.
 COMMANDS = tuple(name for names in PANELS.values() for name in names if name not in GROUPS)
 
-# The environment variables that decide something, for the reference.
-ENVIRONMENT = {
-    "KSCHED_STATE": "the state to read without --state",
-    "KSCHED_CONFIG": "the configuration to use without --config",
-    "KSCHED_KUBERNETES_VERSION": "the Kubernetes version to use without --kubernetes-version",
-    "KUBECONFIG": "the kubeconfig of --live, snapshot, record and serve",
-    "COLUMNS": "the width of tables; default that of the terminal, else 100",
-    "NO_COLOR": "no colours if not empty",
-    "PAGER": "the program for tables longer than the terminal; default less",
-}
-
 # Errors of writing to a stream; help and the version are printed by typer.
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 

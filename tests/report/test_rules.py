@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ksched_cli.config.checks.rules import rules
 from ksched_cli.report.table import Limit
-from ksched_cli.report.validation import rule_page, rules_listing, rules_markdown
+from ksched_cli.report.validation import rule_page, rules_listing
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,7 +18,7 @@ def test_docs_are_written_from_the_rules() -> None:
 
 
 def test_every_rule_has_a_section_of_its_name() -> None:
-    text = rules_markdown(rules())
+    text = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
     assert all(f"\n## {name}\n" in text for name in rules())
 
 

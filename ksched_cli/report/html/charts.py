@@ -316,8 +316,7 @@ def _share(value: float, ticks: Sequence[float]) -> float:
 # -- flows of pods from places on one side to places on another ------------------------------------
 
 
-FLOW_WIDTH = 1000  # of the drawing; bands run from LEFT to RIGHT
-LEFT, RIGHT, BLOCK = 290.0, 710.0, 12.0
+LEFT, RIGHT, BLOCK = 290.0, 710.0, 12.0  # bands run from LEFT to RIGHT, of a drawing of 1000
 FLOW_HEIGHT, FLOW_GAP, LEAST = 260.0, 20.0, 1.5  # of all blocks, between two, of a band
 MAX_PLACES = 14
 OTHERS = "other places"
