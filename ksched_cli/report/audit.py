@@ -5,7 +5,7 @@ from __future__ import annotations
 from ksched_cli.analysis.audit.audit import AuditResult
 from ksched_cli.analysis.audit.decisions import Grade, OrderSource
 from ksched_cli.analysis.audit.replayed_cluster import Refinement
-from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted
+from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, apart, counted, grouped
 
 # The first ones count most: later ones may follow from them.
 SHOWN_DIFFERENCES = 5
@@ -44,14 +44,13 @@ def names(answer: AuditResult) -> list[str]:
 
 def table(answer: AuditResult, limit: Limit) -> str:
     """The verdict and what it counts; the differences; what cannot be judged, by reason."""
-    parts = [
+    return apart(
         headline(answer, limit),
         _counts(answer, limit),
         _groups(answer, limit),
         _differences(answer, limit),
         _unexplained(answer, limit),
-    ]
-    return "\n\n".join(part for part in parts if part)
+    )
 
 
 def headline(answer: AuditResult, limit: Limit) -> str:
@@ -81,7 +80,7 @@ def _counts(answer: AuditResult, limit: Limit) -> str:
     if answer.shifted:
         order += f"; {answer.shifted:,} come a little before or after their place in it"
     agree = limit.columns(("AGREE", ""), rows) if rows else ""
-    return "\n\n".join(part for part in (agree, limit.paragraph(order)) if part)
+    return apart(agree, limit.paragraph(order))
 
 
 def _groups(answer: AuditResult, limit: Limit) -> str:
@@ -106,8 +105,6 @@ def _differences(answer: AuditResult, limit: Limit) -> str:
 
 
 def _unexplained(answer: AuditResult, limit: Limit) -> str:
-    pods: dict[str, list[str]] = {}
-    for item in answer.unexplained:
-        pods.setdefault(item.reason, []).append(item.pod)
+    pods = grouped((item.reason, item.pod) for item in answer.unexplained)
     rows = [(limit.listed(group), f"{len(group):,}", reason) for reason, group in pods.items()]
     return limit.cut_columns(("NOT JUDGED", "PODS", "BECAUSE"), rows) if rows else ""

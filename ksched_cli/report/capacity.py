@@ -9,7 +9,7 @@ from msgspec import UNSET
 from ksched_cli import program_name
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded, Trial
 from ksched_cli.report.pending import blocks
-from ksched_cli.report.table import Limit, counted
+from ksched_cli.report.table import Limit, apart, counted, grouped
 
 SHOWN_RUNS = 12
 
@@ -30,7 +30,7 @@ def table(answer: CapacityResult | NodesNeeded, limit: Limit) -> str:
         parts.append(f"The search stopped at {answer.stopped_at:,}; --max N goes on to N.")
     elif answer.count:
         parts.append(limit.paragraph(f"The next one does not fit:\n{answer.limited_by}"))
-    return "\n\n".join(part for part in parts if part)
+    return apart(*parts)
 
 
 def headline(answer: CapacityResult | NodesNeeded) -> str:
@@ -75,9 +75,7 @@ def _nodes(answer: CapacityResult, limit: Limit) -> str:
     """Nodes that take as many share a row."""
     if not answer.nodes:
         return ""
-    by_copies: dict[int, list[str]] = {}
-    for node, copies in answer.nodes.items():
-        by_copies.setdefault(copies, []).append(node)
+    by_copies = grouped((copies, node) for node, copies in answer.nodes.items())
     rows = [
         (f"{copies:,}", f"{len(names):,}", limit.listed(names))
         for copies, names in sorted(by_copies.items(), reverse=True)

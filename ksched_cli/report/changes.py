@@ -10,17 +10,17 @@ from msgspec import structs
 from ksched_cli.answers import Answer, AppliedChange
 from ksched_cli.cluster.change_record import ChangeRecord
 from ksched_cli.report.forms import Report
-from ksched_cli.report.table import Limit
+from ksched_cli.report.table import Limit, apart, grouped
 
 
 def table(records: Sequence[ChangeRecord], limit: Limit) -> str:
     """A row per change and action, with the objects of that action; "" without changes."""
     rows: list[tuple[str, str, str]] = []
     for record in records:
-        subjects: dict[tuple[str, str], list[str]] = {}
-        for effect in record.effects:
-            detail = effect.detail if not effect.detail.startswith("was ") else ""
-            subjects.setdefault((effect.action, detail), []).append(effect.subject)
+        subjects = grouped(
+            ((each.action, "" if each.detail.startswith("was ") else each.detail), each.subject)
+            for each in record.effects
+        )
         text = record.text
         for (action, detail), names in subjects.items():
             what = f"{action} ({detail})" if detail else action
@@ -39,6 +39,6 @@ def with_changes(report: Report, records: Sequence[ChangeRecord], limit: Limit) 
         return structs.replace(report.answer(), changes=applied)
 
     def whole_table() -> str:
-        return "\n\n".join(part for part in (table(records, limit), report.table()) if part)
+        return apart(table(records, limit), report.table())
 
     return replace(report, answer=with_applied, table=whole_table)

@@ -15,7 +15,7 @@ from ksched_cli.analysis.compare import (
     differs,
 )
 from ksched_cli.analysis.usage import Utilization
-from ksched_cli.report.table import ALL_HINT, GREEN, YELLOW, Limit, counted
+from ksched_cli.report.table import ALL_HINT, GREEN, YELLOW, Limit, apart, counted, grouped
 from ksched_cli.report.usage import percent
 
 SHOWN_GROUPS = 20
@@ -40,8 +40,7 @@ def table(answer: Comparison, limit: Limit) -> str:
         [f"{cell:,}" if isinstance(cell, int) else cell for cell in row]
         for row in totals(answer.sides)
     ]
-    parts = [headline(answer, limit), limit.columns(headers, rows), _groups(answer, limit)]
-    return "\n\n".join(part for part in parts if part)
+    return apart(headline(answer, limit), limit.columns(headers, rows), _groups(answer, limit))
 
 
 def headline(answer: Comparison, limit: Limit) -> str:
@@ -135,11 +134,7 @@ def _share(share: Utilization | None) -> str:
 def _groups(answer: Comparison, limit: Limit) -> str:
     """The most pods first; without a limit, each pod for itself. A row per group, or a block where
     the names leave the causes no room."""
-    groups: dict[object, list[PodDifference]] = {}
-    for pod in answer.pods:
-        kind = tuple("on a node" if place.node else place.standing for place in pod.places)
-        key = pod.pod if limit.rows is None else (_group_name(pod), kind)
-        groups.setdefault(key, []).append(pod)
+    groups = grouped((_group_key(pod, limit), pod) for pod in answer.pods)
     if not groups:
         return ""
     names = [side.name for side in answer.sides]
@@ -156,6 +151,11 @@ def _groups(answer: Comparison, limit: Limit) -> str:
     if len(shown) < len(rows):
         blocks.append(f"… and {counted(len(rows) - len(shown), 'more group')} ({ALL_HINT})")
     return "\n".join(blocks)
+
+
+def _group_key(pod: PodDifference, limit: Limit) -> object:
+    kind = tuple("on a node" if place.node else place.standing for place in pod.places)
+    return pod.pod if limit.rows is None else (_group_name(pod), kind)
 
 
 def _row(pods: Sequence[PodDifference], sides: int, limit: Limit) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksched_cli.analysis.drift import ELSEWHERE, DriftResult, PodDrift, Verdict
 from ksched_cli.report.pending import group_name, shared_owner
-from ksched_cli.report.table import Limit, counted
+from ksched_cli.report.table import Limit, apart, counted, grouped
 
 
 def names(answer: DriftResult) -> list[str]:
@@ -21,8 +21,7 @@ def table(answer: DriftResult, limit: Limit) -> str:
         if limit.wide
         else [_not_allowed(answer, limit), _worse(answer, limit)]
     )
-    parts = [limit.paragraph(headline(answer)), *tables]
-    return "\n\n".join(part for part in parts if part)
+    return apart(limit.paragraph(headline(answer)), *tables)
 
 
 def headline(answer: DriftResult) -> str:
@@ -96,11 +95,11 @@ def _apart(answer: DriftResult, limit: Limit) -> str:
 
 def _groups(answer: DriftResult, verdict: Verdict) -> dict[tuple[str, str], list[PodDrift]]:
     """By owner and rejecting plugin."""
-    groups: dict[tuple[str, str], list[PodDrift]] = {}
-    for pod in answer.pods:
-        if pod.verdict is verdict:
-            groups.setdefault((shared_owner(pod.owner), pod.rejected_by or ""), []).append(pod)
-    return groups
+    return grouped(
+        ((shared_owner(pod.owner), pod.rejected_by or ""), pod)
+        for pod in answer.pods
+        if pod.verdict is verdict
+    )
 
 
 def _not_allowed(answer: DriftResult, limit: Limit) -> str:

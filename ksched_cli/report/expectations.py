@@ -8,7 +8,7 @@ from ksched_cli.analysis.expectations import CaseResult
 from ksched_cli.errors import Position
 from ksched_cli.report.ci_forms import Case, Suite, annotation
 from ksched_cli.report.markdown import code, markdown_table
-from ksched_cli.report.table import GREEN, RED, Limit, counted, printable
+from ksched_cli.report.table import GREEN, RED, Limit, counted, grouped, printable
 
 _INDENT = "        "
 
@@ -43,7 +43,7 @@ def github_annotations(cases: Sequence[CaseResult]) -> str:
             case.file,
             Position(case.line, case.column or 1) if case.line else None,
             f"ksched test: {case.name}",
-            "\n".join(filter(None, (case.message, case.command))),
+            _failure(case),
         )
         for case in cases
         if not case.passed
@@ -73,8 +73,10 @@ def _counts(cases: Sequence[CaseResult]) -> str:
 
 def suites(cases: Sequence[CaseResult]) -> list[Suite]:
     """For JUnit: a suite per file."""
-    by_file: dict[str, list[Case]] = {}
-    for case in cases:
-        failure = "\n".join(filter(None, (case.message, case.command))) or None
-        by_file.setdefault(case.file, []).append(Case(case.name, failure))
+    by_file = grouped((case.file, Case(case.name, _failure(case) or None)) for case in cases)
     return [Suite(file, items) for file, items in by_file.items()]
+
+
+def _failure(case: CaseResult) -> str:
+    """What came out, and how to look into it."""
+    return "\n".join(filter(None, (case.message, case.command)))

@@ -18,7 +18,7 @@ from ksched_cli.analysis.explain import (
 )
 from ksched_cli.plugins import short_names
 from ksched_cli.report.reasons import APART_MAX, message_line, rejected_table, remedy_line, why_not
-from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted, marked
+from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, apart, counted, marked
 
 SHORT_NAMES = short_names()
 LONGEST_NAME = 9
@@ -52,7 +52,7 @@ def table(explanation: Explanation, limit: Limit) -> str:
         _sampling(explanation, limit),
         _next_step(explanation, limit),
     ]
-    return "\n\n".join(part for part in parts if part)
+    return apart(*parts)
 
 
 def headline(explanation: Explanation, limit: Limit) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ksched_cli.analysis.fix import Remedies, Remedy
 from ksched_cli.report.reasons import why_not
-from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted, printable
+from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, apart, counted, printable
 
 
 def names(answer: Remedies) -> Sequence[str]:
@@ -16,10 +16,10 @@ def names(answer: Remedies) -> Sequence[str]:
 
 def table(answer: Remedies, limit: Limit) -> str:
     """The cause, then a block per remedy; without any, the reasons that conflict."""
-    parts = [headline(answer, limit)]
-    parts += [_block(number, each, answer, limit) for number, each in enumerate(answer.remedies, 1)]
-    parts += [_conflict(answer, limit), search(answer, limit)]
-    return "\n\n".join(part for part in parts if part)
+    numbered = enumerate(answer.remedies, 1)
+    remedies = (_block(number, each, answer, limit) for number, each in numbered)
+    headed = (headline(answer, limit), *remedies)
+    return apart(*headed, _conflict(answer, limit), search(answer, limit))
 
 
 def patches(answer: Remedies) -> str:

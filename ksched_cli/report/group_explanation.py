@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ksched_cli import program_name
-from ksched_cli.analysis.explain import Blocker, GroupExplanation, Member
+from ksched_cli.analysis.explain import Blocker, GroupExplanation
 from ksched_cli.report.reasons import message_line, remedy_line
-from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted, marked
+from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, apart, counted, grouped, marked
 
 SHOWN_DOMAINS = 3
 SHOWN_MEMBERS = 8
@@ -20,14 +18,13 @@ def names(explanation: GroupExplanation) -> list[str]:
 
 def table(explanation: GroupExplanation, limit: Limit) -> str:
     """The verdict and its cause, a row per domain, the members, what to try next."""
-    parts = (
+    return apart(
         headline(explanation, limit),
         _domains(explanation, limit),
         _parts(explanation, limit),
         _members(explanation, limit),
         _next_step(explanation, limit),
     )
-    return "\n\n".join(part for part in parts if part)
 
 
 def headline(explanation: GroupExplanation, limit: Limit) -> str:
@@ -118,22 +115,18 @@ def _members(explanation: GroupExplanation, limit: Limit) -> str:
     say why."""
     if explanation.domains and not explanation.placed and limit.rows is not None:
         return ""
-    rows = []
-    for group in _alike(explanation.members, apart=limit.rows is None):
+    whole, rows = limit.rows is None, []
+    alike = grouped(
+        (member.pod if whole else (member.node, member.running, member.message), member)
+        for member in explanation.members
+    )
+    for group in alike.values():
         first = group[0]
         fate = f"runs on {first.node}" if first.running else first.node
         if not first.node:
             fate = "held back" if first.gated else "pending"
         rows.append((limit.listed([member.pod for member in group]), fate, first.message))
     return limit.first(SHOWN_MEMBERS).cut_columns(("POD", "NODE", "WHY"), rows)
-
-
-def _alike(members: Iterable[Member], *, apart: bool) -> list[list[Member]]:
-    groups: dict[object, list[Member]] = {}
-    for member in members:
-        key = member.pod if apart else (member.node, member.running, member.message)
-        groups.setdefault(key, []).append(member)
-    return list(groups.values())
 
 
 def _next_step(explanation: GroupExplanation, limit: Limit) -> str:

@@ -11,7 +11,7 @@ from ksched_cli.analysis.attempts import NodeRejection
 from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionResult
 from ksched_cli.plugins import short_names
 from ksched_cli.report.reasons import message_line, nearest_text, why_not
-from ksched_cli.report.table import ALL_HINT, GREEN, RED, YELLOW, Limit, counted, marked
+from ksched_cli.report.table import ALL_HINT, GREEN, RED, YELLOW, Limit, apart, counted, marked
 
 BEST_CANDIDATES = 3
 SHOWN_VICTIMS = 5
@@ -29,14 +29,13 @@ def names(answer: PreemptionResult) -> Sequence[str]:
 
 def table(answer: PreemptionResult, limit: Limit) -> str:
     """The verdict, how the node was chosen, the candidates best first, the nodes that are none."""
-    parts = (
+    return apart(
         headline(answer, limit),
         _criteria(answer, limit),
         _candidates(answer, limit),
         _others(answer, limit),
         _unsearched(answer, limit),
     )
-    return "\n\n".join(part for part in parts if part)
 
 
 def headline(answer: PreemptionResult, limit: Limit) -> str:

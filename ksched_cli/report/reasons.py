@@ -8,7 +8,7 @@ from ksched_cli import program_name
 from ksched_cli.analysis.diagnosis import Diagnosis
 from ksched_cli.analysis.explain import NodeExplanation
 from ksched_cli.analysis.reasons import Reason
-from ksched_cli.report.table import ALL_HINT, Limit, counted
+from ksched_cli.report.table import ALL_HINT, Limit, counted, grouped
 
 SHOWN_REASONS = 8
 # Up to so many nodes have a row each.
@@ -87,10 +87,10 @@ def nearest_text(names: Sequence[str], detail: str, limit: Limit) -> str:
 def _apart(nodes: Sequence[NodeExplanation], limit: Limit) -> str:
     """Where rows are limited, nodes rejected for the same reasons with the same details share
     one."""
-    groups: dict[object, list[NodeExplanation]] = {}
-    for node in sorted(nodes, key=lambda node: (node.distance, node.node)):
-        key = node.node if limit.rows is None else node.rejections
-        groups.setdefault(key, []).append(node)
+    groups = grouped(
+        (node.node if limit.rows is None else node.rejections, node)
+        for node in sorted(nodes, key=lambda node: (node.distance, node.node))
+    )
     rows = []
     for group in groups.values():
         where = ", ".join(node.node for node in group)

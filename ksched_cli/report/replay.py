@@ -51,7 +51,7 @@ from ksched_cli.engine.replay.records import NodeCounts, PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.compare import because_of, judgement
-from ksched_cli.report.table import GREEN, YELLOW, Limit, counted, printable
+from ksched_cli.report.table import GREEN, YELLOW, Limit, apart, counted, grouped, printable
 
 # -- numbers of nodes, hours and costs -------------------------------------------------------------
 
@@ -215,15 +215,14 @@ def table(replay: Replay, limit: Limit) -> str:
     times = now, replay.nodes.node_time_until(now), pending
     summary, nodes = ReplaySummary.of(replay), NodeRange.of(replay.nodes, now)
     cost = ReplayCost.of(replay)
-    parts = [
+    return apart(
         limit.paragraph(_headline(summary, nodes, times, cost)),
         _waiting_table(replay, limit),
         _usage_table(replay, limit),
         groups_table(replay, limit),
         costs_table(cost, limit),
         _pending_table(replay, limit),
-    ]
-    return "\n\n".join(part for part in parts if part)
+    )
 
 
 def duration(time: int) -> str:
@@ -336,10 +335,11 @@ def _percent(shares: Mapping[str, float], name: str) -> str:
 
 
 def _pending_table(replay: Replay, limit: Limit) -> str:
-    groups: dict[str, list[str]] = {}
-    for record in replay.log.live.values():
-        if record.outcome is PodOutcome.PENDING:
-            groups.setdefault(record.message or "not tried yet", []).append(record.pod)
+    groups = grouped(
+        (record.message or "not tried yet", record.pod)
+        for record in replay.log.live.values()
+        if record.outcome is PodOutcome.PENDING
+    )
     rows = [
         (f"{len(pods):,}", pods[0] + (", …" if len(pods) > 1 else ""), message)
         for message, pods in sorted(groups.items(), key=lambda item: -len(item[1]))
@@ -470,8 +470,7 @@ def comparison_table(answer: ReplayComparison, limit: Limit) -> str:
     """The totals, a column per side, and the pods whose waiting times differ most."""
     headers = ("", *(side.name for side in answer.sides))
     shown = limit.columns(headers, totals(answer.sides))
-    parts = [comparison_headline(answer, limit), shown, _differing_pods(answer, limit)]
-    return "\n\n".join(part for part in parts if part)
+    return apart(comparison_headline(answer, limit), shown, _differing_pods(answer, limit))
 
 
 def totals(sides: Sequence[ReplaySideResult]) -> list[tuple[str, ...]]:

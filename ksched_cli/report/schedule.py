@@ -14,7 +14,7 @@ from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.engine.records import Attempt, ExtenderBinding, RunRecord
 from ksched_cli.report import usage
 from ksched_cli.report.pending import group_name, shared_owner
-from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, counted
+from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, apart, counted, grouped
 
 MAX_POD_ROWS = 20  # have a row each
 SHOWN_OWNERS = 8
@@ -44,7 +44,7 @@ NOTHING_MORE = Shown()
 def table(run: RunRecord, limit: Limit, shown: Shown = NOTHING_MORE) -> str:
     """Placements, devices per claim, pods that stay pending and why, evictions, calls that bind,
     how full the cluster is, a line of counts."""
-    parts = [
+    return apart(
         _placed(run, limit, shown),
         _devices(run, limit),
         _unplaced(run, limit, shown),
@@ -53,8 +53,7 @@ def table(run: RunRecord, limit: Limit, shown: Shown = NOTHING_MORE) -> str:
         usage.nodes_table(shown.usages, limit) if shown.nodes else "",
         usage.table(shown.usages, limit, shown.by),
         _counts(run, limit),
-    ]
-    return "\n\n".join(part for part in parts if part)
+    )
 
 
 def _placed(run: RunRecord, limit: Limit, shown: Shown) -> str:
@@ -72,14 +71,12 @@ def _placed(run: RunRecord, limit: Limit, shown: Shown) -> str:
     if limit.rows is None or len(placed) <= MAX_POD_ROWS:
         scored = [(pod, node, _score(run.last[pod])) for pod, node in placed]
         return limit.columns(("POD", "NODE", "SCORE"), scored)
-    groups: dict[str, list[str]] = {}
-    for pod, _ in placed:
-        groups.setdefault(_owner(pod, shown), []).append(pod)
-    grouped = [
+    by_owner = grouped((_owner(pod, shown), pod) for pod, _ in placed)
+    owners = [
         (group_name(owner, pods), f"{len(pods):,}", _nodes_of(run, pods, limit))
-        for owner, pods in groups.items()
+        for owner, pods in by_owner.items()
     ]
-    text = limit.first(SHOWN_OWNERS).cut_columns(("OWNER", "PLACED", "NODES"), grouped, "owners")
+    text = limit.first(SHOWN_OWNERS).cut_columns(("OWNER", "PLACED", "NODES"), owners, "owners")
     return f"{text}\n(-o wide shows every pod with its node and score)"
 
 
@@ -111,9 +108,8 @@ def _unplaced(run: RunRecord, limit: Limit, shown: Shown) -> str:
         from ksched_cli.report import pending
 
         parts += pending.blocks(shown.pending, limit, reasons=False)
-    gates: dict[tuple[str, str], list[str]] = {}
-    for pod, status in run.gated.items():
-        gates.setdefault((_owner(pod, shown), status.message), []).append(pod)
+    gated = run.gated.items()
+    gates = grouped(((_owner(pod, shown), status.message), pod) for pod, status in gated)
     for (owner, message), pods in gates.items():
         several = f"{counted(len(pods), 'pod')} of {owner}: {limit.listed(pods)}"
         name = pods[0] if len(pods) == 1 else several

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET
 
-from ksched_cli.analysis.drained_cluster import Hold
 from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan
 from ksched_cli.kube.quantity import amount_text
 from ksched_cli.report.pending import group_name, merged, shared_owner
-from ksched_cli.report.table import GREEN, TERMINAL, YELLOW, Limit, counted
+from ksched_cli.report.table import GREEN, TERMINAL, YELLOW, Limit, apart, counted, grouped
 
 FIRST = ("cpu", "memory")
 PENDING = 4  # causes of pods that stay pending
@@ -42,7 +41,7 @@ def table(answer: ShrinkResult | UpgradePlan, limit: Limit) -> str:
         staying = answer.nodes[answer.removable :]
     parts.append(_every_hold(staying, limit) if limit.wide else _staying(staying, limit))
     parts.append(_pending(answer, limit))
-    return "\n\n".join(part for part in parts if part)
+    return apart(*parts)
 
 
 def headline(answer: ShrinkResult | UpgradePlan) -> str:
@@ -171,10 +170,7 @@ def _every_hold(nodes: Sequence[NodeToDrain], limit: Limit) -> str:
 
 def _staying(staying: Sequence[NodeToDrain], limit: Limit) -> str:
     """By what holds nodes, that of the most nodes first; a node is in the row of each of these."""
-    groups: dict[object, list[tuple[str, Hold]]] = {}
-    for node in staying:
-        for hold in node.held_by:
-            groups.setdefault(hold.cause, []).append((node.node, hold))
+    groups = grouped((hold.cause, (node.node, hold)) for node in staying for hold in node.held_by)
     rows = []
     for group in sorted(groups.values(), key=lambda group: -len({node for node, _ in group})):
         nodes = tuple(dict.fromkeys(node for node, _ in group))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ksched_cli import program_name
 from ksched_cli.live.recorder import RecordResult
 from ksched_cli.live.snapshot import SnapshotResult
-from ksched_cli.report.table import Limit, counted
+from ksched_cli.report.table import Limit, apart, counted
 
 # -- snapshot --------------------------------------------------------------------------------------
 
@@ -20,12 +20,11 @@ def table(answer: SnapshotResult, limit: Limit) -> str:
         for entry in answer.lists
         if entry.objects
     ]
-    parts = (
+    return apart(
         limit.paragraph(headline(answer)),
         limit.columns(("KIND", "OBJECTS", "NAMESPACES", "RESOURCE VERSION"), rows),
         limit.paragraph(moments(answer)),
     )
-    return "\n\n".join(part for part in parts if part)
 
 
 def headline(answer: SnapshotResult) -> str:
@@ -64,12 +63,11 @@ def recording_table(answer: RecordResult, limit: Limit) -> str:
         (part.timeline, part.state, f"{part.events:,}", f"{part.gaps:,}", f"{part.seconds:,.0f} s")
         for part in answer.parts
     ]
-    parts = (
+    return apart(
         limit.paragraph(recording_headline(answer)),
         limit.columns(("TIMELINE", "STATE", "EVENTS", "GAPS", "LENGTH"), rows),
         recording_commands(answer),
     )
-    return "\n\n".join(parts)
 
 
 def recording_headline(answer: RecordResult) -> str:

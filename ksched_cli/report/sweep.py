@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ksched_cli.kube.shown_yaml import block_yaml
-from ksched_cli.report.table import EVERYTHING, GREEN, RED, YELLOW, Limit, counted, printable
+from ksched_cli.report.table import EVERYTHING, GREEN, RED, YELLOW, Limit, apart, counted, printable
 from ksched_cli.sweep.answers import STATUSES, SweepPlan, SweepReport, better
 from ksched_cli.sweep.plan import VERSIONS
 from ksched_cli.sweep.summary import Failure, MetricSummary, Spread, Summary
@@ -31,7 +31,7 @@ def table(report: SweepReport, limit: Limit) -> str:
     parts += _metrics(summary, limit)
     if summary.failures:
         parts.append(_failures(summary.failures, limit))
-    return "\n\n".join(part for part in parts if part)
+    return apart(*parts)
 
 
 def headline(report: SweepReport, limit: Limit = EVERYTHING) -> str:

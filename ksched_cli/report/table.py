@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from textwrap import indent
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 MIN_WIDTH = 40
 GAP = 2  # between columns
@@ -163,6 +167,19 @@ def _stacked(cells: Sequence[Sequence[str]], width: int) -> list[str]:
         "\n".join(part for part in (_wrapped(row[0], width), indent(block, INDENT)) if part.strip())
         for row, block in zip(cells, blocks, strict=True)
     ]
+
+
+def apart(*texts: str) -> str:
+    """Texts with an empty line between them, without those that are empty."""
+    return "\n\n".join(filter(None, texts))
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """The second of each pair by the first, both in their order."""
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def counted(count: int, noun: str) -> str:

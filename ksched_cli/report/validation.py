@@ -15,15 +15,13 @@ from ksched_cli.config.review import Review
 from ksched_cli.config.reviewer import FileSettings, ReviewedText
 from ksched_cli.config.sources import Sources
 from ksched_cli.report.ci_forms import Case, Suite
-from ksched_cli.report.table import EVERYTHING, Limit, counted, printable
+from ksched_cli.report.table import EVERYTHING, Limit, counted, grouped, printable
 
 
 def suites(texts: Sequence[ReviewedText]) -> list[Suite]:
     """For JUnit: a suite per file, a case per configuration in it."""
-    cases: dict[str, list[Case]] = {}
-    for text in texts:
-        cases.setdefault(text.source.path, []).append(_case(text))
-    return [Suite(path, cases[path]) for path in cases]
+    cases = grouped((text.source.path, _case(text)) for text in texts)
+    return [Suite(path, own) for path, own in cases.items()]
 
 
 def _case(text: ReviewedText) -> Case:

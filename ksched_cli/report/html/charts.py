@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log10, sqrt
 from typing import Any, NamedTuple
 
-from ksched_cli.report.table import counted
+from ksched_cli.report.table import counted, grouped
 
 # -- bars, and histograms of shares ----------------------------------------------------------------
 
@@ -281,10 +281,7 @@ def plane(
 def _labelled(points: Sequence[Point]) -> list[Point]:
     """Labels beside their points, below each other where they would overlap. Variants of one point
     share a label."""
-    named: dict[tuple[float, float], list[str]] = {}
-    for point in points:
-        if point.text:
-            named.setdefault((point.x, point.y), []).append(point.text)
+    named = grouped(((point.x, point.y), point.text) for point in points if point.text)
     taken: list[tuple[float, float, float]] = []  # left, right and height of a label
     labelled = []
     for point in sorted(points, key=lambda point: (point.y, point.x)):

@@ -47,7 +47,7 @@ from ksched_cli.report.html.sections import (
 from ksched_cli.report.pending import shared_owner
 from ksched_cli.report.schedule import binding_row
 from ksched_cli.report.shrink import notes
-from ksched_cli.report.table import PAGE, counted
+from ksched_cli.report.table import PAGE, counted, grouped
 from ksched_cli.report.usage import pool_rows
 
 # -- schedule --------------------------------------------------------------------------------------
@@ -112,9 +112,7 @@ def _schedule_title(summary: RunSummary) -> str:
 
 def _gated(answer: ScheduleResult, owners: Mapping[str, str]) -> list[Group]:
     """By owner and gate, those of the most pods first."""
-    members: dict[tuple[str, str], list[str]] = {}
-    for pod in answer.gated:
-        members.setdefault((owners[pod], answer.messages[pod]), []).append(pod)
+    members = grouped(((owners[pod], answer.messages[pod]), pod) for pod in answer.gated)
     ordered = sorted(members.items(), key=lambda item: -len(item[1]))
     return [
         Group(
@@ -328,10 +326,9 @@ def moves(
 
 def _by_target(counts: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
     """Where the pods of a target come from several places, how many these are."""
-    sources: dict[str, list[str]] = {}
+    sources = grouped((target, source) for source, target in counts)
     pods: Counter[str] = Counter()
-    for (source, target), count in counts.items():
-        sources.setdefault(target, []).append(source)
+    for (_, target), count in counts.items():
         pods[target] += count
     return Counter(
         {

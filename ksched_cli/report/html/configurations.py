@@ -36,7 +36,7 @@ from ksched_cli.report.html.sections import (
     present,
     tally,
 )
-from ksched_cli.report.table import counted
+from ksched_cli.report.table import counted, grouped
 
 # -- config show -----------------------------------------------------------------------------------
 
@@ -99,9 +99,7 @@ def diff_page(answer: ConfigurationDiff) -> Page:
     lede = f"{answer.names[0]} and {answer.names[1]}, once both take effect"
     if not changes:
         return Page("Nothing differs", (lede,), (Tile("differences", "0", "good"),))
-    by_profile: dict[str, list[ConfigurationChange]] = {}
-    for change in changes:
-        by_profile.setdefault(change.profile, []).append(change)
+    by_profile = grouped((change.profile, change) for change in changes)
     tiles = [Tile("differences", f"{len(changes):,}", "warn")]
     sections: list[Section] = []
     for profile, own in by_profile.items():
