@@ -18,6 +18,7 @@ from ksched_cli.config.go_types import (
     Wire,
     Wired,
     fields_of,
+    go_type,
 )
 from ksched_cli.config.types import PluginConfig, SchedulerConfiguration
 from ksched_cli.kube.document_schemas import DURATION
@@ -31,7 +32,7 @@ def configuration_schema(registry: KnownPlugins) -> dict[str, Any]:
     args = dict(sorted(in_tree_args(registry).items()))
     roots: list[type[Wired]] = [SchedulerConfiguration, *(item.type for item in args.values())]
     version, absent = registry.release.version, registry.release.rules.absent_fields
-    types = {cls.GO: cls for root in roots for cls in _nested(root)}
+    types = {go_type(cls): cls for root in roots for cls in _nested(root)}
     definitions = {_name(cls): _struct(cls, absent) for cls in types.values()}
     for item in args.values():
         meta = definitions[item.kind]["properties"]["kind"]
@@ -58,7 +59,7 @@ def configuration_schema(registry: KnownPlugins) -> dict[str, Any]:
 
 
 def _name(cls: type[Wired]) -> str:
-    return cls.GO.rpartition(".")[2]
+    return go_type(cls).rpartition(".")[2]
 
 
 def _nested(cls: type[Wired]) -> Iterator[type[Wired]]:
@@ -72,13 +73,13 @@ def _nested(cls: type[Wired]) -> Iterator[type[Wired]]:
 
 def _struct(cls: type[Wired], absent: Container[str]) -> dict[str, Any]:
     return {
-        "title": cls.GO,
+        "title": go_type(cls),
         "type": ["object", "null"],
         "additionalProperties": False,
         "properties": {
             key: _value(item.wire, item.pointer) | dict(item.limits)
             for key, item in fields_of(cls).items()
-            if f"{cls.GO}.{key}" not in absent
+            if f"{go_type(cls)}.{key}" not in absent
         },
     }
 

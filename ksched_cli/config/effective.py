@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from ksched_cli.config.go_types import with_field_defaults
+from ksched_cli.config.go_types import go_type, with_field_defaults
 from ksched_cli.config.types import API_VERSION, Extender, SchedulerConfiguration, TypeMeta
 from ksched_cli.kube.field_errors import FieldError
 from ksched_cli.kube.versions import Release, release_of
@@ -52,7 +52,7 @@ class InTreeArgs(Generic[A]):
     @property
     def kind(self) -> str:
         """As the args themselves may name it, such as NodeResourcesFitArgs."""
-        return self.type.GO.rpartition(".")[2]
+        return go_type(self.type).rpartition(".")[2]
 
     def with_defaults(self, args: Any) -> A:
         """args: of `type`, as decoded."""

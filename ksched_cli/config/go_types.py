@@ -52,9 +52,8 @@ class StringMap:
 
 
 class Wired(Protocol):
-    """A dataclass whose fields are made by `field`. GO: its Go type, as messages name it."""
+    """A dataclass whose fields are made by `field`."""
 
-    GO: ClassVar[str]
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
@@ -80,6 +79,12 @@ def named(go: str) -> Scalar:
     return Scalar(Kind.STRING, go, "")
 
 
+def go_type(cls: type) -> str:
+    """The Go type of a class, as messages name it: that of its name, unless its GO is another."""
+    go: str = vars(cls).get("GO", f"v1.{cls.__name__}")
+    return go
+
+
 def go_name(wire: Wire) -> str:
     """The type as Go's reflect prints it."""
     match wire:
@@ -90,7 +95,7 @@ def go_name(wire: Wire) -> str:
         case StringMap():
             return "map[string]string"
         case StructOf(cls):
-            return cls.GO
+            return go_type(cls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +114,9 @@ class WireField:
 
 
 def field(
-    key: str,
     wire: Wire,
     *,
+    key: str = "",
     pointer: bool = False,
     omit: bool = True,
     default: Any = None,
@@ -119,6 +124,7 @@ def field(
 ) -> Any:
     """A dataclass field that begins with Go's zero value.
 
+    key: in JSON, where it is not the field's name in camel case
     default: what `with_field_defaults` fills in; limits: keywords of JSON Schema, such as minimum
     or enum
     """
@@ -136,8 +142,14 @@ def fields_of(cls: type[Wired]) -> dict[str, WireField]:
     for item in dataclasses.fields(cls):
         if "wire" in item.metadata:
             key, *rest = item.metadata["wire"]
+            key = key or _in_camel_case(item.name)
             by_key[key] = WireField(key, item.name, *rest)
     return by_key
+
+
+def _in_camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def with_field_defaults(value: T) -> T:

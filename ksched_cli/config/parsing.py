@@ -29,6 +29,7 @@ from ksched_cli.config.go_types import (
     WireField,
     fields_of,
     go_name,
+    go_type,
 )
 from ksched_cli.config.types import (
     API_VERSION,
@@ -144,12 +145,12 @@ class Decoder:
         values: dict[str, Any] = {}
         for key, item in self._pairs(data, path, fields):
             spec = fields.get(key)
-            if spec is None or f"{cls.GO}.{key}" in self._absent_fields:
+            if spec is None or f"{go_type(cls)}.{key}" in self._absent_fields:
                 self._add_strict("unknown field", (*path, key))
-                keys = (own for own in fields if f"{cls.GO}.{own}" not in self._absent_fields)
+                keys = (own for own in fields if f"{go_type(cls)}.{own}" not in self._absent_fields)
                 self.misfits.append(Misfit((*path, key), keys=tuple(keys)))
                 continue
-            outer, self._struct = self._struct, cls.GO.rpartition(".")[2]
+            outer, self._struct = self._struct, go_type(cls).rpartition(".")[2]
             self._keys.append(key)
             value = self._value(spec.wire, spec.pointer, item, (*path, key))
             self._keys.pop()

@@ -43,9 +43,8 @@ _SECOND = 10**9
 class TypeMeta:
     """kind comes before apiVersion in Go too; both are printed."""
 
-    GO: ClassVar[str] = "v1.TypeMeta"
-    kind: str = field("kind", STRING)
-    api_version: str = field("apiVersion", STRING)
+    kind: str = field(STRING)
+    api_version: str = field(STRING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,38 +52,34 @@ class PluginSetEntry:
     """One plugin of an enabled or disabled list; upstream's v1.Plugin."""
 
     GO: ClassVar[str] = "v1.Plugin"
-    name: str = field("name", STRING, omit=False)
-    weight: int | None = field("weight", INT32, pointer=True)
+    name: str = field(STRING, omit=False)
+    weight: int | None = field(INT32, pointer=True)
 
 
 @dataclass(frozen=True, slots=True)
 class PluginSet:
-    GO: ClassVar[str] = "v1.PluginSet"
-    enabled: tuple[PluginSetEntry, ...] | None = field("enabled", ListOf(StructOf(PluginSetEntry)))
-    disabled: tuple[PluginSetEntry, ...] | None = field(
-        "disabled", ListOf(StructOf(PluginSetEntry))
-    )
+    enabled: tuple[PluginSetEntry, ...] | None = field(ListOf(StructOf(PluginSetEntry)))
+    disabled: tuple[PluginSetEntry, ...] | None = field(ListOf(StructOf(PluginSetEntry)))
 
 
 @dataclass(frozen=True, slots=True)
 class Plugins:
-    GO: ClassVar[str] = "v1.Plugins"
-    pre_enqueue: PluginSet = field("preEnqueue", StructOf(PluginSet))
-    queue_sort: PluginSet = field("queueSort", StructOf(PluginSet))
-    pre_filter: PluginSet = field("preFilter", StructOf(PluginSet))
-    filter: PluginSet = field("filter", StructOf(PluginSet))
-    post_filter: PluginSet = field("postFilter", StructOf(PluginSet))
-    pre_score: PluginSet = field("preScore", StructOf(PluginSet))
-    score: PluginSet = field("score", StructOf(PluginSet))
-    reserve: PluginSet = field("reserve", StructOf(PluginSet))
-    permit: PluginSet = field("permit", StructOf(PluginSet))
-    pre_bind: PluginSet = field("preBind", StructOf(PluginSet))
-    bind: PluginSet = field("bind", StructOf(PluginSet))
-    post_bind: PluginSet = field("postBind", StructOf(PluginSet))
-    multi_point: PluginSet = field("multiPoint", StructOf(PluginSet))
-    placement_generate: PluginSet = field("placementGenerate", StructOf(PluginSet))
-    placement_score: PluginSet = field("placementScore", StructOf(PluginSet))
-    pod_group_post_filter: PluginSet = field("podGroupPostFilter", StructOf(PluginSet))
+    pre_enqueue: PluginSet = field(StructOf(PluginSet))
+    queue_sort: PluginSet = field(StructOf(PluginSet))
+    pre_filter: PluginSet = field(StructOf(PluginSet))
+    filter: PluginSet = field(StructOf(PluginSet))
+    post_filter: PluginSet = field(StructOf(PluginSet))
+    pre_score: PluginSet = field(StructOf(PluginSet))
+    score: PluginSet = field(StructOf(PluginSet))
+    reserve: PluginSet = field(StructOf(PluginSet))
+    permit: PluginSet = field(StructOf(PluginSet))
+    pre_bind: PluginSet = field(StructOf(PluginSet))
+    bind: PluginSet = field(StructOf(PluginSet))
+    post_bind: PluginSet = field(StructOf(PluginSet))
+    multi_point: PluginSet = field(StructOf(PluginSet))
+    placement_generate: PluginSet = field(StructOf(PluginSet))
+    placement_score: PluginSet = field(StructOf(PluginSet))
+    pod_group_post_filter: PluginSet = field(StructOf(PluginSet))
 
     @classmethod
     def each(cls, make: Callable[[str], PluginSet]) -> Plugins:
@@ -108,87 +103,75 @@ class Plugins:
 class PluginConfig:
     """args: plain data as written; after decoding the args type for an in-tree plugin."""
 
-    GO: ClassVar[str] = "v1.PluginConfig"
-    name: str = field("name", STRING, omit=False)
-    args: Any = field("args", RAW)
+    name: str = field(STRING, omit=False)
+    args: Any = field(RAW)
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerProfile:
     GO: ClassVar[str] = "v1.KubeSchedulerProfile"
-    scheduler_name: str | None = field("schedulerName", STRING, pointer=True)
-    percentage_of_nodes_to_score: int | None = field(
-        "percentageOfNodesToScore", INT32, pointer=True, minimum=0, maximum=100
-    )
-    plugins: Plugins | None = field("plugins", StructOf(Plugins), pointer=True)
-    plugin_config: tuple[PluginConfig, ...] | None = field(
-        "pluginConfig", ListOf(StructOf(PluginConfig))
-    )
+    scheduler_name: str | None = field(STRING, pointer=True)
+    percentage_of_nodes_to_score: int | None = field(INT32, pointer=True, minimum=0, maximum=100)
+    plugins: Plugins | None = field(StructOf(Plugins), pointer=True)
+    plugin_config: tuple[PluginConfig, ...] | None = field(ListOf(StructOf(PluginConfig)))
 
 
 @dataclass(frozen=True, slots=True)
 class ExtenderManagedResource:
-    GO: ClassVar[str] = "v1.ExtenderManagedResource"
-    name: str = field("name", STRING, omit=False)
-    ignored_by_scheduler: bool = field("ignoredByScheduler", BOOL)
+    name: str = field(STRING, omit=False)
+    ignored_by_scheduler: bool = field(BOOL)
 
 
 @dataclass(frozen=True, slots=True)
 class ExtenderTLSConfig:
-    GO: ClassVar[str] = "v1.ExtenderTLSConfig"
-    insecure: bool = field("insecure", BOOL)
-    server_name: str = field("serverName", STRING)
-    cert_file: str = field("certFile", STRING)
-    key_file: str = field("keyFile", STRING)
-    ca_file: str = field("caFile", STRING)
-    cert_data: bytes = field("certData", BYTES)
-    key_data: bytes = field("keyData", BYTES)
-    ca_data: bytes = field("caData", BYTES)
+    insecure: bool = field(BOOL)
+    server_name: str = field(STRING)
+    cert_file: str = field(STRING)
+    key_file: str = field(STRING)
+    ca_file: str = field(STRING)
+    cert_data: bytes = field(BYTES)
+    key_data: bytes = field(BYTES)
+    ca_data: bytes = field(BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class Extender:
-    GO: ClassVar[str] = "v1.Extender"
-    url_prefix: str = field("urlPrefix", STRING, omit=False)
-    filter_verb: str = field("filterVerb", STRING)
-    preempt_verb: str = field("preemptVerb", STRING)
-    prioritize_verb: str = field("prioritizeVerb", STRING)
-    weight: int = field("weight", INT64)
-    bind_verb: str = field("bindVerb", STRING)
-    enable_https: bool = field("enableHTTPS", BOOL)
-    tls_config: ExtenderTLSConfig | None = field(
-        "tlsConfig", StructOf(ExtenderTLSConfig), pointer=True
-    )
-    http_timeout: int = field("httpTimeout", DURATION, omit=False)
-    node_cache_capable: bool = field("nodeCacheCapable", BOOL)
+    url_prefix: str = field(STRING, omit=False)
+    filter_verb: str = field(STRING)
+    preempt_verb: str = field(STRING)
+    prioritize_verb: str = field(STRING)
+    weight: int = field(INT64)
+    bind_verb: str = field(STRING)
+    enable_https: bool = field(BOOL, key="enableHTTPS")
+    tls_config: ExtenderTLSConfig | None = field(StructOf(ExtenderTLSConfig), pointer=True)
+    http_timeout: int = field(DURATION, omit=False)
+    node_cache_capable: bool = field(BOOL)
     managed_resources: tuple[ExtenderManagedResource, ...] | None = field(
-        "managedResources", ListOf(StructOf(ExtenderManagedResource))
+        ListOf(StructOf(ExtenderManagedResource))
     )
-    ignorable: bool = field("ignorable", BOOL)
+    ignorable: bool = field(BOOL)
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderElection:
     GO: ClassVar[str] = "v1alpha1.LeaderElectionConfiguration"
-    leader_elect: bool | None = field("leaderElect", BOOL, pointer=True, default=True)
-    lease_duration: int = field("leaseDuration", DURATION, omit=False, default=15 * _SECOND)
-    renew_deadline: int = field("renewDeadline", DURATION, omit=False, default=10 * _SECOND)
-    retry_period: int = field("retryPeriod", DURATION, omit=False, default=2 * _SECOND)
-    resource_lock: str = field("resourceLock", STRING, omit=False, default="leases")
-    resource_name: str = field("resourceName", STRING, omit=False, default="kube-scheduler")
-    resource_namespace: str = field("resourceNamespace", STRING, omit=False, default="kube-system")
+    leader_elect: bool | None = field(BOOL, pointer=True, default=True)
+    lease_duration: int = field(DURATION, omit=False, default=15 * _SECOND)
+    renew_deadline: int = field(DURATION, omit=False, default=10 * _SECOND)
+    retry_period: int = field(DURATION, omit=False, default=2 * _SECOND)
+    resource_lock: str = field(STRING, omit=False, default="leases")
+    resource_name: str = field(STRING, omit=False, default="kube-scheduler")
+    resource_namespace: str = field(STRING, omit=False, default="kube-system")
 
 
 @dataclass(frozen=True, slots=True)
 class ClientConnection:
     GO: ClassVar[str] = "v1alpha1.ClientConnectionConfiguration"
-    kubeconfig: str = field("kubeconfig", STRING, omit=False)
-    accept_content_types: str = field("acceptContentTypes", STRING, omit=False)
-    content_type: str = field(
-        "contentType", STRING, omit=False, default="application/vnd.kubernetes.protobuf"
-    )
-    qps: float = field("qps", FLOAT32, omit=False, default=50.0)
-    burst: int = field("burst", INT32, omit=False, default=100)
+    kubeconfig: str = field(STRING, omit=False)
+    accept_content_types: str = field(STRING, omit=False)
+    content_type: str = field(STRING, omit=False, default="application/vnd.kubernetes.protobuf")
+    qps: float = field(FLOAT32, omit=False, default=50.0)
+    burst: int = field(INT32, omit=False, default=100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,27 +183,19 @@ class SchedulerConfiguration(TypeMeta):
     """
 
     GO: ClassVar[str] = "v1.KubeSchedulerConfiguration"
-    parallelism: int | None = field("parallelism", INT32, pointer=True, default=16, minimum=1)
-    leader_election: LeaderElection = field("leaderElection", StructOf(LeaderElection))
-    client_connection: ClientConnection = field("clientConnection", StructOf(ClientConnection))
-    enable_profiling: bool | None = field("enableProfiling", BOOL, pointer=True, default=True)
-    enable_contention_profiling: bool | None = field(
-        "enableContentionProfiling", BOOL, pointer=True
-    )
+    parallelism: int | None = field(INT32, pointer=True, default=16, minimum=1)
+    leader_election: LeaderElection = field(StructOf(LeaderElection))
+    client_connection: ClientConnection = field(StructOf(ClientConnection))
+    enable_profiling: bool | None = field(BOOL, pointer=True, default=True)
+    enable_contention_profiling: bool | None = field(BOOL, pointer=True)
     percentage_of_nodes_to_score: int | None = field(
-        "percentageOfNodesToScore", INT32, pointer=True, default=0, minimum=0, maximum=100
+        INT32, pointer=True, default=0, minimum=0, maximum=100
     )
-    pod_initial_backoff_seconds: int | None = field(
-        "podInitialBackoffSeconds", INT64, pointer=True, default=1, minimum=1
-    )
-    pod_max_backoff_seconds: int | None = field(
-        "podMaxBackoffSeconds", INT64, pointer=True, default=10
-    )
-    profiles: tuple[SchedulerProfile, ...] | None = field(
-        "profiles", ListOf(StructOf(SchedulerProfile))
-    )
-    extenders: tuple[Extender, ...] | None = field("extenders", ListOf(StructOf(Extender)))
-    delay_cache_until_active: bool = field("delayCacheUntilActive", BOOL)
+    pod_initial_backoff_seconds: int | None = field(INT64, pointer=True, default=1, minimum=1)
+    pod_max_backoff_seconds: int | None = field(INT64, pointer=True, default=10)
+    profiles: tuple[SchedulerProfile, ...] | None = field(ListOf(StructOf(SchedulerProfile)))
+    extenders: tuple[Extender, ...] | None = field(ListOf(StructOf(Extender)))
+    delay_cache_until_active: bool = field(BOOL)
 
 
 def enabled_plugins(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from ksched_cli.config.effective import InTreeArgs, StartupCrash
 from ksched_cli.config.go_types import (
@@ -57,9 +57,8 @@ def _listed(
 
 @dataclass(frozen=True, slots=True)
 class UtilizationShapePoint:
-    GO: ClassVar[str] = "v1.UtilizationShapePoint"
-    utilization: int = field("utilization", INT32, omit=False, minimum=0, maximum=100)
-    score: int = field("score", INT32, omit=False, minimum=0, maximum=10)
+    utilization: int = field(INT32, omit=False, minimum=0, maximum=100)
+    score: int = field(INT32, omit=False, minimum=0, maximum=10)
 
 
 def _shape_errors(shape: Sequence[UtilizationShapePoint] | None, path: str) -> Iterator[FieldError]:
@@ -89,9 +88,8 @@ def _shape_errors(shape: Sequence[UtilizationShapePoint] | None, path: str) -> I
 
 @dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    GO: ClassVar[str] = "v1.ResourceSpec"
-    name: str = field("name", STRING, omit=False)
-    weight: int = field("weight", INT64)
+    name: str = field(STRING, omit=False)
+    weight: int = field(INT64)
 
 
 CPU_AND_MEMORY = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
@@ -107,13 +105,10 @@ def with_default_weights(resources: tuple[ResourceSpec, ...] | None) -> tuple[Re
 
 @dataclass(frozen=True, slots=True)
 class DefaultPreemptionArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.DefaultPreemptionArgs"
     min_candidate_nodes_percentage: int | None = field(
-        "minCandidateNodesPercentage", INT32, pointer=True, default=10, minimum=0, maximum=100
+        INT32, pointer=True, default=10, minimum=0, maximum=100
     )
-    min_candidate_nodes_absolute: int | None = field(
-        "minCandidateNodesAbsolute", INT32, pointer=True, default=100, minimum=0
-    )
+    min_candidate_nodes_absolute: int | None = field(INT32, pointer=True, default=100, minimum=0)
 
 
 def _validate_default_preemption(args: DefaultPreemptionArgs, path: str) -> Iterator[FieldError]:
@@ -146,11 +141,8 @@ _SECOND = 10**9
 
 @dataclass(frozen=True, slots=True)
 class DynamicResourcesArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.DynamicResourcesArgs"
-    filter_timeout: int | None = field(
-        "filterTimeout", DURATION, pointer=True, default=_FILTER_TIMEOUT
-    )
-    binding_timeout: int | None = field("bindingTimeout", DURATION, pointer=True)
+    filter_timeout: int | None = field(DURATION, pointer=True, default=_FILTER_TIMEOUT)
+    binding_timeout: int | None = field(DURATION, pointer=True)
 
 
 def _has_binding_conditions(release: Release) -> bool:
@@ -199,13 +191,10 @@ def dynamic_resources_args(release: Release) -> InTreeArgs[DynamicResourcesArgs]
 
 @dataclass(frozen=True, slots=True)
 class InterPodAffinityArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.InterPodAffinityArgs"
     hard_pod_affinity_weight: int | None = field(
-        "hardPodAffinityWeight", INT32, pointer=True, default=1, minimum=0, maximum=100
+        INT32, pointer=True, default=1, minimum=0, maximum=100
     )
-    ignore_preferred_terms_of_existing_pods: bool = field(
-        "ignorePreferredTermsOfExistingPods", BOOL, omit=False
-    )
+    ignore_preferred_terms_of_existing_pods: bool = field(BOOL, omit=False)
 
 
 def _validate_inter_pod_affinity(args: InterPodAffinityArgs, path: str) -> Iterator[FieldError]:
@@ -227,58 +216,50 @@ INTER_POD_AFFINITY_ARGS = InTreeArgs(
 
 @dataclass(frozen=True, slots=True)
 class NodeSelectorRequirement:
-    GO: ClassVar[str] = "v1.NodeSelectorRequirement"
-    key: str = field("key", STRING, omit=False)
+    key: str = field(STRING, omit=False)
     operator: str = field(
-        "operator", named("v1.NodeSelectorOperator"), omit=False, enum=[*NODE_OPERATORS, None]
+        named("v1.NodeSelectorOperator"), omit=False, enum=[*NODE_OPERATORS, None]
     )
-    values: tuple[str, ...] | None = field("values", ListOf(STRING))
+    values: tuple[str, ...] | None = field(ListOf(STRING))
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSelectorTerm:
-    GO: ClassVar[str] = "v1.NodeSelectorTerm"
     match_expressions: tuple[NodeSelectorRequirement, ...] | None = field(
-        "matchExpressions", ListOf(StructOf(NodeSelectorRequirement))
+        ListOf(StructOf(NodeSelectorRequirement))
     )
     match_fields: tuple[NodeSelectorRequirement, ...] | None = field(
-        "matchFields", ListOf(StructOf(NodeSelectorRequirement))
+        ListOf(StructOf(NodeSelectorRequirement))
     )
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSelector:
-    GO: ClassVar[str] = "v1.NodeSelector"
     node_selector_terms: tuple[NodeSelectorTerm, ...] | None = field(
-        "nodeSelectorTerms", ListOf(StructOf(NodeSelectorTerm)), omit=False
+        ListOf(StructOf(NodeSelectorTerm)), omit=False
     )
 
 
 @dataclass(frozen=True, slots=True)
 class PreferredSchedulingTerm:
-    GO: ClassVar[str] = "v1.PreferredSchedulingTerm"
-    weight: int = field("weight", INT32, omit=False)
-    preference: NodeSelectorTerm = field("preference", StructOf(NodeSelectorTerm), omit=False)
+    weight: int = field(INT32, omit=False)
+    preference: NodeSelectorTerm = field(StructOf(NodeSelectorTerm), omit=False)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeAffinity:
-    GO: ClassVar[str] = "v1.NodeAffinity"
     required: NodeSelector | None = field(
-        "requiredDuringSchedulingIgnoredDuringExecution", StructOf(NodeSelector), pointer=True
+        StructOf(NodeSelector), key="requiredDuringSchedulingIgnoredDuringExecution", pointer=True
     )
     preferred: tuple[PreferredSchedulingTerm, ...] | None = field(
-        "preferredDuringSchedulingIgnoredDuringExecution",
         ListOf(StructOf(PreferredSchedulingTerm)),
+        key="preferredDuringSchedulingIgnoredDuringExecution",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class NodeAffinityArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.NodeAffinityArgs"
-    added_affinity: NodeAffinity | None = field(
-        "addedAffinity", StructOf(NodeAffinity), pointer=True
-    )
+    added_affinity: NodeAffinity | None = field(StructOf(NodeAffinity), pointer=True)
 
 
 def _validate_node_affinity(args: NodeAffinityArgs, path: str) -> Iterator[FieldError]:
@@ -302,8 +283,7 @@ NODE_AFFINITY_ARGS = InTreeArgs(NodeAffinityArgs, validate=_listed(_validate_nod
 
 @dataclass(frozen=True, slots=True)
 class NodeResourcesBalancedAllocationArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.NodeResourcesBalancedAllocationArgs"
-    resources: tuple[ResourceSpec, ...] | None = field("resources", ListOf(StructOf(ResourceSpec)))
+    resources: tuple[ResourceSpec, ...] | None = field(ListOf(StructOf(ResourceSpec)))
 
 
 def _validate_balanced_allocation(
@@ -342,30 +322,23 @@ STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 
 @dataclass(frozen=True, slots=True)
 class RequestedToCapacityRatioParam:
-    GO: ClassVar[str] = "v1.RequestedToCapacityRatioParam"
-    shape: tuple[UtilizationShapePoint, ...] | None = field(
-        "shape", ListOf(StructOf(UtilizationShapePoint))
-    )
+    shape: tuple[UtilizationShapePoint, ...] | None = field(ListOf(StructOf(UtilizationShapePoint)))
 
 
 @dataclass(frozen=True, slots=True)
 class ScoringStrategy:
-    GO: ClassVar[str] = "v1.ScoringStrategy"
-    type: str = field("type", named("v1.ScoringStrategyType"), enum=[*STRATEGIES, None])
-    resources: tuple[ResourceSpec, ...] | None = field("resources", ListOf(StructOf(ResourceSpec)))
+    type: str = field(named("v1.ScoringStrategyType"), enum=[*STRATEGIES, None])
+    resources: tuple[ResourceSpec, ...] | None = field(ListOf(StructOf(ResourceSpec)))
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = field(
-        "requestedToCapacityRatio", StructOf(RequestedToCapacityRatioParam), pointer=True
+        StructOf(RequestedToCapacityRatioParam), pointer=True
     )
 
 
 @dataclass(frozen=True, slots=True)
 class NodeResourcesFitArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.NodeResourcesFitArgs"
-    ignored_resources: tuple[str, ...] | None = field("ignoredResources", ListOf(STRING))
-    ignored_resource_groups: tuple[str, ...] | None = field("ignoredResourceGroups", ListOf(STRING))
-    scoring_strategy: ScoringStrategy | None = field(
-        "scoringStrategy", StructOf(ScoringStrategy), pointer=True
-    )
+    ignored_resources: tuple[str, ...] | None = field(ListOf(STRING))
+    ignored_resource_groups: tuple[str, ...] | None = field(ListOf(STRING))
+    scoring_strategy: ScoringStrategy | None = field(StructOf(ScoringStrategy), pointer=True)
 
 
 def _validate_fit(release: Release, args: NodeResourcesFitArgs, path: str) -> Iterator[FieldError]:
@@ -444,53 +417,41 @@ DEFAULTING_TYPES = ("System", "List")
 
 @dataclass(frozen=True, slots=True)
 class LabelSelectorRequirement:
-    GO: ClassVar[str] = "v1.LabelSelectorRequirement"
-    key: str = field("key", STRING, omit=False)
-    operator: str = field("operator", named("v1.LabelSelectorOperator"), omit=False)
-    values: tuple[str, ...] | None = field("values", ListOf(STRING))
+    key: str = field(STRING, omit=False)
+    operator: str = field(named("v1.LabelSelectorOperator"), omit=False)
+    values: tuple[str, ...] | None = field(ListOf(STRING))
 
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    GO: ClassVar[str] = "v1.LabelSelector"
-    match_labels: Mapping[str, str] | None = field("matchLabels", StringMap())
+    match_labels: Mapping[str, str] | None = field(StringMap())
     match_expressions: tuple[LabelSelectorRequirement, ...] | None = field(
-        "matchExpressions", ListOf(StructOf(LabelSelectorRequirement))
+        ListOf(StructOf(LabelSelectorRequirement))
     )
 
 
 @dataclass(frozen=True, slots=True)
 class TopologySpreadConstraint:
-    GO: ClassVar[str] = "v1.TopologySpreadConstraint"
-    max_skew: int = field("maxSkew", INT32, omit=False, minimum=1)
-    topology_key: str = field("topologyKey", STRING, omit=False)
+    max_skew: int = field(INT32, omit=False, minimum=1)
+    topology_key: str = field(STRING, omit=False)
     when_unsatisfiable: str = field(
-        "whenUnsatisfiable",
         named("v1.UnsatisfiableConstraintAction"),
         omit=False,
         enum=[*ACTIONS, None],
     )
-    label_selector: LabelSelector | None = field(
-        "labelSelector", StructOf(LabelSelector), pointer=True
-    )
-    min_domains: int | None = field("minDomains", INT32, pointer=True)
-    node_affinity_policy: str | None = field(
-        "nodeAffinityPolicy", named("v1.NodeInclusionPolicy"), pointer=True
-    )
-    node_taints_policy: str | None = field(
-        "nodeTaintsPolicy", named("v1.NodeInclusionPolicy"), pointer=True
-    )
-    match_label_keys: tuple[str, ...] | None = field("matchLabelKeys", ListOf(STRING))
+    label_selector: LabelSelector | None = field(StructOf(LabelSelector), pointer=True)
+    min_domains: int | None = field(INT32, pointer=True)
+    node_affinity_policy: str | None = field(named("v1.NodeInclusionPolicy"), pointer=True)
+    node_taints_policy: str | None = field(named("v1.NodeInclusionPolicy"), pointer=True)
+    match_label_keys: tuple[str, ...] | None = field(ListOf(STRING))
 
 
 @dataclass(frozen=True, slots=True)
 class PodTopologySpreadArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.PodTopologySpreadArgs"
     default_constraints: tuple[TopologySpreadConstraint, ...] | None = field(
-        "defaultConstraints", ListOf(StructOf(TopologySpreadConstraint))
+        ListOf(StructOf(TopologySpreadConstraint))
     )
     defaulting_type: str = field(
-        "defaultingType",
         named("v1.PodTopologySpreadConstraintsDefaulting"),
         default="System",
         enum=[*DEFAULTING_TYPES, None],
@@ -545,13 +506,8 @@ POD_TOPOLOGY_SPREAD_ARGS = InTreeArgs(
 
 @dataclass(frozen=True, slots=True)
 class VolumeBindingArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.VolumeBindingArgs"
-    bind_timeout_seconds: int | None = field(
-        "bindTimeoutSeconds", INT64, pointer=True, default=600, minimum=0
-    )
-    shape: tuple[UtilizationShapePoint, ...] | None = field(
-        "shape", ListOf(StructOf(UtilizationShapePoint))
-    )
+    bind_timeout_seconds: int | None = field(INT64, pointer=True, default=600, minimum=0)
+    shape: tuple[UtilizationShapePoint, ...] | None = field(ListOf(StructOf(UtilizationShapePoint)))
 
 
 STORAGE_CAPACITY_SCORING = "StorageCapacityScoring"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import pytest
 
@@ -15,8 +14,7 @@ from tests.config.registries import REGISTRY
 
 @dataclass(frozen=True, slots=True)
 class ToyArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.ToyArgs"
-    size: int = field("size", INT32)
+    size: int = field(INT32)
 
 
 def test_args_without_rules_are_valid_and_keep_what_is_given() -> None:

@@ -1,7 +1,6 @@
 """An in-tree plugin is its package and one line: its descriptor says all that others need."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import pytest
 
@@ -22,8 +21,7 @@ from tests.narrowing import present
 
 @dataclass(frozen=True, slots=True)
 class TidalArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.TidalArgs"
-    height: int | None = field("height", INT32, pointer=True, minimum=1)
+    height: int | None = field(INT32, pointer=True, minimum=1)
 
 
 def validate(args: TidalArgs, path: str) -> list[FieldError]:
