@@ -179,10 +179,8 @@ class LabelSelector(Record, frozen=True):
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
 
-class NodeSelectorRequirement(Record, frozen=True):
-    key: str = ""
-    operator: str = ""
-    values: tuple[str, ...] = ()
+class NodeSelectorRequirement(LabelSelectorRequirement, frozen=True):
+    """It may have operators that a LabelSelector's may not."""
 
 
 class NodeSelectorTerm(Record, frozen=True):

@@ -8,6 +8,8 @@ from __future__ import annotations
 import msgspec
 
 from ksched_cli.cluster.objects.base import Int64, KubeObject, NodeSelector, ObjectMeta, Record
+from ksched_cli.cluster.objects.node import Taint
+from ksched_cli.cluster.objects.pod import PodCondition
 from ksched_cli.kube.quantity import Quantity
 
 
@@ -73,11 +75,8 @@ class CounterConsumption(Record, frozen=True):
     compatibility_groups: tuple[str, ...] = ()
 
 
-class DeviceTaint(Record, frozen=True):
-    key: str = ""
-    value: str = ""
-    effect: str = ""
-    time_added: str = ""
+class DeviceTaint(Taint, frozen=True):
+    """As a node's."""
 
 
 class DeviceToleration(Record, frozen=True):
@@ -219,11 +218,8 @@ class ConsumerReference(Record, frozen=True):
     uid: str = ""
 
 
-class DeviceCondition(Record, frozen=True):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
+class DeviceCondition(PodCondition, frozen=True):
+    """As a pod's."""
 
 
 class AllocatedDeviceStatus(Record, frozen=True):
