@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -75,7 +75,7 @@ def resources_rule(release: Release) -> Callable[[Pod], PodResources]:
     """Return the function by which a release counts pods."""
     resizes_pods = release.enabled("InPlacePodLevelResourcesVerticalScaling")
     if release.rules.sums_whole_pods:
-        return summed_resized_pod_resources if resizes_pods else summed_pod_resources
+        return partial(summed_pod_resources, resizes_pods=resizes_pods)
     return resized_pod_resources if resizes_pods else pod_resources
 
 
@@ -100,20 +100,14 @@ def resized_pod_resources(pod: Pod) -> PodResources:
     return _pod_resources(pod.spec, _granted(pod), infeasible, resized)
 
 
-def summed_pod_resources(pod: Pod) -> PodResources:
+def summed_pod_resources(pod: Pod, *, resizes_pods: bool) -> PodResources:
     """What a pod takes of its node, where each of what it asks for, what its node has granted and
     what runs is summed over the pod before the greatest counts (Rules.sums_whole_pods); the same
-    object for pods of one spec without statuses."""
-    return _summed(pod, resizes_pods=False)
+    object for pods of one spec without statuses.
 
-
-def summed_resized_pod_resources(pod: Pod) -> PodResources:
-    """The same where the requests of the pod as a whole may be resized in place too."""
-    return _summed(pod, resizes_pods=True)
-
-
-def _summed(pod: Pod, *, resizes_pods: bool) -> PodResources:
-    """Upstream: PodRequests, AggregateContainerRequests of 1.37 on."""
+    resizes_pods: the requests of the pod as a whole may be resized in place too
+    Upstream: PodRequests, AggregateContainerRequests of 1.37 on.
+    """
     status = pod.status
     containers = status.container_statuses or status.init_container_statuses
     if not (containers or status.conditions) and status.resources is None:
