@@ -1,16 +1,16 @@
 """Writes object_fields.json of cluster/loading: the fields of the objects that a state may hold.
 
-python -m ksched_cli.schemas.generate_object_fields 1.34=SWAGGER.json 1.35=SWAGGER.json …
+python -m ksched_cli.schemas.generate_object_fields SWAGGER.json SWAGGER.json …
 
 SWAGGER.json is api/openapi-spec/swagger.json of a Kubernetes release, oldest first; the file has
-the fields of all of them, and what each adds and removes.
+the fields of all of them.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,38 +40,19 @@ Types = dict[str, dict[str, str]]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """arguments: MINOR=PATH, oldest first."""
-    definitions = {}
-    for argument in arguments:
-        minor, _, path = argument.partition("=")
-        definitions[minor] = json.loads(Path(path).read_text(encoding="utf-8"))["definitions"]
-    FILE.write_text(text(definitions), encoding="utf-8")
+    """arguments: paths, of the oldest release first."""
+    releases = [json.loads(Path(path).read_text(encoding="utf-8")) for path in arguments]
+    FILE.write_text(text([each["definitions"] for each in releases]), encoding="utf-8")
 
 
-def text(definitions: Mapping[str, Mapping[str, Any]]) -> str:
-    """The whole file, a type on a line. definitions: of the swagger.json per minor."""
+def text(definitions: Iterable[Mapping[str, Any]]) -> str:
+    """The whole file, a type on a line. definitions: of each release's swagger.json"""
     kinds: dict[str, str] = {}
     union: Types = {}
-    before: set[str] | None = None
-    added: dict[str, list[str]] = {}
-    removed: dict[str, list[str]] = {}
-    for minor, swagger in definitions.items():
-        types = _types(swagger, kinds)
-        fields = {f"{name}.{field}" for name, members in types.items() for field in members}
-        if before is not None:
-            added[minor] = sorted(fields - before)
-            removed[minor] = sorted(before - fields)
-        before = fields
-        for name, members in types.items():
+    for swagger in definitions:
+        for name, members in _types(swagger, kinds).items():
             union.setdefault(name, {}).update(members)
-    sections = {
-        "minors": json.dumps(list(definitions)),
-        "added": json.dumps(added),
-        "removed": json.dumps(removed),
-        "kinds": _lines(kinds),
-        "types": _lines(union),
-    }
-    return "{\n" + ",\n".join(f'"{name}": {value}' for name, value in sections.items()) + "\n}\n"
+    return f'{{\n"kinds": {_lines(kinds)},\n"types": {_lines(union)}\n}}\n'
 
 
 def _lines(members: Mapping[str, Any]) -> str:

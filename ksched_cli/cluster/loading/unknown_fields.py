@@ -40,12 +40,8 @@ class FieldTables(msgspec.Struct, frozen=True):
     kinds: "apiVersion/kind" → type.
     types: type → field → type of its value: "" for any, [] before that of a list's items, {}
     before that of a map's values.
-    minors: those whose fields are here; added, removed: per minor but the first, "type.field".
     """
 
-    minors: tuple[str, ...]
-    added: dict[str, list[str]]
-    removed: dict[str, list[str]]
     kinds: dict[str, str]
     types: dict[str, dict[str, str]]
 

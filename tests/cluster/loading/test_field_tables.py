@@ -28,16 +28,6 @@ def test_what_decoders_read_is_in_the_tables() -> None:
     assert ours - {"raw", "nodeName"} <= set(tables.types["core.v1.Pod"])
 
 
-def test_what_a_minor_adds_is_in_the_tables_and_so_is_what_it_removes() -> None:
-    tables = field_tables()
-    assert list(tables.minors) == sorted(tables.minors)
-    assert set(tables.added) == set(tables.removed) == set(tables.minors[1:])
-    for changes in (tables.added, tables.removed):
-        for fields in changes.values():
-            for name, _, field in (field.rpartition(".") for field in fields):
-                assert field in tables.types[name]
-
-
 @pytest.mark.parametrize(
     ("pod", "expected"),
     [
@@ -64,7 +54,7 @@ def test_maps_of_objects_have_valid_fields_in_their_values() -> None:
     assert list(unknown_fields({"spec": {"devices": devices}}, "resource.v1.ResourceSlice"))
 
 
-def test_the_generator_unites_minors_and_tells_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_generator_unites_minors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generate_object_fields, "KINDS", ("core.v1.Node",))
 
     def swagger(**taint_fields: object) -> dict[str, object]:
@@ -84,11 +74,8 @@ def test_the_generator_unites_minors_and_tells_them_apart(monkeypatch: pytest.Mo
             "io.k8s.api.core.v1.Taint": {"properties": taint_fields},
         }
 
-    definitions = {"1.1": swagger(key={}, old={}), "1.2": swagger(key={}, new={})}
+    definitions = swagger(key={}, old={}), swagger(key={}, new={})
     assert json.loads(generate_object_fields.text(definitions)) == {
-        "minors": ["1.1", "1.2"],
-        "added": {"1.2": ["core.v1.Taint.new"]},
-        "removed": {"1.2": ["core.v1.Taint.old"]},
         "kinds": {"v1/Node": "core.v1.Node"},
         "types": {
             "core.v1.Node": {
