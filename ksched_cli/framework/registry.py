@@ -21,8 +21,9 @@ import msgspec
 
 from ksched_cli.config.effective import InTreeArgs, PluginTable
 from ksched_cli.framework.interface import Plugin, points_of
-from ksched_cli.kube.documents import Path, path_text
+from ksched_cli.kube.documents import parse_path, path_text
 from ksched_cli.kube.field_errors import ErrorType, FieldError, bad_value_text
+from ksched_cli.kube.json_tree import value_at
 from ksched_cli.kube.versions import Release, release_of
 
 if TYPE_CHECKING:
@@ -89,17 +90,11 @@ def _check_schema(schema: Mapping[str, Any], data: Any) -> tuple[FieldError, ...
         FieldError(
             path_text(problem.path),
             ErrorType.INVALID,
-            bad_value_text(_at(data, problem.path)),
+            bad_value_text(value_at(data, problem.path)),
             "; ".join(filter(None, (problem.message, problem.hint))),
         )
         for problem in schema_problems(errors)
     )
-
-
-def _at(data: Any, path: Path) -> Any:
-    for step in path:
-        data = data[step]
-    return data
 
 
 @lru_cache(maxsize=64)
@@ -140,18 +135,8 @@ def _field_error(text: str, data: Mapping[str, Any]) -> FieldError:
         if match:
             inner = f"{path}.{match['field']}" if path else match["field"]
             return FieldError(inner, error_type, "", detail)
-    plain = message.replace("`", "")
-    return FieldError(path, ErrorType.INVALID, bad_value_text(_value_at(data, path)), plain)
-
-
-def _value_at(data: Any, path: str) -> Any:
-    """Return the value at a path such as "weights[0].name"; None if there is none."""
-    for key, position in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
-        try:
-            data = data[int(position)] if position else data[key]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return data
+    plain, value = message.replace("`", ""), value_at(data, parse_path(path))
+    return FieldError(path, ErrorType.INVALID, bad_value_text(value), plain)
 
 
 IN_TREE_ORIGIN = "in-tree"

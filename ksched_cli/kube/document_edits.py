@@ -17,6 +17,7 @@ import yaml
 from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
 from ksched_cli.kube.documents import Path, is_json, read_documents
+from ksched_cli.kube.json_tree import value_at
 from ksched_cli.kube.shown_json import shown_json
 from ksched_cli.kube.shown_yaml import block_yaml, flow_yaml
 from ksched_cli.kube.yaml_tree import compose
@@ -49,13 +50,7 @@ class EditableDocument:
 
     def get(self, path: Path) -> Any:
         """The plain data at a path, None where there is nothing."""
-        data = self.data
-        for step in path:
-            try:
-                data = data[step]
-            except (KeyError, IndexError, TypeError):
-                return None
-        return data
+        return value_at(self.data, path)
 
     def put(self, path: Path, value: Any) -> None:
         """Sets what is at a path, and makes what is missing on the way; the index after the last

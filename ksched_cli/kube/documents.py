@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 Path: TypeAlias = json_tree.Path
 
+_MAX_DIGITS = 9
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
 
 class Document(Struct, frozen=True):
     """One document: its plain data, and the keys that are written twice in it (YAML only)."""
@@ -150,6 +153,12 @@ def path_text(path: Path) -> str:
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
     return text
+
+
+def parse_path(text: str) -> Path:
+    """The reverse of path_text, also for the paths of upstream's errors."""
+    # A key may look like an index that nothing has.
+    return tuple(name or int(index[:_MAX_DIGITS]) for name, index in _STEP.findall(text))
 
 
 def position_at(text: str, offset: int) -> Position:

@@ -99,6 +99,16 @@ def walk(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield from walk(value, (*path, step))
 
 
+def value_at(data: Any, path: Path) -> Any:
+    """What is at a path in plain data; None where nothing is."""
+    for step in path:
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
 def repeated_keys(data: Any) -> Iterator[Path]:
     """The paths of the keys that objects have twice. data: as `parse` returns it"""
     for path, value in walk(data):

@@ -48,6 +48,7 @@ from ksched_cli.cluster.resources import (
     is_pod_level_resource,
 )
 from ksched_cli.kube.gates import POD_GROUP_KINDS
+from ksched_cli.kube.json_tree import value_at
 
 DEFAULT_SCHEDULER = "default-scheduler"
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
@@ -294,9 +295,8 @@ def upgrade_claim(data: dict[str, Any]) -> None:
 
 def _items(data: Any, *path: str) -> list[dict[str, Any]]:
     """The objects in the list at a path; none if there is no list."""
-    for step in path:
-        data = data.get(step) if isinstance(data, dict) else None
-    return [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
+    items = value_at(data, path)
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 DRA_GROUP = "resource.k8s.io"

@@ -18,6 +18,7 @@ from ksched_cli.cluster.loading.json_pieces import UnusualFormError, pieces_of
 from ksched_cli.cluster.loading.sources import Document, NoObjectError, Source, documents
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError, first_names
+from ksched_cli.kube.json_tree import value_at
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.stored_bytes import StoredBytes, read_or_store
 from ksched_cli.kube.streams import STDIN_NAME, standard_input
@@ -316,18 +317,13 @@ def plain_objects(
         try:
             for document in documents(source):
                 value = plain_json(document.data, source.name)
-                if server_versions is not None:
-                    server_versions += _server_version(value)
+                version = value_at(value, ("snapshot", "serverVersion"))
+                if server_versions is not None and isinstance(version, str):
+                    server_versions.append(version)
                 yield from _objects(value, "", "")
         except InputError:
             if not source.in_folder:
                 raise
-
-
-def _server_version(value: Any) -> list[str]:
-    snapshot = value.get("snapshot") if isinstance(value, dict) else None
-    version = snapshot.get("serverVersion") if isinstance(snapshot, dict) else None
-    return [version] if isinstance(version, str) else []
 
 
 def _objects(value: Any, version: str, kind: str) -> Iterator[Plain]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated
@@ -12,9 +11,6 @@ from msgspec import Meta
 from ksched_cli.answers import HIDDEN, Part, Rank
 from ksched_cli.errors import Position
 from ksched_cli.kube.documents import Locator, Path, path_text
-
-_MAX_DIGITS = 9
-_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
 class Severity(StrEnum):
@@ -116,9 +112,3 @@ def at_position(
     """A refusal whose position is known."""
     line, column = (position.line, position.column) if position else (None, None)
     return Finding(Severity.ERROR, path_text(path), line, column, message, hint, rule, True)
-
-
-def parse_path(text: str) -> Path:
-    """The reverse of path_text, also for the paths of upstream's errors."""
-    # A key may look like an index that nothing has.
-    return tuple(name or int(index[:_MAX_DIGITS]) for name, index in _STEP.findall(text))

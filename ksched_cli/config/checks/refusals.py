@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ksched_cli import program_name
-from ksched_cli.config.checks.findings import Findings, parse_path
+from ksched_cli.config.checks.findings import Findings
 from ksched_cli.config.checks.known_names import name_tables, read_table
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.startup import StartupError
@@ -23,9 +23,10 @@ from ksched_cli.config.types import (
     SchedulerConfiguration,
     enabled_plugins,
 )
-from ksched_cli.kube.documents import Path
+from ksched_cli.kube.documents import Path, parse_path
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.field_errors import ErrorType, FieldError
+from ksched_cli.kube.json_tree import value_at
 from ksched_cli.kube.near_names import did_you_mean, nearest
 
 # -- checks ---------------------------------------------------------------------------------------
@@ -167,7 +168,7 @@ def check_args_kind(
     for profile_index, profile in enumerate(configuration.profiles or ()):
         for index, config in enumerate(profile.plugin_config or ()):
             path: Path = ("profiles", profile_index, "pluginConfig", index, "args")
-            args = _at(data, path)
+            args = value_at(data, path)
             if config.name not in args_by_plugin or not isinstance(args, dict):
                 continue
             kind, version = args.get("kind"), args.get("apiVersion")
@@ -179,15 +180,6 @@ def check_args_kind(
                 message = f'"{version}" is not a version of these args'
                 hint = f"write apiVersion: {API_VERSION}, or leave it out"
                 findings.error("args-version", (*path, "apiVersion"), message, hint)
-
-
-def _at(data: Any, path: Path) -> Any:
-    for step in path:
-        try:
-            data = data[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return data
 
 
 def add_field_error(error: FieldError, prefix: Path, findings: Findings) -> None:

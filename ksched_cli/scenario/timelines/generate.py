@@ -18,6 +18,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError, ignore
 from ksched_cli.kube.documents import decode_text, load_documents, read_file
 from ksched_cli.kube.int64 import parse_int64
+from ksched_cli.kube.json_tree import value_at
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.stored_bytes import unpacked
 from ksched_cli.kube.time import SECOND, unix_seconds
@@ -142,10 +143,10 @@ def _template(document: object, source: str) -> PodTemplate:
         raise InputError(source, "an object is expected", hint=_HINT)
     pod, kind = document, document.get("kind")
     if kind == "CronJob":
-        pod = _within(document, "spec", "jobTemplate", "spec", "template")
+        pod = value_at(document, ("spec", "jobTemplate", "spec", "template"))
     elif kind not in ("Pod", None):
-        pod = _within(document, "spec", "template")
-    if not isinstance(pod.get("spec"), dict):
+        pod = value_at(document, ("spec", "template"))
+    if not (isinstance(pod, dict) and isinstance(pod.get("spec"), dict)):
         raise InputError(source, f"{kind or 'an object'} has no pod in it", hint=_HINT)
     own, of_pod = _object(document, "metadata", source), _object(pod, "metadata", source)
     metadata = {"namespace": own.get("namespace"), **of_pod}
@@ -171,13 +172,6 @@ def _object(document: Plain, key: str, source: str) -> Plain:
     if value is not None and not isinstance(value, dict):
         raise InputError(source, f"{key}: expected an object, got {value!r:.60}", hint=_HINT)
     return value or {}
-
-
-def _within(document: Plain, *path: str) -> Plain:
-    value: object = document
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
 
 
 def parse_weight(text: str) -> float | None:

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ksched_cli.config.checks.findings import parse_path
 from ksched_cli.config.review import review
-from ksched_cli.kube.documents import path_text
+from ksched_cli.kube.documents import parse_path, path_text
 from tests.config.registries import REGISTRY, configured
 
 CASES = yaml.load(Path(__file__).with_name("findings.yaml").read_text(), yaml.CSafeLoader)
