@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from ksched_cli.answers import AppliedChange
+
 
 class Effect(Struct, frozen=True):
     """The effect of a change on one object.
@@ -30,6 +32,6 @@ class ChangeRecord(Struct, frozen=True):
     effects: tuple[Effect, ...]
 
     @property
-    def did(self) -> tuple[str, ...]:
-        """A line for every effect."""
-        return tuple(effect.text for effect in self.effects)
+    def applied(self) -> AppliedChange:
+        """What an answer says of it."""
+        return AppliedChange(self.text, tuple(effect.text for effect in self.effects))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 from ksched_cli.errors import OutputError, ReaderGoneError, shortened_lines
 from ksched_cli.kube.versions import Release, release_of
 from ksched_cli.report.forms import Form, Report, render, safe_in_job
-from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, printable
+from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, apart, printable
 
 if TYPE_CHECKING:
     from ksched_cli.answers import Answer
@@ -70,21 +70,15 @@ def report_of(answer: A, table: Callable[[A, Limit], str]) -> Report:
     return Report(lambda: answer, table=lambda: table(answer, limit()))
 
 
-def show(
-    report: Report, options: CommonOptions, changes: Sequence[ChangeRecord] | None = None
-) -> None:
+def show(report: Report, options: CommonOptions, changes: Sequence[ChangeRecord] = ()) -> None:
     """Prints a result whole, or not at all where rendering it fails; a document has all warnings
     that were printed. Tables longer than the terminal go through $PAGER. Raises OutputError,
     ReaderGoneError.
 
-    changes: what changes did to the state, of an answer about one
+    changes: what changes did to the state, shown before the table
     """
     form = options.output
-    if changes is not None:
-        from ksched_cli.report.changes import with_changes
-
-        report = with_changes(report, changes, limit())
-    text = render(replace(report, answer=lambda: _whole(report.answer())), form)
+    text = render(_whole(report, changes), form)
     if form in (Form.TABLE, Form.WIDE):
         _show_table(text)
     elif form is Form.HTML and SETTINGS.browser:
@@ -132,17 +126,16 @@ def _page(text: str) -> None:
     )
 
 
-def _whole(answer: Answer) -> Answer:
-    """With the release whose rules were applied, and all warnings printed."""
-    from msgspec import UNSET
-    from msgspec.structs import replace as with_fields
+def _whole(report: Report, records: Sequence[ChangeRecord]) -> Report:
+    """With the release whose rules were applied, what changes did, and all warnings printed."""
+    from ksched_cli.report.changes import completed, table
 
-    release = _release.get() or release_of()
-    return with_fields(
-        answer,
-        kubernetes_version=release.version,
-        kubernetes_version_from=release.inferred or UNSET,
-        warnings=tuple(_warnings.get() or ()),
+    def answer() -> Answer:
+        release = _release.get() or release_of()
+        return completed(report.answer(), release, records, _warnings.get() or ())
+
+    return replace(
+        report, answer=answer, table=lambda: apart(table(records, limit()), report.table())
     )
 
 

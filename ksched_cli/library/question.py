@@ -14,9 +14,10 @@ from ksched_cli.engine.records import RunRecord
 from ksched_cli.errors import shortened_lines
 from ksched_cli.kube.versions import Release
 from ksched_cli.library.given import Change, Given, Manifest, Progress, State, change_of
+from ksched_cli.report.changes import completed
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.open import Opener, Watch
-from ksched_cli.run.remarks import completed, engine_of, lines_after, lines_before
+from ksched_cli.run.remarks import engine_of, lines_after, lines_before
 from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.scenario.change import apply_changes
 
@@ -116,7 +117,8 @@ class Question:
     def complete(self, answer: A, states: Iterable[ClusterState]) -> A:
         """The answer with the release, what changes did to the states, and the warnings."""
         assert self.release is not None, "some Run was opened"
-        return completed(answer, self.release, states, self.warnings)
+        records = [record for state in states for record in state.changes]
+        return completed(answer, self.release, records, self.warnings)
 
     def answer(self, answer: A, simulation: Simulation, *more: str) -> A:
         """The whole answer from a simulation that ran. more: warnings"""
@@ -188,7 +190,7 @@ class OpenRun:
         )
         self._simulation = before.renewed(state)
         self._begin()
-        return tuple(AppliedChange(record.text, record.did) for record in records)
+        return tuple(record.applied for record in records)
 
     def result(self) -> ScheduleResult:
         """Return the result so far, as `ksched schedule` shows a run."""

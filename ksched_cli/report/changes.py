@@ -1,16 +1,18 @@
-"""What changes did to the state: a list in every result, a table before it."""
+"""What changes did to the state, and what else completes an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
-from ksched_cli.answers import Answer, AppliedChange
+from ksched_cli.answers import Answer, StateAnswer
 from ksched_cli.cluster.change_record import ChangeRecord
-from ksched_cli.report.forms import Report
-from ksched_cli.report.table import Limit, apart, grouped
+from ksched_cli.kube.versions import Release
+from ksched_cli.report.table import Limit, grouped
+
+A = TypeVar("A", bound=Answer)
 
 
 def table(records: Sequence[ChangeRecord], limit: Limit) -> str:
@@ -31,14 +33,17 @@ def table(records: Sequence[ChangeRecord], limit: Limit) -> str:
     return limit.cut_columns(("CHANGE", "#", "DID"), rows) if rows else ""
 
 
-def with_changes(report: Report, records: Sequence[ChangeRecord], limit: Limit) -> Report:
-    """The report with what changes did: the field `changes`, and a table before its own."""
-
-    def with_applied() -> Answer:
-        applied = tuple(AppliedChange(record.text, record.did) for record in records)
-        return structs.replace(report.answer(), changes=applied)
-
-    def whole_table() -> str:
-        return apart(table(records, limit), report.table())
-
-    return replace(report, answer=with_applied, table=whole_table)
+def completed(
+    answer: A, release: Release, records: Iterable[ChangeRecord], warnings: Iterable[str]
+) -> A:
+    """The answer with the release whose rules were applied, what changes did to the state that it
+    is about, and the warnings."""
+    if isinstance(answer, StateAnswer):
+        applied = tuple(record.applied for record in dict.fromkeys(records))
+        answer = structs.replace(answer, changes=applied)
+    return structs.replace(
+        answer,
+        kubernetes_version=release.version,
+        kubernetes_version_from=release.inferred or UNSET,
+        warnings=tuple(warnings),
+    )

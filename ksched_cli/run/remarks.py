@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
-from msgspec import UNSET, structs
-
-from ksched_cli.answers import Answer, AppliedChange, StateAnswer
 from ksched_cli.cluster.loading.state_warnings import budget_warnings, skipped_warnings
-from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.framework.status import Defect
-from ksched_cli.kube.versions import Release
 
 if TYPE_CHECKING:
     from ksched_cli.engine.replay.replay import Replay
-
-A = TypeVar("A", bound=Answer)
 
 MAX_PODS = 3  # that the line about a plugin's failure names
 
@@ -74,20 +66,3 @@ def defect_line(defect: Defect) -> str:
     more = f" and {len(pods) - MAX_PODS:,} more" if len(pods) > MAX_PODS else ""
     touched = f" (of {', '.join(pods[:MAX_PODS])}{more})" if pods else ""
     return f"plugin {defect.plugin} failed in {defect.point}: {defect.problem}{touched}"
-
-
-def completed(
-    answer: A, release: Release, states: Iterable[ClusterState], warnings: Iterable[str]
-) -> A:
-    """The answer with the release, what changes did to the states, and the warnings."""
-    fields: dict[str, Any] = {}
-    if isinstance(answer, StateAnswer):
-        records = dict.fromkeys(record for state in states for record in state.changes)
-        fields["changes"] = tuple(AppliedChange(record.text, record.did) for record in records)
-    return structs.replace(
-        answer,
-        kubernetes_version=release.version,
-        kubernetes_version_from=release.inferred or UNSET,
-        warnings=tuple(warnings),
-        **fields,
-    )

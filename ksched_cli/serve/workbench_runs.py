@@ -40,13 +40,14 @@ from ksched_cli.kube.documents import load_documents
 from ksched_cli.kube.shown_json import shown_json
 from ksched_cli.kube.shown_yaml import block_yaml
 from ksched_cli.kube.versions import MINORS
+from ksched_cli.report.changes import completed
 from ksched_cli.report.html.page import page_of, render_page
 from ksched_cli.report.table import printable
 from ksched_cli.run.differences import digest_of
 from ksched_cli.run.inputs import digest
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.plugins import in_release
-from ksched_cli.run.remarks import completed, lines_after, lines_before
+from ksched_cli.run.remarks import lines_after, lines_before
 from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.scenario.arguments import WORKLOADS
 from ksched_cli.scenario.objects import Manifest, objects_of, plain_object
@@ -277,7 +278,7 @@ class Workbench:
             configuration.release.number,
             self.configuration(run),
             weights_of(configuration),
-            tuple(AppliedChange(record.text, record.did) for record in records),
+            tuple(record.applied for record in records),
             len(records) - len(edits.changes),
             answer.pending[:MAX_PENDING],
             answer.warnings,
@@ -393,8 +394,9 @@ class Workbench:
         for simulation in simulations:
             self.warn(*lines_after(simulation))
             simulation.close()
-        states = [simulation.state for simulation in simulations]
-        return completed(answer, simulations[0].configuration.release, states, self._warnings)
+        records = [record for each in simulations for record in each.state.changes]
+        release = simulations[0].configuration.release
+        return completed(answer, release, records, self._warnings)
 
     def _schedule(self, run: Run) -> ScheduleResult:
         simulation = self._subject(run).simulation

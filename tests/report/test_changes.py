@@ -2,8 +2,8 @@
 
 from ksched_cli.answers import AppliedChange
 from ksched_cli.cluster.change_record import ChangeRecord, Effect
-from ksched_cli.report.changes import table, with_changes
-from ksched_cli.report.forms import Report
+from ksched_cli.kube.versions import release_of
+from ksched_cli.report.changes import completed, table
 from ksched_cli.report.table import EVERYTHING, TERMINAL
 from tests.report.anything import Anything
 from tests.report.schemas import squeezed
@@ -11,7 +11,6 @@ from tests.report.schemas import squeezed
 PENDING = [Effect(f"default/p{i}", "pending again", f"was on n{i}") for i in range(6)]
 DRAIN = ChangeRecord("drain n1", (Effect("n1", "cordoned"), *PENDING))
 NOTHING = ChangeRecord("cordon n2", ())
-BASE = Report(Anything, table=lambda: "rows", names=lambda: ["a"])
 
 
 def test_the_table_has_a_row_for_every_action_with_its_objects() -> None:
@@ -32,20 +31,15 @@ def test_a_detail_that_objects_share_stands_beside_the_action() -> None:
     assert squeezed(table([record], TERMINAL))[1] == "scale web 2 1 added (2 cpu): default/w1"
 
 
-def test_a_report_gets_the_changes_before_its_own() -> None:
-    report = with_changes(BASE, [NOTHING], TERMINAL)
-    assert report.answer() == Anything(changes=(AppliedChange("cordon n2", ()),))
-    assert report.table() == f"{table([NOTHING], TERMINAL)}\n\nrows"
-    assert report.names() == ["a"]
+def test_an_answer_is_completed_with_what_each_change_did_once() -> None:
+    answer = completed(Anything(), release_of("1.34"), [NOTHING, NOTHING], ["a warning"])
+    assert answer.changes == (AppliedChange("cordon n2", ()),)
+    assert answer.warnings == ("a warning",)
+    assert answer.kubernetes_version.startswith("v1.34.")
 
 
 def test_every_effect_is_a_line_of_the_answer() -> None:
-    (change,) = with_changes(BASE, [DRAIN], TERMINAL).answer().changes  # type: ignore[attr-defined]
+    change = DRAIN.applied
     assert change.text == "drain n1"
     assert change.did[:2] == ("n1: cordoned", "default/p0: pending again (was on n0)")
     assert len(change.did) == 7
-
-
-def test_without_changes_the_table_is_the_reports() -> None:
-    report = with_changes(BASE, [], TERMINAL)
-    assert report.table() == "rows"

@@ -12,7 +12,7 @@ from ksched_cli.testing import Manifest, cluster, node, pod
 def changed(state: ClusterState, *lines: str) -> tuple[ClusterState, list[str]]:
     """The state after these lines, and all that they did."""
     state, records = apply_changes(state, [parse_change(line) for line in lines])
-    return state, [text for record in records for text in record.did]
+    return state, [text for record in records for text in record.applied.did]
 
 
 def owned(name: str, kind: str = "ReplicaSet", owner: str = "web", **fields: Any) -> Manifest:

@@ -71,7 +71,7 @@ def test_a_change_does_what_was_computed_by_hand(case: Manifest) -> None:
         assert case["error"] in str(error.value)
         return
     after, records = apply_changes(state, [change() for change in changes])
-    did = [text for record in records for text in record.did]
+    did = [text for record in records for text in record.applied.did]
     if "after" in case:
         homes = {key.removeprefix("default/"): name for key, name in nodes_of(after).items()}
         assert homes == case["after"]
