@@ -62,7 +62,7 @@ def record(
         ksched record week.jsonl.gz --redact
     """
     from ksched_cli.kube.gates import group_kinds
-    from ksched_cli.live.client import ClusterOptions, connect
+    from ksched_cli.live.client import connect
     from ksched_cli.live.recorder import Recorder
     from ksched_cli.live.snapshot_file import parts
     from ksched_cli.report.snapshot import recording_table
@@ -70,7 +70,7 @@ def record(
     files = parts(file)
     interruption = Interruption()
     limits = _limits(options, interruption)
-    server = connect(ClusterOptions(options.kubeconfig, options.context))
+    server = connect(options.kubeconfig, options.context)
     with ExitStack() as stack:
         redactor = None
         if options.redact or options.redact_key:

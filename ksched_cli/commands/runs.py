@@ -248,10 +248,10 @@ def opener(
 def _read_live(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
     """--live: the cluster that the kubeconfig names, as it is now. kinds: of custom objects that
     plugins read. Raises KschedError."""
-    from ksched_cli.live.client import ClusterOptions, connect
+    from ksched_cli.live.client import connect
     from ksched_cli.live.snapshot import ClusterReader, live_state, whole_object
 
-    server = connect(ClusterOptions(cluster.kubeconfig, cluster.context))
+    server = connect(cluster.kubeconfig, cluster.context)
     with progress.of_objects() as on_progress:
         reader = ClusterReader(
             server,

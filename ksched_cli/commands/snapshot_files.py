@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import msgspec
 from msgspec.structs import replace
 
-from ksched_cli.analysis.redaction_check import redaction_differences
 from ksched_cli.cluster.loading.load import plain_objects
 from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.redaction.codebook import key_text, read_key
@@ -29,8 +28,9 @@ from ksched_cli.commands import progress
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import note, print_text, report_of, set_release, show, warn
+from ksched_cli.engine.records import RunRecord
 from ksched_cli.errors import UsageError, first_names
-from ksched_cli.live.client import ClusterOptions, connect
+from ksched_cli.live.client import connect
 from ksched_cli.live.snapshot import (
     ClusterReader,
     ClusterSnapshot,
@@ -89,7 +89,7 @@ class Origin:
         if self.state:
             yield self._of_files()
             return
-        server = connect(ClusterOptions(self.kubeconfig, self.context))
+        server = connect(self.kubeconfig, self.context)
         with progress.of_objects() as on_progress:
             reader = ClusterReader(
                 server,
@@ -132,7 +132,7 @@ def write_snapshot(items: Iterable[bytes], about: Callable[[], ClusterSnapshot],
 
 def warn_of_absences(about: ClusterSnapshot) -> None:
     """Warns of what could not be read."""
-    for line in (*about.absences, *about.warnings):
+    for line in about.remarks:
         warn(line)
 
 
@@ -156,6 +156,8 @@ def show_written(
 
 
 # -- --redact: the objects renamed, the key kept, and the decisions compared -----------------------
+
+Rename = Callable[[str], str]
 
 
 def write_redacted(
@@ -223,6 +225,29 @@ def _differing_pods(original: Opener, redacted: Opener, renamer: Renamer) -> lis
         return f"{renamer.namespace(namespace)}/{renamer.name(name)}"
 
     return redaction_differences(record, redacted_record, pod_key, renamer.name)
+
+
+def redaction_differences(
+    run: RunRecord, redacted_run: RunRecord, pod: Rename, node: Rename
+) -> list[str]:
+    """The pods, by their own names, whose outcome differs: another node, pending, gated, evicted
+    or not. pod, node: from a pod's key or a node's name to the redacted one"""
+    fates, redacted_fates = _fates(run, node), _fates(redacted_run, str)
+    renamed = {pod(key): key for key in fates}
+    differing = [key for code, key in renamed.items() if redacted_fates.get(code) != fates[key]]
+    return [*differing, *(code for code in redacted_fates if code not in renamed)]
+
+
+def _fates(run: RunRecord, node: Rename) -> dict[str, tuple[str, bool]]:
+    """By pod, its outcome or where it was placed, and whether it was evicted."""
+    evicted = dict.fromkeys((eviction.pod for eviction in run.evicted), "evicted")
+    fates = {
+        **evicted,
+        **dict.fromkeys(run.pending, "pending"),
+        **dict.fromkeys(run.gated, "gated"),
+        **{key: f"on {node(name)}" for key, name in run.placements.items()},
+    }
+    return {key: (fate, key in evicted) for key, fate in fates.items()}
 
 
 def _opener(options: CommonOptions, objects: Sequence[bytes], version: str) -> Opener:

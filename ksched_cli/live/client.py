@@ -270,13 +270,6 @@ DEFAULT = "~/.kube/config"
 IN_CLUSTER = "the cluster that this runs in"
 
 
-class ClusterOptions(Struct, frozen=True):
-    """kubeconfig: its path, context: one of its contexts; "" as kubectl finds them."""
-
-    kubeconfig: str = ""
-    context: str = ""
-
-
 class _Kubeconfig(Struct, frozen=True):
     """Several files are read as one. contexts: name → what it holds."""
 
@@ -289,28 +282,28 @@ class _Kubeconfig(Struct, frozen=True):
         return self.path.replace(os.pathsep, ", ")
 
 
-def connect(options: ClusterOptions) -> ApiServer:
+def connect(kubeconfig: str = "", context: str = "") -> ApiServer:
     """By --kubeconfig, else $KUBECONFIG, else ~/.kube/config, else the cluster that this runs in.
     Raises KubeconfigError, MissingClientError."""
     try:
         import kubernetes.config  # noqa: F401  # whether it is there
     except ImportError:
         raise MissingClientError from None
-    paths = _paths(options)
+    paths = _paths(kubeconfig)
     if paths:
-        return _of_context(_read(os.pathsep.join(paths)), options.context)
+        return _of_context(_read(os.pathsep.join(paths)), context)
     missing = f"--kubeconfig is not given, ${VARIABLE} names no file, and there is no {DEFAULT}"
-    if options.context:
-        raise KubeconfigError(f'no context "{options.context}": {missing}')
+    if context:
+        raise KubeconfigError(f'no context "{context}": {missing}')
     return _in_cluster(missing)
 
 
-def _paths(options: ClusterOptions) -> list[str]:
+def _paths(kubeconfig: str) -> list[str]:
     """The kubeconfigs that there are. Raises KubeconfigError for a missing one that was named."""
-    if options.kubeconfig:
-        if not os.path.isfile(os.path.expanduser(options.kubeconfig)):
-            raise KubeconfigError(f"{options.kubeconfig}: there is no such kubeconfig")
-        return [options.kubeconfig]
+    if kubeconfig:
+        if not os.path.isfile(os.path.expanduser(kubeconfig)):
+            raise KubeconfigError(f"{kubeconfig}: there is no such kubeconfig")
+        return [kubeconfig]
     named = os.environ.get(VARIABLE, "") or DEFAULT
     return [path for path in named.split(os.pathsep) if os.path.isfile(os.path.expanduser(path))]
 

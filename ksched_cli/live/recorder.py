@@ -27,7 +27,7 @@ from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.live.client import ApiServer, ClusterError, StatusError
 from ksched_cli.live.lists import ABSENT, FORBIDDEN, ObjectList, Resource, read_revision
-from ksched_cli.live.snapshot import REQUIRED, ClusterReader, ClusterSnapshot, trimmed_object
+from ksched_cli.live.snapshot import ClusterReader, ClusterSnapshot, trimmed_object
 from ksched_cli.live.snapshot_file import RecordingFile
 from ksched_cli.live.watch import Notice, Reconnection, WatchedChange, WatchEnded, Watches
 from ksched_cli.plugins.volume_binding.binder import SELECTED_NODE
@@ -390,7 +390,7 @@ class Recorder:
         else:
             for obj in (obj for plain in objects for obj in plain):
                 self._tracker.begin(obj)
-            for line in (*reader.snapshot.absences, *reader.snapshot.warnings):
+            for line in reader.snapshot.remarks:
                 self.warn(line)
             self._evictions_since = self._revision_of_evictions()
             self._evictions_until = _number(self._evictions_since)
@@ -445,9 +445,7 @@ class Recorder:
     def _hold(self, notice: Notice) -> None:
         """Raises ClusterError where nothing can be recorded without a watch that has ended."""
         if isinstance(notice, WatchEnded):
-            if notice.resource.kind in REQUIRED or not isinstance(notice.error, StatusError):
-                raise notice.error
-            self.warn(f"{notice.resource.kind} is not watched any more: {notice.error}")
+            self.warn(notice.line())
             return
         number = self._newest  # of a watch that goes on, after what came before
         if isinstance(notice, WatchedChange):

@@ -113,6 +113,11 @@ class ClusterSnapshot(Struct, frozen=True, rename="camel"):
     warnings: tuple[str, ...] = ()
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """The lines about all that was not read, or not everywhere."""
+        return self.absences + self.warnings
+
+    @property
     def revisions_apart(self) -> int | None:
         """How far the resourceVersions of the lists are apart; None where they are not numbers,
         as an API server may have them."""
@@ -353,9 +358,7 @@ def _joined(kinds: Iterable[str]) -> str:
 def live_state(reader: ClusterReader, reads: Iterable[str], name: str) -> ClusterState:
     """reads: kinds to keep for plugins, besides those that ksched knows. name: of the cluster, for
     errors. Raises KschedError."""
-    state = state_of(
-        reader.lists(), reads, name, lambda: (*reader.snapshot.absences, *reader.snapshot.warnings)
-    )
+    state = state_of(reader.lists(), reads, name, lambda: reader.snapshot.remarks)
     return replace(state, server_version=reader.snapshot.server_version)
 
 

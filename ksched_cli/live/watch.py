@@ -24,7 +24,7 @@ from ksched_cli.live.client import (
     UnauthorizedError,
 )
 from ksched_cli.live.lists import ABSENT, FORBIDDEN, GONE, ObjectList, Resource, read_list
-from ksched_cli.live.snapshot import trimmed_object
+from ksched_cli.live.snapshot import REQUIRED, trimmed_object
 
 # Upstream: minWatchTimeout; the API server ends a watch after so long, up to twice as long.
 WATCH_SECONDS = 300
@@ -68,6 +68,12 @@ class WatchEnded(Struct, frozen=True):
     at: float
     resource: Resource
     error: ClusterError
+
+    def line(self) -> str:
+        """A line of warning. Raises ClusterError where nothing is known without this watch."""
+        if self.resource.kind in REQUIRED or not isinstance(self.error, StatusError):
+            raise self.error
+        return f"{self.resource.kind} is not watched any more: {self.error}"
 
 
 Notice = WatchedChange | Reconnection | WatchEnded

@@ -22,9 +22,9 @@ from starlette.routing import Route
 
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.extenders import wire
-from ksched_cli.live.client import ApiServer, ClusterError, ClusterOptions, StatusError, connect
+from ksched_cli.live.client import ApiServer, ClusterError, connect
 from ksched_cli.live.lists import ObjectList
-from ksched_cli.live.snapshot import REQUIRED, ClusterReader, annotated_object
+from ksched_cli.live.snapshot import ClusterReader, annotated_object
 from ksched_cli.live.watch import Notice, WatchEnded, Watches
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import LiveCluster, Run
@@ -64,12 +64,12 @@ class Cluster:
     def of(cls, at: LiveCluster, kinds: frozenset[str], warn: Callable[[str], None]) -> Cluster:
         """Return the cluster as it is now. kinds: of custom objects that plugins read. Raises
         KschedError."""
-        server = connect(ClusterOptions(at.kubeconfig, at.context))
+        server = connect(at.kubeconfig, at.context)
         reader = ClusterReader(
             server, reads=kinds, namespace=at.namespace, convert=annotated_object
         )
         lists = list(reader.lists())
-        for line in (*reader.snapshot.absences, *reader.snapshot.warnings):
+        for line in reader.snapshot.remarks:
             warn(line)
         objects = WatchedObjects(server.url, kinds)
         objects.begin(lists)
@@ -218,9 +218,7 @@ class ExtenderServer:
         """Raises ClusterError where nothing can be answered without a watch that has ended."""
         assert self.cluster is not None, "it is watched"
         if isinstance(notice, WatchEnded):
-            if notice.resource.kind in REQUIRED or not isinstance(notice.error, StatusError):
-                raise notice.error
-            self.warn(f"{notice.resource.kind} is not watched any more: {notice.error}")
+            self.warn(notice.line())
             return
         try:
             for change in self.cluster.objects.changes(notice):

@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 import shlex
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, structs
@@ -157,12 +157,6 @@ class StoredRun:
 
     def __len__(self) -> int:
         return memoryview(self.view).nbytes + STANDING_BYTES * len(self.standings)
-
-
-class Sized(Protocol):
-    """An object with a size in bytes."""
-
-    def __len__(self) -> int: ...
 
 
 S = TypeVar("S", bound=Sized)

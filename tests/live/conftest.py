@@ -10,7 +10,7 @@ import pytest
 
 from ksched_cli.live import client
 from ksched_cli.live.client import ApiServer as Client
-from ksched_cli.live.client import ClusterOptions, connect
+from ksched_cli.live.client import connect
 from tests.live.fake_api_server import ApiServer, Manifest, write_kubeconfig
 from tests.live.fixtures import Connect, Serve
 
@@ -41,6 +41,6 @@ def connected(tmp_path: Path) -> Connect:
 
     def to(server: ApiServer, **options: Any) -> Client:
         path = write_kubeconfig(tmp_path / "kubeconfig", server.url, **options)
-        return connect(ClusterOptions(kubeconfig=str(path)))
+        return connect(kubeconfig=str(path))
 
     return to

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.live.client import ClusterOptions, KubeconfigError, MissingClientError, connect
+from ksched_cli.live.client import KubeconfigError, MissingClientError, connect
 from tests.live.fake_api_server import write_kubeconfig
 from tests.live.fixtures import Connect, Serve
 
@@ -18,23 +18,19 @@ def nothing_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
         monkeypatch.delenv(name, raising=False)
 
 
-def url_of(options: ClusterOptions) -> str:
-    return connect(options).url
-
-
 def test_the_option_goes_before_the_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = write_kubeconfig(tmp_path / "a", "http://127.0.0.1:1")
     monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path / "b", "http://127.0.0.1:2")))
-    assert url_of(ClusterOptions(kubeconfig=str(given))) == "http://127.0.0.1:1"
-    assert url_of(ClusterOptions()) == "http://127.0.0.1:2"
+    assert connect(kubeconfig=str(given)).url == "http://127.0.0.1:1"
+    assert connect().url == "http://127.0.0.1:2"
 
 
 def test_without_either_it_is_the_users_own(tmp_path: Path) -> None:
     (tmp_path / "home/.kube").mkdir(parents=True)
     write_kubeconfig(tmp_path / "home/.kube/config", "http://127.0.0.1:3")
-    assert url_of(ClusterOptions()) == "http://127.0.0.1:3"
+    assert connect().url == "http://127.0.0.1:3"
 
 
 def test_the_variable_may_name_several_files(
@@ -42,7 +38,7 @@ def test_the_variable_may_name_several_files(
 ) -> None:
     files = [write_kubeconfig(tmp_path / "a", "http://127.0.0.1:1"), tmp_path / "missing"]
     monkeypatch.setenv("KUBECONFIG", os.pathsep.join(map(str, files)))
-    assert url_of(ClusterOptions(context="here")) == "http://127.0.0.1:1"
+    assert connect(context="here").url == "http://127.0.0.1:1"
 
 
 def test_the_namespace_is_that_of_the_context(serve: Serve, connected: Connect) -> None:
@@ -73,16 +69,16 @@ def test_what_is_wrong_is_one_message_with_the_file(
     if text is not None:
         path.write_text(text)
     with pytest.raises(KubeconfigError, match=problem) as error:
-        connect(ClusterOptions(str(path), context))
+        connect(str(path), context)
     assert str(error.value).startswith(f"{path}: ")
     assert "\n" not in str(error.value)
 
 
 def test_without_any_and_outside_of_clusters_there_is_nothing_to_read() -> None:
     with pytest.raises(KubeconfigError, match="no cluster to read: --kubeconfig is not given"):
-        connect(ClusterOptions())
+        connect()
     with pytest.raises(KubeconfigError, match='no context "a": --kubeconfig is not given'):
-        connect(ClusterOptions(context="a"))
+        connect(context="a")
 
 
 def test_a_plugin_for_credentials_is_run(tmp_path: Path, serve: Serve, connected: Connect) -> None:
@@ -115,7 +111,7 @@ def test_in_a_cluster_it_is_the_service_account(
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
     monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
-    server = connect(ClusterOptions())
+    server = connect()
     assert (server.url, server.identity.namespace) == ("https://127.0.0.1:6443", "web")
 
 
@@ -125,4 +121,4 @@ def test_without_the_client_the_message_says_how_to_install_it(
     monkeypatch.setitem(sys.modules, "kubernetes", None)
     monkeypatch.setitem(sys.modules, "kubernetes.config", None)
     with pytest.raises(MissingClientError, match=r"pip install '\.\[live\]'"):
-        connect(ClusterOptions())
+        connect()

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.analysis.redaction_check import redaction_differences
 from ksched_cli.cluster.loading.load import load_state, plain_objects
 from ksched_cli.cluster.redaction.codebook import Codebook
 from ksched_cli.cluster.redaction.redact import Renamer, object_names, redacted
+from ksched_cli.commands.snapshot_files import redaction_differences
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.kube.gates import POD_GROUP_KINDS

@@ -1,6 +1,6 @@
 """What differs between a run and that of the redacted state."""
 
-from ksched_cli.analysis.redaction_check import redaction_differences
+from ksched_cli.commands.snapshot_files import redaction_differences
 from ksched_cli.engine.records import Eviction, RunRecord
 
 
