@@ -4,7 +4,7 @@ plugins: their points, and type, defaults and checks of the args of those in tre
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -40,19 +40,23 @@ class InTreeArgs(Generic[A]):
     type:          the dataclass; its fields are decoded, and become its JSON Schema
     set_defaults:  fills in what is not given and has no default of its own field (upstream:
                    apis/config/v1/defaults.go)
-    validate:      every error, in upstream's order; the second argument is the path of the args
+    validate:      the errors, in upstream's order; the second argument is the path of the args
     startup_crash: what is wrong with args that upstream crashes with, after validation
     """
 
     type: type[A]
     set_defaults: Callable[[A], A] = lambda args: args
-    validate: Callable[[A, str], Sequence[FieldError]] = lambda args, path: ()
+    validate: Callable[[A, str], Iterable[FieldError]] = lambda args, path: ()
     startup_crash: Callable[[A], StartupCrash | None] = lambda args: None
 
     @property
     def kind(self) -> str:
         """As the args themselves may name it, such as NodeResourcesFitArgs."""
         return go_type(self.type).rpartition(".")[2]
+
+    def errors(self, args: A, path: str) -> list[FieldError]:
+        """Every error once, as ErrorList.ToAggregate has them."""
+        return list(dict.fromkeys(self.validate(args, path)))
 
     def with_defaults(self, args: Any) -> A:
         """args: of `type`, as decoded."""

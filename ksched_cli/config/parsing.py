@@ -40,9 +40,16 @@ from ksched_cli.config.types import (
     SchedulerProfile,
     TypeMeta,
 )
-from ksched_cli.errors import Position
+from ksched_cli.errors import InputError
 from ksched_cli.kube import json_tree
-from ksched_cli.kube.documents import Document, Path, path_text, position_at, read_documents
+from ksched_cli.kube.documents import (
+    Document,
+    Path,
+    json_failure,
+    path_text,
+    read_documents,
+    yaml_failure,
+)
 from ksched_cli.kube.formatting import DurationError, float_text, json_text, parse_duration, quote
 from ksched_cli.kube.json_tree import JsonFloat, JsonObject
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
@@ -318,28 +325,20 @@ class Scheme:
 
 
 @dataclass(frozen=True, slots=True)
-class TextSyntaxError:
-    """The text cannot be read at all."""
-
-    problem: str
-    position: Position | None
-
-
-@dataclass(frozen=True, slots=True)
 class ParsedText:
     """What a text contains.
 
     error:         kube-scheduler's, None where it decodes
     data:          the first document, plain (None where the text is unreadable)
     configuration: what could be decoded of it, errors or not
-    syntax_error:  set where the text is neither YAML nor JSON
+    syntax_error:  where the text is neither YAML nor JSON; without a source
     documents:     how many the text has; kube-scheduler reads the first
     """
 
     error: str | None
     data: Any
     configuration: SchedulerConfiguration
-    syntax_error: TextSyntaxError | None = None
+    syntax_error: InputError | None = None
     duplicates: tuple[Duplicate, ...] = ()
     documents: int = 1
 
@@ -368,14 +367,13 @@ def parse(text: str, registry: KnownPlugins) -> ParsedText:
             return _decode_document(text, Document(json_tree.parse(text), ()), 1, scheme)
         except json_tree.JsonError as error:
             message = f"couldn't get version/kind; json parse error: {error.message}"
-            syntax_error = TextSyntaxError(error.message, position_at(text, error.offset))
-            return ParsedText(message, None, SchedulerConfiguration(), syntax_error)
+            failure = json_failure(text, error, "")
+            return ParsedText(message, None, SchedulerConfiguration(), failure)
     try:
         first = next(iter(read_documents(text)), Document(None, ()))
     except YamlError as error:
-        position = Position(error.line, error.column or 1) if error.line else None
-        syntax_error = TextSyntaxError(error.message.removeprefix("yaml: "), position)
-        return ParsedText(error.message, None, SchedulerConfiguration(), syntax_error)
+        failure = yaml_failure(error, "")
+        return ParsedText(error.message, None, SchedulerConfiguration(), failure)
     try:
         count = sum(1 for _ in read_documents(text))
     except YamlError:  # past the first, which is all that kube-scheduler reads

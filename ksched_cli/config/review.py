@@ -26,7 +26,7 @@ from ksched_cli.config.checks.refusals import (
 from ksched_cli.config.checks.rules import without_ignored
 from ksched_cli.config.defaults import with_defaults
 from ksched_cli.config.effective import KnownPlugins
-from ksched_cli.config.parsing import ParsedText, TextSyntaxError, is_json_buffer, parse
+from ksched_cli.config.parsing import ParsedText, is_json_buffer, parse
 from ksched_cli.config.startup import Startup, start
 from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.config.validation import text as validation_text
@@ -179,18 +179,15 @@ def findings_of(text: str, judgement: Judgement) -> tuple[Finding, ...]:
     return findings.sorted()
 
 
-def _add_syntax_error(text: str, error: TextSyntaxError, findings: Findings) -> None:
-    problem = error.problem
-    if error.position and problem.startswith("line "):
-        problem = problem.partition(": ")[2]
-    form, hint = "YAML", ""
+def _add_syntax_error(text: str, error: InputError, findings: Findings) -> None:
+    hint = ""
     if is_json_buffer(text):
-        form, hint = "JSON", "kube-scheduler reads text that begins with { as JSON, never as YAML"
+        hint = "kube-scheduler reads text that begins with { as JSON, never as YAML"
     elif _TAB.search(text):
         hint = "indent with spaces: YAML takes no tabs there"
     if "{{" in text:
         hint = "render a template first: `helm template CHART`"
-    findings.put(at_position("syntax", (), error.position, f"not {form}: {problem}", hint))
+    findings.put(at_position("syntax", (), error.position, error.problem, hint))
 
 
 def _check(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> None:

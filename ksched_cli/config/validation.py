@@ -150,7 +150,7 @@ def _plugin_config(
         elif config.name == _MISNAMED:
             yield invalid(f"{where}.args", config.args, "has to match plugin args")
         elif config.name in args_by_plugin and config.name != _UNCHECKED:
-            yield from args_by_plugin[config.name].validate(config.args, f"{where}.args")
+            yield from args_by_plugin[config.name].errors(config.args, f"{where}.args")
 
 
 def _queue_sort(profiles: tuple[SchedulerProfile, ...]) -> Errors:

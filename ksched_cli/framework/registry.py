@@ -216,7 +216,7 @@ class PluginEntry:
     def check_args(self, given: Any) -> tuple[FieldError, ...]:
         """The errors of args; given: typed for an in-tree plugin, else plain data."""
         if self.in_tree_args is not None:
-            return tuple(self.in_tree_args.validate(given, ""))
+            return tuple(self.in_tree_args.errors(given, ""))
         spec = getattr(self.target, "args", None)
         if spec is None:
             return ()

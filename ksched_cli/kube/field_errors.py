@@ -106,11 +106,6 @@ def child(path: str, *names: str) -> str:
     return ".".join((path, *names) if path else names)
 
 
-def distinct(errors: Iterable[FieldError]) -> list[FieldError]:
-    """ErrorList.ToAggregate: each message once."""
-    return list(dict.fromkeys(errors))
-
-
 def qualified_name_problems(value: str) -> list[str]:
     """validation.IsQualifiedName: what is wrong with a label's key; [] for a valid one."""
     prefix, slash, name = value.rpartition("/")

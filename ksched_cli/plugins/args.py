@@ -7,11 +7,11 @@ Upstream: apis/config/types_pluginargs.go, v1/defaults.go, validation/validation
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 from ksched_cli.config.effective import InTreeArgs, StartupCrash
 from ksched_cli.config.go_types import (
@@ -30,7 +30,6 @@ from ksched_cli.config.types import TypeMeta
 from ksched_cli.kube.field_errors import (
     FieldError,
     child,
-    distinct,
     duplicate,
     forbidden,
     invalid,
@@ -44,15 +43,6 @@ from ksched_cli.kube.versions import Release
 
 MAX_UTILIZATION = 100
 MAX_SCORE = 10
-
-A = TypeVar("A", bound=TypeMeta)
-
-
-def _listed(
-    check: Callable[[A, str], Iterable[FieldError]],
-) -> Callable[[A, str], list[FieldError]]:
-    """The errors that a check yields, each message once."""
-    return lambda args, path: distinct(check(args, path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +116,7 @@ def _validate_default_preemption(args: DefaultPreemptionArgs, path: str) -> Iter
         yield invalid(absolute_path, 0, f"{same_time} minCandidateNodesPercentage")
 
 
-DEFAULT_PREEMPTION_ARGS = InTreeArgs(
-    DefaultPreemptionArgs, validate=_listed(_validate_default_preemption)
-)
+DEFAULT_PREEMPTION_ARGS = InTreeArgs(DefaultPreemptionArgs, validate=_validate_default_preemption)
 
 
 # -- DynamicResources ------------------------------------------------------------------------------
@@ -182,7 +170,7 @@ def _dynamic_resources_defaults(
 def dynamic_resources_args(release: Release) -> InTreeArgs[DynamicResourcesArgs]:
     """The args as a release has them."""
     set_defaults = partial(_dynamic_resources_defaults, release)
-    validate = _listed(partial(_validate_dynamic_resources, release))
+    validate = partial(_validate_dynamic_resources, release)
     return InTreeArgs(DynamicResourcesArgs, set_defaults, validate)
 
 
@@ -204,9 +192,7 @@ def _validate_inter_pod_affinity(args: InterPodAffinityArgs, path: str) -> Itera
         yield invalid(child(path, "hardPodAffinityWeight"), weight, "not in valid range [0, 100]")
 
 
-INTER_POD_AFFINITY_ARGS = InTreeArgs(
-    InterPodAffinityArgs, validate=_listed(_validate_inter_pod_affinity)
-)
+INTER_POD_AFFINITY_ARGS = InTreeArgs(InterPodAffinityArgs, validate=_validate_inter_pod_affinity)
 
 
 # -- NodeAffinity ----------------------------------------------------------------------------------
@@ -275,7 +261,7 @@ def _validate_node_affinity(args: NodeAffinityArgs, path: str) -> Iterator[Field
             yield from term_errors(preferred.preference, where, keeps_empty=True)
 
 
-NODE_AFFINITY_ARGS = InTreeArgs(NodeAffinityArgs, validate=_listed(_validate_node_affinity))
+NODE_AFFINITY_ARGS = InTreeArgs(NodeAffinityArgs, validate=_validate_node_affinity)
 
 
 # -- NodeResourcesBalancedAllocation ---------------------------------------------------------------
@@ -310,7 +296,7 @@ def _balanced_allocation_defaults(
 BALANCED_ALLOCATION_ARGS = InTreeArgs(
     NodeResourcesBalancedAllocationArgs,
     _balanced_allocation_defaults,
-    _listed(_validate_balanced_allocation),
+    _validate_balanced_allocation,
 )
 
 
@@ -402,7 +388,7 @@ def _fit_startup_crash(args: NodeResourcesFitArgs) -> StartupCrash | None:
 
 def fit_args(release: Release) -> InTreeArgs[NodeResourcesFitArgs]:
     """The args as a release has them."""
-    validate = _listed(partial(_validate_fit, release))
+    validate = partial(_validate_fit, release)
     return InTreeArgs(NodeResourcesFitArgs, _fit_defaults, validate, _fit_startup_crash)
 
 
@@ -496,9 +482,7 @@ def _validate_spread_constraint(
         yield forbidden(f"{path}.labelSelector", detail)
 
 
-POD_TOPOLOGY_SPREAD_ARGS = InTreeArgs(
-    PodTopologySpreadArgs, validate=_listed(_validate_pod_topology_spread)
-)
+POD_TOPOLOGY_SPREAD_ARGS = InTreeArgs(PodTopologySpreadArgs, validate=_validate_pod_topology_spread)
 
 
 # -- VolumeBinding ---------------------------------------------------------------------------------
@@ -541,7 +525,7 @@ def volume_binding_args(release: Release) -> InTreeArgs[VolumeBindingArgs]:
     """The args as a release has them: with a shape where volumes are scored."""
     scores = release.enabled(STORAGE_CAPACITY_SCORING)
     set_defaults = partial(_volume_binding_defaults, scores=scores)
-    validate = _listed(partial(_validate_volume_binding, scores=scores))
+    validate = partial(_validate_volume_binding, scores=scores)
     return InTreeArgs(VolumeBindingArgs, set_defaults, validate)
 
 
