@@ -38,6 +38,7 @@ from ksched_cli.scenario.objects import (
     check_documents,
     custom_key,
     custom_objects_of,
+    json_merge,
     objects_of,
     plain_object,
     replaced,
@@ -151,19 +152,6 @@ def _identity(item: Any, merge_key: str) -> str | int | None:
     """Return the identity of an item; None where that is not a text or number."""
     identity = item.get(merge_key) if isinstance(item, dict) else None
     return identity if isinstance(identity, str | int) else None
-
-
-def json_merge(value: Any, patch: Any) -> Any:
-    """RFC 7386: objects are merged, null removes, everything else replaces."""
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(value) if isinstance(value, dict) else {}
-    for key, item in patch.items():
-        if item is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = json_merge(merged.get(key), item)
-    return merged
 
 
 def json_patch(value: Any, operations: Any) -> Any:

@@ -10,21 +10,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, TypeVar
 
-import msgspec
 from msgspec import structs
 
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS
-from ksched_cli.cluster.objects import CSINode, Node, Pod, Taint
+from ksched_cli.cluster.objects import CSINode, Node, Pod, Taint, plain_fields
 from ksched_cli.cluster.objects.pod import Toleration
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import tolerates
+from ksched_cli.kube.json_tree import value_at
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.quantity import Quantity, QuantityError
-from ksched_cli.kube.stored_bytes import ObjectJson
 from ksched_cli.scenario.arguments import Arguments, choose_pods, read_selector
 from ksched_cli.scenario.change import Change, Changed
-from ksched_cli.scenario.objects import load_objects, plain_object
+from ksched_cli.scenario.objects import load_objects, patched_raw, plain_object
 from ksched_cli.scenario.pods import (
     is_of_daemon_set,
     is_owned_by,
@@ -115,24 +114,8 @@ def with_spec(node: Node, taints: tuple[Taint, ...], unschedulable: bool | None 
     """The node with other taints, in its JSON too. unschedulable: by default as it is"""
     unschedulable = node.spec.unschedulable if unschedulable is None else unschedulable
     spec = structs.replace(node.spec, taints=taints, unschedulable=unschedulable)
-
-    def edit(data: dict[str, Any]) -> None:
-        plain = map(msgspec.to_builtins, taints)
-        data["spec"] = (data.get("spec") or {}) | {
-            "taints": [{key: value for key, value in each.items() if value} for each in plain],
-            "unschedulable": unschedulable,
-        }
-
-    return structs.replace(node, spec=spec, raw=edited_raw(node.raw, edit))
-
-
-def edited_raw(raw: ObjectJson, edit: Callable[[dict[str, Any]], None]) -> ObjectJson:
-    """An object's JSON after an edit; an object without JSON stays without."""
-    if not bytes(raw):
-        return raw
-    data = plain_json(raw)
-    edit(data)
-    return msgspec.Raw(msgspec.json.encode(data))
+    patch = {"taints": list(map(plain_fields, taints)), "unschedulable": unschedulable}
+    return structs.replace(node, spec=spec, raw=patched_raw(node.raw, {"spec": patch}))
 
 
 def cordon(state: ClusterState, names: Sequence[str], *, undo: bool = False) -> Changed:
@@ -351,22 +334,15 @@ class AddNodes(Change):
 def copy_of_node(model: Node, name: str) -> Node:
     """A new node like another one: its labels with its own host name, its taints but those of
     cordoning and of conditions, its capacity and images."""
-    labels = dict(model.metadata.labels)
-    if HOSTNAME_LABEL in labels:
-        labels[HOSTNAME_LABEL] = name
+    own = {HOSTNAME_LABEL: name} if HOSTNAME_LABEL in model.metadata.labels else {}
+    labels = {**model.metadata.labels, **own}
     taints = tuple(t for t in model.spec.taints if not t.key.startswith("node.kubernetes.io/"))
     metadata = structs.replace(
         model.metadata, name=name, uid="", labels=labels, creation_timestamp="", resource_version=""
     )
-
-    def edit(data: dict[str, Any]) -> None:
-        part = data["metadata"]
-        for key in ("uid", "creationTimestamp", "resourceVersion"):
-            part.pop(key, None)
-        part["name"] = name
-        part["labels"] = labels
-
-    renamed = structs.replace(model, metadata=metadata, raw=edited_raw(model.raw, edit))
+    absent = dict.fromkeys(("uid", "creationTimestamp", "resourceVersion"))
+    patch = {"metadata": {**absent, "name": name, "labels": own}}
+    renamed = structs.replace(model, metadata=metadata, raw=patched_raw(model.raw, patch))
     return with_spec(renamed, taints, unschedulable=False)
 
 
@@ -559,12 +535,11 @@ class Label(Change):
     def _labelled(self, obj: _Labelled) -> _Labelled:
         labels = {k: v for k, v in obj.metadata.labels.items() if k not in self.removed}
         labels |= dict(self.labels)
-
-        def edit(data: dict[str, Any]) -> None:
-            data["metadata"]["labels"] = labels
-
         metadata = structs.replace(obj.metadata, labels=labels)
-        return structs.replace(obj, metadata=metadata, raw=edited_raw(obj.raw, edit))
+        patch = {"labels": {**dict.fromkeys(self.removed), **dict(self.labels)}}
+        return structs.replace(
+            obj, metadata=metadata, raw=patched_raw(obj.raw, {"metadata": patch})
+        )
 
     def _effects(self, obj: Node | Pod) -> list[Effect]:
         labels = obj.metadata.labels
@@ -683,10 +658,8 @@ def _without_outage(node: Node, effects: Sequence[str]) -> tuple[Taint, ...]:
 
 def _with_condition(node: Node, ready: Mapping[str, Any]) -> Node:
     """The node with this Ready condition in its JSON, which extenders are sent."""
-
-    def edit(data: dict[str, Any]) -> None:
-        status = data["status"] = data.get("status") or {}
-        others = [c for c in status.get("conditions") or () if c.get("type") != "Ready"]
-        status["conditions"] = [*others, {"type": "Ready", **ready}]
-
-    return structs.replace(node, raw=edited_raw(node.raw, edit))
+    plain = plain_json(node.raw) if bytes(node.raw) else {}
+    conditions = value_at(plain, ("status", "conditions")) or ()
+    others = [each for each in conditions if each.get("type") != "Ready"]
+    patch = {"conditions": [*others, {"type": "Ready", **ready}]}
+    return structs.replace(node, raw=patched_raw(node.raw, {"status": patch}))

@@ -17,6 +17,7 @@ from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 from ksched_cli.kube.plain_json import plain_json
+from ksched_cli.kube.stored_bytes import ObjectJson
 from ksched_cli.scenario.pods import replace_pods, select_by_name
 
 Manifest = dict[str, Any]
@@ -88,6 +89,26 @@ def plain_object(kind: Kind, obj: KubeObject, **spec: Any) -> Manifest:
         data["spec"] = {**(data.get("spec") or {}), **spec}
     group = f"{kind.group}/v1" if kind.group else "v1"
     return {"apiVersion": group, **data, "kind": kind.name}
+
+
+def json_merge(value: Any, patch: Any) -> Any:
+    """RFC 7386: objects are merged, null removes, everything else replaces."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(value) if isinstance(value, dict) else {}
+    for key, item in patch.items():
+        if item is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = json_merge(merged.get(key), item)
+    return merged
+
+
+def patched_raw(raw: ObjectJson, patch: Manifest) -> ObjectJson:
+    """An object's JSON after a merge patch; an object without JSON stays without."""
+    if not bytes(raw):
+        return raw
+    return msgspec.Raw(msgspec.json.encode(json_merge(plain_json(raw), patch)))
 
 
 def objects_of(state: ClusterState, kind: Kind) -> dict[tuple[str, str], KubeObject]:

@@ -33,8 +33,7 @@ from ksched_cli.scenario.arguments import (
     read_targets,
 )
 from ksched_cli.scenario.change import Change, Changed
-from ksched_cli.scenario.nodes import edited_raw
-from ksched_cli.scenario.objects import Manifest, plain_object, replaced
+from ksched_cli.scenario.objects import Manifest, patched_raw, plain_object, replaced
 from ksched_cli.scenario.pods import (
     is_ready,
     is_running,
@@ -257,11 +256,8 @@ def _copies(change: Change, state: ClusterState, workload: Workload, count: int)
 def _copy(model: Pod, name: str, created: str) -> Pod:
     uid = f"{model.namespace}/{name}"
     metadata = structs.replace(model.metadata, name=name, uid=uid, creation_timestamp=created)
-
-    def edit(data: dict[str, Any]) -> None:
-        data["metadata"] |= {"name": name, "uid": uid}
-
-    return Pod(metadata, model.spec, PENDING_AGAIN, "", edited_raw(model.raw, edit))
+    raw = patched_raw(model.raw, {"metadata": {"name": name, "uid": uid}})
+    return Pod(metadata, model.spec, PENDING_AGAIN, "", raw)
 
 
 # -- rollout restart, set resources ---------------------------------------------------------------

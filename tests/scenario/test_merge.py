@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.scenario.apply import PatchError, json_merge, json_patch, strategic_merge
+from ksched_cli.scenario.apply import PatchError, json_patch, strategic_merge
+from ksched_cli.scenario.objects import json_merge
 
 KEYS = st.sampled_from(["a", "b", "c"])
 PLAIN = st.recursive(
