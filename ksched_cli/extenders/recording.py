@@ -28,7 +28,7 @@ from ksched_cli.extenders.client import (
 )
 from ksched_cli.framework.preemption import ExtenderError
 from ksched_cli.kube.file_lock import locked
-from ksched_cli.kube.json_lines import unpacked_by_name, whole_lines
+from ksched_cli.kube.stored_bytes import unpacked_by_name, whole_lines
 
 
 class Exchange(msgspec.Struct, omit_defaults=True):

@@ -1,4 +1,5 @@
-"""Large texts that stay on disk, and what is read of a stream or a file, gzipped or not.
+"""Large texts that stay on disk, and what is read of a stream or a file, gzipped or not, as a whole
+or line by line.
 
 A dump of a gigabyte is read block by block; what is needed later is read again from its file, or
 from a temporary file where it was gzipped or came through a pipe.
@@ -9,10 +10,12 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
+from collections.abc import Callable, Iterator
 from io import BufferedReader, BytesIO, RawIOBase
 from stat import S_ISREG
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
+import msgspec
 from msgspec import Raw
 
 from ksched_cli.errors import InputError
@@ -148,3 +151,48 @@ def not_gzip(name: str, error: Exception) -> InputError:
     """The InputError for one of UNPACKING_ERRORS."""
     problem = str(error)[:1].lower() + str(error)[1:]
     return InputError(name, f"not gzip: {problem}; is the file complete?")
+
+
+# -- JSON lines that another process may still write, or could not write to their end -------------
+
+_GZIP = ".gz"
+_TRUNCATED = "Input data was truncated"
+# With the beginning of a number at its end, a line is not truncated but malformed.
+_OF_NUMBERS = b"0123456789+-.eE"
+
+
+def unpacked_by_name(file: IO[bytes], path: str) -> IO[bytes]:
+    """A file, gzipped where its name says so."""
+    return cast(IO[bytes], gzip.GzipFile(fileobj=file)) if path.endswith(_GZIP) else file
+
+
+def whole_lines(file: IO[bytes], name: str, warn: Callable[[str], None]) -> Iterator[bytes]:
+    """The lines of a file. Warns where it is cut off in a line or in gzip, because its writer was
+    killed or is still writing. Raises InputError where it is too large, or not gzip."""
+    number, left = 0, LIMIT.size
+    try:
+        while line := file.readline(left + 1):
+            left -= len(line)
+            if left < 0:
+                raise LIMIT.exceeded(name)
+            if _is_torn(line):
+                break
+            number += 1
+            yield line
+        else:
+            return
+    except UNPACKING_ERRORS as error:
+        if not (number and isinstance(error, EOFError)):
+            raise not_gzip(name, error) from None
+    warn(f"{name} is cut off after line {number:,}; ksched reads it up to there")
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether it is the beginning of an object."""
+    if line.endswith(b"\n") or not line.startswith(b"{"):
+        return False
+    try:
+        msgspec.json.decode(line.rstrip(_OF_NUMBERS))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return str(error) == _TRUNCATED
+    return False

@@ -29,7 +29,7 @@ from ksched_cli.kube.documents import (
     path_text,
 )
 from ksched_cli.kube.formatting import DurationError, parse_duration
-from ksched_cli.kube.json_lines import unpacked_by_name, whole_lines
+from ksched_cli.kube.stored_bytes import unpacked_by_name, whole_lines
 from ksched_cli.kube.time import SECOND, parse_time
 from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.file import read_change
