@@ -57,7 +57,9 @@ class EditableDocument:
         one appends to a list."""
         present = self._present(path)
         rest = path[len(present) :]
-        fits = bool(rest) and _takes(self.get(present), rest[0])
+        fits = bool(rest) and isinstance(
+            self.get(present), list if isinstance(rest[0], int) else Mapping
+        )
         for step in reversed(rest[1:] if fits else rest):
             value = [value] if isinstance(step, int) else {step: value}
         target = path[: len(present) + 1] if fits else present
@@ -178,11 +180,6 @@ def _number(text: str) -> float:
 def _refuse_constant(name: str) -> Any:
     """NaN and Infinity, which Python's parser takes, are not JSON."""
     raise ValueError(f"{name} is not JSON")
-
-
-def _takes(container: Any, step: str | int) -> bool:
-    """Whether the collection may have something at the step."""
-    return isinstance(container, list if isinstance(step, int) else Mapping)
 
 
 def _nodes(text: str, path: Path) -> list[Node]:

@@ -215,7 +215,7 @@ def _alternatives(error: ValidationError, path: Path) -> Iterator[SchemaProblem]
     if len(of_type) == 1 and len(branches) > 1 and of_type[0]:
         yield from (problem for inner in of_type[0] for problem in _problems(inner))
     elif not of_type:
-        types = [str(name) for name in _types_of(shapes)]
+        types = [str(name) for shape in shapes for name in _as_list(shape.get("type", []))]
         message, hint = wrong_type(instance, types)
         described = "; or ".join(filter(None, map(_described, shapes)))
         yield SchemaProblem(path, "type", message, hint or described)
@@ -239,11 +239,6 @@ _FINDERS: Mapping[str, Callable[[ValidationError, Path], Iterator[SchemaProblem]
     "anyOf": _alternatives,
     "oneOf": _alternatives,
 }
-
-
-def _types_of(branches: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    for branch in branches:
-        yield from _as_list(branch.get("type", []))
 
 
 def shown(value: Any) -> str:

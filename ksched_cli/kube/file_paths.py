@@ -77,8 +77,6 @@ def _files_below(folder: str) -> Iterator[str]:
     """YAML and JSON files, by name; files and folders whose name begins with a dot are left out."""
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (os.path.join(parent, name) for name in sorted(files) if _is_manifest(name))
-
-
-def _is_manifest(name: str) -> bool:
-    return name.lower().endswith(SUFFIXES) and not name.startswith(".")
+        for name in sorted(files):
+            if name.lower().endswith(SUFFIXES) and not name.startswith("."):
+                yield os.path.join(parent, name)

@@ -270,10 +270,6 @@ class Release:
         """As --kubernetes-version names this release: "1.36.3"."""
         return self.version.removeprefix("v")
 
-    @property
-    def gate_table(self) -> Mapping[str, Gate]:
-        return _gates(self.minor, int(self.version.rpartition(".")[2]))
-
     def enabled(self, gate: str) -> bool:
         """Whether a feature gate is on; one that this minor does not know is not."""
         return self.gates.get(gate, False)
@@ -342,8 +338,9 @@ def _compatible_minor(text: str, minor: str, rules: Rules) -> str:
 def refused_gates(release: Release, feature_gates: str) -> str:
     """Why kube-scheduler of a release refuses a value of --feature-gates that is well-formed, or
     ""."""
+    gates = _gates(release.minor, _numbers(release.version)[2])
     try:
-        _switched(release.gate_table, _parsed(feature_gates), release.rules)
+        _switched(gates, _parsed(feature_gates), release.rules)
     except UsageError as error:
         return str(error)
     return ""

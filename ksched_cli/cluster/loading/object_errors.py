@@ -71,7 +71,9 @@ def decode_error(
         int(index) if index.isdigit() else name or _ANY_KEY
         for name, index in _STEP.findall(path_suffix)
     )
-    path = _resolve(_plain(data), steps, message)
+    fits = _fits(message)
+    # Unknown keys are those that lead to the first value that fits the message.
+    path = next((path for path, leaf in _walk(_plain(data), steps) if fits(leaf)), steps)
     return object_error(location, kind, data, path, _readable(message), hint=_hint(message, path))
 
 
@@ -149,12 +151,6 @@ def _plain(data: msgspec.Raw) -> Any:
         return msgspec.json.decode(data)
     except msgspec.DecodeError:
         return None
-
-
-def _resolve(value: Any, steps: Path, message: str) -> Path:
-    """`steps` with its unknown keys: those that lead to the first value that fits the message."""
-    fits = _fits(message)
-    return next((path for path, leaf in _walk(value, steps) if fits(leaf)), steps)
 
 
 def _walk(value: Any, steps: Path) -> Iterator[tuple[Path, Any]]:

@@ -14,6 +14,7 @@ from operator import attrgetter
 from ksched_cli.cluster.loading.kinds import SYSTEM_PRIORITIES
 from ksched_cli.cluster.objects import Node, Pod, PodAffinity, PodAffinityTerm, PodSpec
 from ksched_cli.cluster.objects.pod import FINISHED_PHASES
+from ksched_cli.cluster.pod_info import has_volume_claims
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import first_names, shortened
 from ksched_cli.kube.near_names import nearest
@@ -148,7 +149,7 @@ def _node_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
 
 
 def _storage_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
-    users = sum(count for spec, count in specs.items() if _uses_claims(spec))
+    users = sum(count for spec, count in specs.items() if has_volume_claims(spec))
     if not users:
         return
     claims = state.persistent_volume_claims.values()
@@ -174,10 +175,6 @@ def _storage_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[
             "no CSINodes in the state, but volumes of CSI drivers: NodeVolumeLimits "
             "applies no limit"
         )
-
-
-def _uses_claims(spec: PodSpec) -> bool:
-    return any(volume.persistent_volume_claim or volume.ephemeral for volume in spec.volumes)
 
 
 def _device_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:

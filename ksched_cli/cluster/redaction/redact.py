@@ -480,11 +480,7 @@ def _of_type(kind: Any, rename: Rename | None) -> Change:
         return _text(rename or Renamer.name)
     if isinstance(kind, type) and issubclass(kind, Struct):
         return _of_struct(kind)
-    return _same
-
-
-def _same(renamer: Renamer, value: Any) -> Any:
-    return value
+    return lambda _, value: value
 
 
 def _text(rename: Rename) -> Change:

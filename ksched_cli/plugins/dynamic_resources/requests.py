@@ -28,6 +28,7 @@ from ksched_cli.cluster.objects import (
     ExactDeviceRequest,
     ResourceClaim,
 )
+from ksched_cli.cluster.tolerations import tolerated
 from ksched_cli.kube.formatting import quote
 from ksched_cli.kube.int64 import MAX_INT64
 from ksched_cli.kube.quantity import BINARY_SI, Quantity, milli_quantity
@@ -225,21 +226,9 @@ def untolerated_taint(
 ) -> DeviceTaint | None:
     """The first taint that bars a request with these tolerations."""
     for taint in taints:
-        if taint.effect in BARRING_EFFECTS and not any(
-            _tolerates(toleration, taint) for toleration in tolerations
-        ):
+        if taint.effect in BARRING_EFFECTS and not tolerated(tolerations, taint):
             return taint
     return None
-
-
-def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator in ("", "Equal"):
-        return toleration.value == taint.value
-    return toleration.operator == "Exists"
 
 
 # -- the plugin ------------------------------------------------------------------------------------
