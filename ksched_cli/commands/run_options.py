@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class ManyRunsOptions(CommonOptions):
     """Options of `sweep` and `tune`: where runs are made, and what all of them have.
 
-    workers N: Number of local worker processes, started by Dask (ksched[sweep]).
+    workers N: Number of local worker processes.
     scheduler ADDRESS: Use the workers of a Dask cluster, such as tcp://host:8786 (ksched[sweep]).
     retries N: Number of retries of a run whose worker died.
     run_timeout SECONDS: End a run that takes longer, with its process.

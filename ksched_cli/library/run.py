@@ -445,7 +445,7 @@ def sweep(
     """Make many Runs and summarize how they differ from the first. Runs of one state, timeline
     and seed are compared in pairs. `to_frame()` has a row per Run.
 
-    workers:  number of local worker processes (the extra `sweep`); 0: this process
+    workers:  number of local worker processes; 0: this process
     metrics:  to compare: name → "minimize" or "maximize"; the usual ones by default
     timeout:  seconds that a Run may take in a worker
     progress: called after each Run

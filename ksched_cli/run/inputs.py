@@ -21,7 +21,7 @@ from weakref import finalize
 from msgspec import Struct
 
 from ksched_cli import __version__
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import MissingExtraError, UsageError
 from ksched_cli.framework.discovery import entry_points
 from ksched_cli.kube.documents import read_file
 from ksched_cli.run.run import ChangeSource, Run, as_json
@@ -190,8 +190,10 @@ class Inputs:
         state = {**self.__dict__, "_here": {}, "_digests": {}}
         if self._classes:
             # A notebook's cell is no module that another process could import.
-            from cloudpickle import dumps
-
+            try:
+                from cloudpickle import dumps
+            except ImportError:
+                raise MissingExtraError("sending classes to workers", "sweep") from None
             state["_classes"] = dumps(self._classes)
         return state
 

@@ -1,4 +1,4 @@
-"""Runs on Dask workers: of this machine, or of an existing cluster.
+"""Runs on the Dask workers of an existing cluster.
 
 What runs are made from goes to each worker once, by a WorkerPlugin, and stays there when a worker
 is started again. A worker performs runs in processes of their own (run_process.py), so that what a
@@ -8,23 +8,20 @@ plugin does to its process ends no worker.
 from __future__ import annotations
 
 import logging
-import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from math import ceil
-from threading import Lock, current_thread, main_thread
+from threading import Lock
 from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-import dask
-from distributed import Client, LocalCluster, WorkerPlugin, as_completed, get_worker
-from distributed.security import Security
+from distributed import Client, WorkerPlugin, as_completed, get_worker
 from msgspec import structs
 
-from ksched_cli.errors import MissingExtraError, UsageError
+from ksched_cli.errors import UsageError
 from ksched_cli.run.inputs import installed_versions
 from ksched_cli.sweep.outcome import LOST, Failed, Outcome, Task
 from ksched_cli.sweep.preparation import Shared
@@ -36,13 +33,6 @@ MAX_BATCH = 256
 # How many batches wait for each thread of the workers, one of them running.
 BATCHES_AHEAD = 3
 WAIT_FOR_WORKERS = 30
-# What Dask observes of itself for its dashboard takes 14 % of a core for two local workers, and 3 %
-# with these settings.
-QUIET = {
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "1s",
-    "distributed.admin.system-monitor.interval": "5s",
-}
 CONNECT_SECONDS = 10
 
 
@@ -126,7 +116,7 @@ def check_versions(address: str, there: dict[str, str] | Exception, here: dict[s
 def on_cluster(shared: Shared, options: ExecutorOptions) -> Iterator[tuple[Executor, int]]:
     """What performs runs on the workers, and how many of them there are. Raises UsageError where
     the cluster does not answer, or VersionMismatchError."""
-    with _client(options) as client:
+    with _client(options.address) as client:
         addresses = client.run(installed_versions, on_error="return")
         for address, there in sorted(addresses.items()):
             check_versions(address, there, shared.versions)
@@ -144,49 +134,19 @@ def on_cluster(shared: Shared, options: ExecutorOptions) -> Iterator[tuple[Execu
 
 
 @contextmanager
-def _client(options: ExecutorOptions) -> Iterator[Client]:
+def _client(address: str) -> Iterator[Client]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    if options.address:
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        problem = str(error).split("\n")[0]
+        raise UsageError(f"no Dask scheduler answers at {address}: {problem}") from None
+    with client:
         try:
-            client = Client(options.address, timeout=CONNECT_SECONDS)
-        except (OSError, ValueError) as error:
-            problem = str(error).split("\n")[0]
-            message = f"no Dask scheduler answers at {options.address}: {problem}"
-            raise UsageError(message) from None
-        with client:
-            try:
-                client.wait_for_workers(1, timeout=WAIT_FOR_WORKERS)
-            except TimeoutError:
-                message = f"the cluster at {options.address} has no workers"
-                raise UsageError(message) from None
-            yield client
-        return
-    with _local_cluster(options.workers) as cluster, Client(cluster) as client:
+            client.wait_for_workers(1, timeout=WAIT_FOR_WORKERS)
+        except TimeoutError:
+            raise UsageError(f"the cluster at {address} has no workers") from None
         yield client
-
-
-def _local_cluster(workers: int) -> LocalCluster:
-    """Workers that leave Ctrl-C, which a terminal sends to all processes, to this one. They have a
-    certificate of their own, without which nobody can talk to them."""
-    try:
-        security = Security.temporary()
-    except ImportError:
-        raise MissingExtraError("--workers", "sweep") from None
-    in_main_thread = current_thread() is main_thread()
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main_thread else None
-    try:
-        with dask.config.set(QUIET):
-            return LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                host="127.0.0.1",
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-                security=security,
-            )
-    finally:
-        if in_main_thread:
-            signal.signal(signal.SIGINT, before)
 
 
 class Batches:

@@ -16,7 +16,7 @@ from ksched_cli.run.run import Run
 from ksched_cli.sweep.outcome import Outcome, Row, RowsFile, Task, outcome_of
 from ksched_cli.sweep.plan import Indexes, Parameters, Plan
 from ksched_cli.sweep.preparation import Shared, every
-from ksched_cli.sweep.run_process import Executor, ExecutorOptions, serially
+from ksched_cli.sweep.run_process import Executor, ExecutorOptions, serially, side_by_side
 
 OnRow = Callable[[int, int], None]
 
@@ -25,18 +25,20 @@ OnRow = Callable[[int, int], None]
 def open_executor(shared: Shared, options: ExecutorOptions) -> Iterator[tuple[Executor, int]]:
     """What makes runs, and how many workers it has. Raises KschedError if there is no Dask, or
     the cluster cannot be used."""
-    if not options.workers and not options.address:
-        yield serially(shared, options.timeout), 1
+    if not options.address:
+        executor = (
+            side_by_side(shared, options) if options.workers else serially(shared, options.timeout)
+        )
+        yield executor, max(options.workers, 1)
         return
     try:
         from ksched_cli.sweep.dask_workers import on_cluster
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("distributed", "dask"):
             raise
-        option = "--scheduler" if options.address else "--workers"
-        raise MissingExtraError(option, "sweep") from None
-    with on_cluster(shared, options) as executor:
-        yield executor
+        raise MissingExtraError("--scheduler", "sweep") from None
+    with on_cluster(shared, options) as executor_of_workers:
+        yield executor_of_workers
 
 
 class Result(NamedTuple):

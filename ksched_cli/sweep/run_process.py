@@ -16,6 +16,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, repeat
+from math import inf
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, BinaryIO
 
 import msgspec
@@ -36,6 +40,10 @@ ATTEMPTS = 2
 GRACE = 10.0
 # A request of no more bytes than a pipe holds is written without waiting for the process.
 PIPE_SIZE = 1 << 15
+# After a longer run, a process gets no other ahead: another process may be free first.
+AHEAD_SECONDS = 0.1
+# For each process: the run that it performs, the next one, and one that waits.
+RUNS_AHEAD = 3
 _PROGRAM = "from ksched_cli.sweep.run_process import serve; serve()"
 
 
@@ -70,6 +78,46 @@ def serially(shared: Shared, timeout: float) -> Executor:
     return execute
 
 
+def side_by_side(shared: Shared, options: ExecutorOptions) -> Executor:
+    """As many runs at a time as there are workers, each in a process that a thread waits for."""
+
+    def execute(tasks: Iterator[Task], count: int) -> Iterator[tuple[Task, Outcome]]:
+        waiting: SimpleQueue[Task | None] = SimpleQueue()
+        ended: SimpleQueue[tuple[Task, Outcome]] = SimpleQueue()
+        # After the last task comes what ends a thread.
+        remaining = chain(tasks, repeat(None))
+
+        def send() -> bool:
+            task = next(remaining)
+            waiting.put(task)
+            return task is not None
+
+        def work(number: int, process: RunProcess) -> None:
+            for task, outcome in process.perform_all(iter(waiting.get, None), AHEAD_SECONDS):
+                ended.put((task, structs.replace(outcome, worker=f"local-{number}")))
+
+        numbers = range(1, min(options.workers, count) + 1)
+        pickled = pickle.dumps((shared, options.timeout))
+        processes = [RunProcess(pickled, options.timeout) for _ in numbers]
+        threads = [Thread(target=work, args=pair) for pair in zip(numbers, processes, strict=True)]
+        for thread in threads:
+            thread.start()
+        try:
+            under_way = sum(send() for _ in range(RUNS_AHEAD * len(threads)))
+            while under_way:
+                pair = ended.get()
+                under_way += send() - 1
+                yield pair
+        finally:
+            for process in processes:
+                process.close()
+                waiting.put(None)
+            for thread in threads:
+                thread.join()
+
+    return execute
+
+
 class RunProcess:
     """Performs runs in a process of its own, which is started when it is needed, and again after
     it was ended.
@@ -77,8 +125,9 @@ class RunProcess:
     timeout: seconds that a run may take
     """
 
-    def __init__(self, shared: Shared, timeout: float) -> None:
-        self._shared = pickle.dumps((shared, timeout))
+    def __init__(self, shared: Shared | bytes, timeout: float) -> None:
+        """shared: or the pickle of it and the timeout, which several may have"""
+        self._shared = shared if isinstance(shared, bytes) else pickle.dumps((shared, timeout))
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
         self._states: set[tuple[tuple[str, ...], bool]] = set()  # that it has read
@@ -86,15 +135,19 @@ class RunProcess:
         self._received = b""
         self._is_closed = False
 
-    def perform_all(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome]]:
+    def perform_all(
+        self, tasks: Iterable[Task], ahead: float = inf
+    ) -> Iterator[tuple[Task, Outcome]]:
         """The runs one after the other. The process gets each while it performs the one before, so
-        that it need not wait for it."""
-        remaining = iter(tasks)
+        that it need not wait for it. ahead: only after a run of no more seconds"""
+        remaining, seconds = iter(tasks), inf
         task = next(remaining, None)
         while task is not None:
-            following = next(remaining, None)
-            yield task, self.perform(task, following)
-            task = following
+            following = next(remaining, None) if seconds <= ahead else None
+            outcome = self.perform(task, following)
+            seconds = outcome.seconds
+            yield task, outcome
+            task = following or next(remaining, None)
 
     def perform(self, task: Task, following: Task | None = None) -> Outcome:
         """Raises nothing: what goes wrong is in the outcome. following: to be performed next"""
@@ -140,6 +193,9 @@ class RunProcess:
             env=environment,
         )
         self._process = process
+        if self._is_closed:  # by another thread, which did not see the process
+            self._end()
+            raise EOFError
         self._send(process, self._shared)
         return process
 

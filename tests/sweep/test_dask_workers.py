@@ -13,8 +13,7 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra sweep is not installed")
 
-from distributed import Client, LocalCluster, default_client
-from distributed.security import Security
+from distributed import Client, LocalCluster
 
 from ksched_cli.errors import UsageError
 from ksched_cli.run.run import Run
@@ -157,17 +156,6 @@ def test_what_differs_between_versions_is_named(
 ) -> None:
     with pytest.raises(VersionMismatchError, match=problem):
         check_versions("w", there, {"ksched": "1", "p": "1"})
-
-
-def test_no_other_process_is_let_into_the_workers_of_this_machine(read: Sweep) -> None:
-    """Who is let in may run anything: a port of this machine is open to all of its users."""
-    with on_cluster(read.shared, ExecutorOptions(workers=1)):
-        address = default_client().scheduler.address
-        assert address.startswith("tls://127.0.0.1:")
-        strangers = ((address.replace("tls", "tcp"), None), (address, Security.temporary()))
-        for other, security in strangers:
-            with pytest.raises(OSError, match=r"closed|TLS"):
-                Client(other, security=security, timeout=60)
 
 
 def test_a_cluster_that_does_not_answer_is_named(

@@ -1,17 +1,20 @@
 """Which runs are made, where, and where their rows go."""
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ksched_cli.errors import InputError, MissingExtraError
 from ksched_cli.sweep.execution import Execution, open_executor
-from ksched_cli.sweep.outcome import RowsFile, Task
+from ksched_cli.sweep.outcome import Ended, RowsFile, Task
 from ksched_cli.sweep.run_process import ExecutorOptions
 from tests.report.schemas import conforms
-from tests.sweep.sweeps import STRATEGY, in_this_process, sweep, write_state
+from tests.sweep.sweeps import STRATEGY, Sweep, in_this_process, sweep, write_state
 
 PATCHES = [{"path": STRATEGY, "values": ["LeastAllocated", "MostAllocated"]}]
 
@@ -105,29 +108,77 @@ def test_without_workers_one_run_is_made_after_the_other(tmp_path: Path) -> None
     assert [(item.status, item.worker) for item in outcomes] == [("ok", "serial")] * 2
 
 
-def test_workers_of_this_machine_are_started_by_dask(tmp_path: Path) -> None:
-    pytest.importorskip("distributed", reason="the extra sweep is not installed")
-    read = sweep(tmp_path, seeds=2)
-    with open_executor(read.shared, ExecutorOptions(workers=1)) as (executor, workers):
-        outcomes = [outcome for _, outcome in executor(iter(read.tasks()), 2)]
-    assert workers == 1
-    assert [item.status for item in outcomes] == ["ok"] * 2
-    assert outcomes[0].worker.startswith("tls://127.0.0.1:")
+def test_workers_of_this_machine_make_the_same_rows(tmp_path: Path) -> None:
+    read = sweep(tmp_path, patches=PATCHES, seeds=4)
+    with (
+        open_executor(read.shared, ExecutorOptions(workers=2)) as (executor, workers),
+        RowsFile() as rows,
+    ):
+        execution = Execution.of(read.plan, read.shared, rows)
+        execution.execute(executor)
+        results = list(execution.results())
+    assert workers == 2
+    assert {result.outcome.worker for result in results} <= {"local-1", "local-2"}
+    outcomes = [replace(result.outcome, seconds=0, worker="") for result in results]
+    assert outcomes == [replace(outcome, seconds=0) for outcome in read.outcomes()]
 
 
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        (ExecutorOptions(workers=2), "--workers"),
-        (ExecutorOptions(address="tcp://127.0.0.1:1"), "--scheduler"),
-    ],
-)
-def test_without_dask_workers_name_the_extra(
-    options: ExecutorOptions, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+# A run says which process makes it.
+SLOW = """
+import os, time
+from ksched_cli.api import SUCCESS, FilterPlugin, Measures
+
+class Slow(FilterPlugin, Measures):
+    name = "Slow"
+    def filter(self, state, pod, node):
+        return SUCCESS
+    def metrics(self):
+        time.sleep(0.4)
+        return {"process": os.getpid()}
+"""
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Sweep:
+    (tmp_path / "slow.py").write_text(SLOW)
+    return sweep(tmp_path, plugins=["slow.py"], seeds=2)
+
+
+def test_a_run_that_takes_long_keeps_no_other_waiting(slow: Sweep) -> None:
+    with open_executor(slow.shared, ExecutorOptions(workers=2)) as (executor, _):
+        outcomes = [outcome for _, outcome in executor(iter(slow.tasks()), 2)]
+    processes = {each.metrics["Slow.process"] for each in outcomes if isinstance(each, Ended)}
+    assert len(processes) == 2
+
+
+def test_a_sweep_that_is_interrupted_ends_its_processes(slow: Sweep) -> None:
+    with open_executor(slow.shared, ExecutorOptions(workers=2)) as (executor, _):
+        runs = executor(iter(slow.tasks() * 2), 4)
+        _, outcome = next(runs)
+        del runs
+    assert isinstance(outcome, Ended)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(outcome.metrics["Slow.process"]), 0)
+
+
+def test_a_process_that_is_killed_loses_no_row(slow: Sweep) -> None:
+    statuses = []
+    with open_executor(slow.shared, ExecutorOptions(workers=2)) as (executor, _):
+        for _, outcome in executor(iter(slow.tasks() * 3), 6):
+            assert isinstance(outcome, Ended)
+            statuses.append(outcome.status)
+            if len(statuses) == 1:
+                os.kill(int(outcome.metrics["Slow.process"]), signal.SIGKILL)
+    assert statuses == ["ok"] * 6
+
+
+def test_without_dask_the_scheduler_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "ksched_cli.sweep.dask_workers", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
-    message = rf"{name} needs the extra sweep: .* pip install '\.\[sweep\]'"
+    options = ExecutorOptions(address="tcp://127.0.0.1:1")
+    message = r"--scheduler needs the extra sweep: .* pip install '\.\[sweep\]'"
     with (
         pytest.raises(MissingExtraError, match=message),
         open_executor(sweep(tmp_path).shared, options),
