@@ -112,9 +112,7 @@ def _open(
     reason = why_swapped(state, later)
     if reason:
         raise UsageError(f"--before is later than --after ({reason}): swap them")
-    for line in later.warnings:
-        if line not in state.warnings:
-            warn(line)
+    warn(*(line for line in later.warnings if line not in state.warnings))
     configuration = opener.configuration(run)
     names = {profile.scheduler_name for profile in configuration.profiles}
     log = _log(logs) if logs else []

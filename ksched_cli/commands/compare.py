@@ -107,8 +107,7 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
     answer = analysis.compare_replays(sides)
     for side in sides:
         runs.report_defects(side.replay, options.debug)
-        for warning in replay_warnings(side.replay):
-            warn(f"{side.named.name}: {warning}")
+        warn(*(f"{side.named.name}: {line}" for line in replay_warnings(side.replay)))
     report = replace(
         report_of(answer, comparison_table), answer=lambda: analysis.with_curves(answer, sides)
     )

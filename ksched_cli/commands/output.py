@@ -152,16 +152,16 @@ def note(line: str) -> None:
         print(printable(shortened_lines(line)), file=sys.stderr)
 
 
-def warn(line: str) -> None:
-    """Prints a line of warning once, but for --quiet; the result's document will have it too."""
-    line = shortened_lines(line)
+def warn(*lines: str) -> None:
+    """Prints each line of warning once, but for --quiet; the result's document will have it too."""
     collected = _warnings.get()
-    if collected is not None:
-        if line in collected:
-            return
-        collected.append(line)
-    if not SETTINGS.quiet:
-        print(_warning(line), file=sys.stderr)
+    for line in map(shortened_lines, lines):
+        if collected is not None:
+            if line in collected:
+                continue
+            collected.append(line)
+        if not SETTINGS.quiet:
+            print(_warning(line), file=sys.stderr)
 
 
 def _warning(line: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ksched_cli.commands import runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import Alone, Manifest, PodName, StateOptions
+from ksched_cli.commands.output import warn
 from ksched_cli.errors import UsageError
 
 
@@ -40,6 +41,7 @@ def preempt(
         ksched preempt checkout --change 'cordon node-3'
     """
     from ksched_cli.analysis import preempt as analysis
+    from ksched_cli.cluster.loading.state_warnings import budget_warnings
     from ksched_cli.report import preemption as renderer
 
     if bool(pod) == (options.manifest is not None):
@@ -50,6 +52,6 @@ def preempt(
         simulation, info, everything=options.all_candidates, alone=options.alone
     )
     if answer.victims:
-        runs.warn_of_missing_budgets(simulation.state)
+        warn(*budget_warnings(simulation.state))
     code = ExitCode.of(answer.is_yes, answer.undecided)
     return runs.conclude(simulation, options, answer, renderer, code)

@@ -313,8 +313,7 @@ class _Run:
                 replay.run()
         if self._checkpoints is not None:
             self._checkpoints.finish()
-        for line in replay_warnings(replay):
-            warn(line)
+        warn(*replay_warnings(replay))
         if replay.is_interrupted:
             warn(f"interrupted at {replay.clock.text}: the result covers the time until then")
         _note_speed(replay, pace)

@@ -98,12 +98,5 @@ def introduce(prepared: Prepared) -> None:
     """Before the runs: the release of the first is named by the result; warnings say what the
     states lack; a note, whom the extenders of the configurations call."""
     set_release(prepared.release)
-    for line in prepared.warnings:
-        warn(line)
+    warn(*prepared.warnings)
     note_hosts(prepared.configurations)
-
-
-def warn_of_missing_budgets(prepared: Prepared) -> None:
-    """Where runs evict pods."""
-    for line in prepared.eviction_warnings:
-        warn(line)

@@ -270,8 +270,7 @@ def draws_of(sides: Sequence[NamedRun], opener: Opener, count: int) -> Draws:
 
     with progress.of_runs("draws") as on_progress:
         result = outcome.draws_of(sides, opener, count, on_progress)
-    for line in outcome.eviction_warnings(sides, opener, result.figures):
-        warn(line)
+    warn(*outcome.eviction_warnings(sides, opener, result.figures))
     return result
 
 
@@ -354,8 +353,7 @@ def introduce(*opened: Simulation | Replay) -> None:
 
     engines = [*map(engine_of, opened)]
     set_release(engines[0].configuration.release)
-    for line in lines_before(*opened):
-        warn(line)
+    warn(*lines_before(*opened))
     note_hosts(
         engine.configuration
         for engine in engines
@@ -373,14 +371,6 @@ def note_hosts(configurations: Iterable[Configuration]) -> None:
 
     named = ", ".join(sorted(map(redacted, urls)))
     note(f"calling extenders at {named} (--no-extenders disables this)")
-
-
-def warn_of_missing_budgets(state: ClusterState) -> None:
-    """Where pods are evicted."""
-    from ksched_cli.cluster.loading.state_warnings import budget_warnings
-
-    for line in budget_warnings(state):
-        warn(line)
 
 
 def _call_lines(engine: Engine) -> Iterator[str]:
@@ -431,8 +421,7 @@ def report_defects(opened: Simulation | Replay, debug: bool) -> None:
     from ksched_cli.run.remarks import budget_lines, defect_line, engine_of
 
     engine = engine_of(opened)
-    for line in budget_lines(opened):
-        warn(line)
+    warn(*budget_lines(opened))
     for line in _call_lines(engine):
         print(line, file=sys.stderr)
     defects = engine.caller.defects.values()

@@ -9,6 +9,7 @@ from ksched_cli.commands import progress, runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.options import StateOptions
+from ksched_cli.commands.output import warn
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
@@ -55,13 +56,14 @@ def shrink(options: ShrinkOptions) -> ExitCode:
     """
     from ksched_cli.analysis import shrink as analysis
     from ksched_cli.analysis.drained_cluster import DrainedCluster
+    from ksched_cli.cluster.loading.state_warnings import budget_warnings
     from ksched_cli.report import shrink as renderer
 
     _check(options)
     subject = runs.open_subject(options, uses=["prices"])
     simulation = subject.simulation
     limits = analysis.ShrinkLimits.of(subject, options.selector, options.keep, options.maximum)
-    runs.warn_of_missing_budgets(simulation.state)
+    warn(*budget_warnings(simulation.state))
     rules = analysis.rules_of(simulation.state, options.force, options.delete_emptydir)
     base = DrainedCluster.after_run(simulation, rules)
     answer: analysis.ShrinkResult | analysis.UpgradePlan

@@ -130,19 +130,13 @@ def write_snapshot(items: Iterable[bytes], about: Callable[[], ClusterSnapshot],
     return os.path.getsize(path) if os.path.isfile(path) else size
 
 
-def warn_of_absences(about: ClusterSnapshot) -> None:
-    """Warns of what could not be read."""
-    for line in about.remarks:
-        warn(line)
-
-
 def write_plain(
     options: CommonOptions, origin: Origin, reads: Iterable[str], path: str
 ) -> ExitCode:
     """reads: kinds besides those that ksched knows. Raises KschedError."""
     with origin.objects(reads) as objects:
         size = write_snapshot(objects.items, objects.about, path)
-    warn_of_absences(objects.about())
+    warn(*objects.about().remarks)
     if path:
         show_written(options, path, size, objects.source, objects.about())
     return ExitCode.YES
@@ -168,7 +162,7 @@ def write_redacted(
     codebook = read_key(key_path)
     with origin.objects(reads) as read:
         objects = list(read.items)
-    warn_of_absences(read.about())
+    warn(*read.about().remarks)
     version = read.about().server_version
     original = _opener(options, objects, version)
     original.base_state(original.runs[0])  # what is not valid is an error before it is renamed

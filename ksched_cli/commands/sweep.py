@@ -20,7 +20,6 @@ from ksched_cli.commands.run_options import (
     import_policy,
     interruptible,
     introduce,
-    warn_of_missing_budgets,
 )
 from ksched_cli.commands.runs import in_project
 from ksched_cli.errors import UsageError
@@ -100,7 +99,7 @@ def sweep(
             return _show_plan(execution, sample, cluster, options)
         report = _run(execution, shared, cluster, sweep_file, options.rows)
         if any(is_evicting(result.outcome) for result in execution.results()):
-            warn_of_missing_budgets(prepared)
+            warn(*prepared.eviction_warnings)
         for name in sweep_file.metrics:
             if name not in report.summary.metrics and report.summary.statuses.get("ok"):
                 warn(f'no run has the metric "{name}"; -o csv lists the metrics')

@@ -10,14 +10,13 @@ import typer
 from ksched_cli.commands import progress
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
-from ksched_cli.commands.output import limit, show
+from ksched_cli.commands.output import limit, show, warn
 from ksched_cli.commands.run_options import (
     ManyRunsOptions,
     base_run,
     executor_options,
     interruptible,
     introduce,
-    warn_of_missing_budgets,
 )
 from ksched_cli.commands.runs import in_project
 from ksched_cli.kube.file_lock import locked
@@ -82,7 +81,7 @@ def tune(
         ):
             result = search_and_judge(problem, search, executor, on_trial)
     if search.evicts:
-        warn_of_missing_budgets(prepared)
+        warn(*prepared.eviction_warnings)
     if options.best:
         _write(options.best, result)
     _show(result, options.best, options)
