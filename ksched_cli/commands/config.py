@@ -28,11 +28,6 @@ VERSIONED_HELP = f"{SOURCE_HELP} REV:PATH reads a file from git."
 app = typer.Typer(help="Show the configuration that takes effect.", cls=CommandGroup)
 
 
-@app.callback()
-def config() -> None:
-    """Show the configuration that takes effect."""
-
-
 @app.command(cls=Command)
 @as_command
 def show(

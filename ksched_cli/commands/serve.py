@@ -38,11 +38,6 @@ QUESTION_SECONDS = 300.0
 _POLL_SECONDS = 0.2
 
 
-@app.callback()
-def serve() -> None:
-    """Answer over a network: plugins for a real scheduler, a workbench, questions for agents."""
-
-
 Listen = Annotated[str, option("Address to listen on; port 0 takes a free one.", "HOST:PORT")]
 TlsCertificate = Annotated[str, option("Serve HTTPS with this certificate.", "FILE")]
 TlsKey = Annotated[str, option("The certificate's private key.", "FILE")]

@@ -39,24 +39,20 @@ if TYPE_CHECKING:
     )
 
 _SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-_SUMMARY = "Timelines for ksched replay: of a dump, of a trace, at random."
 
 # Their times are in memory.
 MAX_PODS = 10_000_000
 _PODS = 1_000
 MAX_PRIORITY = 2**31 - 1
 
-app = typer.Typer(help=_SUMMARY, cls=CommandGroup)
+app = typer.Typer(
+    help="Timelines for ksched replay: of a dump, of a trace, at random.", cls=CommandGroup
+)
 
 To = Annotated[
     str,
     option("Write to this file (gzipped if *.gz); default standard output.", "FILE.jsonl"),
 ]
-
-
-@app.callback()
-def timeline() -> None:
-    """Timelines for ksched replay: of a dump, of a trace, at random."""
 
 
 @app.command("from-dump", cls=Command)
