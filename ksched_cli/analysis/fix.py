@@ -21,15 +21,15 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ksched_cli.analysis import named_objects
 from ksched_cli.analysis.diagnosis import diagnose
+from ksched_cli.analysis.named_objects import Subject, pods_of
 from ksched_cli.analysis.proposals import (
     COSTS,
     MANY_NODE_COUNTS,
     MAX_TOGETHER,
     Candidate,
+    ChangedObject,
     ConflictingReason,
-    Subject,
     candidates,
     change_lines,
     conflict,
@@ -174,7 +174,7 @@ class Look(Struct, frozen=True):
     cause: str
     candidates: tuple[Candidate, ...]
     conflict: tuple[ConflictingReason, ...]
-    subjects: tuple[Subject, ...]
+    subjects: tuple[ChangedObject, ...]
     group: str = ""
     domain: str = ""
 
@@ -189,7 +189,7 @@ class Looks:
 
     simulation: Simulation
     pods: frozenset[str]
-    subjects_of: Callable[[Pod], tuple[Subject, ...]]
+    subjects_of: Callable[[Pod], tuple[ChangedObject, ...]]
     # By domain, then by pod.
     _looks: dict[str, dict[str, Look]] = field(default_factory=dict)
     _fitting: dict[str, set[str]] = field(default_factory=dict)
@@ -612,13 +612,13 @@ def aftermath(before: Outcome, after: Outcome, pods: frozenset[str]) -> Aftermat
     )
 
 
-def fix_subject(subject: named_objects.Subject, search: Search) -> Remedies:
+def fix_subject(subject: Subject, search: Search) -> Remedies:
     """Search for changes that would give the subject's pods a node; all that stay pending, where it
     names none. Raises KschedError."""
     simulation, name = subject.simulation, subject.name
     fixer = Fixer(subject.simulation_of, simulation.state, search, workloads=subject.run.workloads)
     if name:
-        answer = fix(fixer, name, named_objects.pods_of(simulation, name, subject.namespace))
+        answer = fix(fixer, name, pods_of(simulation, name, subject.namespace))
     else:
         answer = fix_pending(fixer)
     simulation.caller.defects.update(fixer.defects)

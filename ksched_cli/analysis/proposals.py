@@ -48,7 +48,7 @@ _MUTABLE = {"tolerations", "schedulingGates"}
 _REPLACED = ("pod", "job", "pvc", "resourceclaim")
 
 
-class Subject(Struct, frozen=True):
+class ChangedObject(Struct, frozen=True):
     """The object whose change changes a pod: itself, or the workload whose template it is made
     from.
 
@@ -68,7 +68,7 @@ class Subject(Struct, frozen=True):
         return dict(patch) if self.kind == "Pod" else {"spec": {"template": dict(patch)}}
 
 
-def subject_of(pod: Pod, state: ClusterState) -> Subject:
+def subject_of(pod: Pod, state: ClusterState) -> ChangedObject:
     """Return the object whose change changes the pod."""
     owner = pod.metadata.controller
     candidates = [("Deployment", deployment_of(pod))]
@@ -76,11 +76,11 @@ def subject_of(pod: Pod, state: ClusterState) -> Subject:
     for kind, name in candidates:
         is_there = kind in WORKLOADS and (pod.namespace, name) in objects_of(state, KINDS[kind])
         if name and is_there:
-            return Subject(kind, pod.namespace, name)
-    return Subject("Pod", pod.namespace, pod.name)
+            return ChangedObject(kind, pod.namespace, name)
+    return ChangedObject("Pod", pod.namespace, pod.name)
 
 
-def subjects_of(pod: Pod, pods: Set[str], state: ClusterState) -> tuple[Subject, ...]:
+def subjects_of(pod: Pod, pods: Set[str], state: ClusterState) -> tuple[ChangedObject, ...]:
     """Return the object whose change changes the pod, and with it all pods of the same template.
     pods: those asked about"""
     subject = subject_of(pod, state)
@@ -89,7 +89,7 @@ def subjects_of(pod: Pod, pods: Set[str], state: ClusterState) -> tuple[Subject,
     own = [each for each in state.pods if each.key in pods]
     # Pods of one template share their spec.
     spec = next((each.spec for each in own if each.key == pod.key), None)
-    alike = [Subject("Pod", each.namespace, each.name) for each in own if each.spec is spec]
+    alike = [ChangedObject("Pod", each.namespace, each.name) for each in own if each.spec is spec]
     return tuple(alike) or (subject,)
 
 
@@ -97,7 +97,7 @@ class Step(Struct, frozen=True):
     """A proposal, and what is changed where it changes pods."""
 
     proposal: Proposal
-    subjects: tuple[Subject, ...]
+    subjects: tuple[ChangedObject, ...]
 
 
 def change_lines(steps: Sequence[Step]) -> tuple[str, ...]:
@@ -124,8 +124,8 @@ def change_lines(steps: Sequence[Step]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(lines))
 
 
-def _by_subject(steps: Iterable[Step]) -> Iterator[tuple[Subject, list[Proposal]]]:
-    proposals: dict[Subject, list[Proposal]] = {}
+def _by_subject(steps: Iterable[Step]) -> Iterator[tuple[ChangedObject, list[Proposal]]]:
+    proposals: dict[ChangedObject, list[Proposal]] = {}
     for step in steps:
         for subject in step.subjects:
             proposals.setdefault(subject, []).append(step.proposal)
@@ -166,7 +166,9 @@ def _limits(amounts: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in amounts.items() if is_scalar_resource(name)}
 
 
-def _resource_lines(requests: Mapping[str, Mapping[str, str]], subject: Subject) -> Iterator[str]:
+def _resource_lines(
+    requests: Mapping[str, Mapping[str, str]], subject: ChangedObject
+) -> Iterator[str]:
     for container, amounts in requests.items():
         line = f"set resources {subject.text} -n {subject.namespace} -c {container}"
         line += f" --requests={_pairs(amounts)}"
@@ -178,7 +180,7 @@ def _pairs(amounts: Mapping[str, str]) -> str:
     return ",".join(f"{name}={text}" for name, text in amounts.items())
 
 
-def _of_template(patch: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
+def _of_template(patch: Mapping[str, Any], subject: ChangedObject) -> dict[str, Any]:
     """Return a pod's tolerations, in a template without those that the API server adds to every
     pod."""
     spec = patch.get("spec") or {}
@@ -309,14 +311,14 @@ class Candidate(Struct, frozen=True):
 
     proposals: tuple[Proposal, ...]
     because: tuple[str, ...] = ()
-    subjects: tuple[tuple[Subject, ...], ...] = ()
+    subjects: tuple[tuple[ChangedObject, ...], ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """Return each proposal with what is changed."""
         return tuple(map(Step, self.proposals, self.subjects))
 
-    def about(self, subjects: tuple[Subject, ...]) -> Candidate:
+    def about(self, subjects: tuple[ChangedObject, ...]) -> Candidate:
         """The same about the pods that these make."""
         return Candidate(self.proposals, self.because, (subjects,) * len(self.proposals))
 
@@ -604,7 +606,7 @@ def with_scaling(proposed: Iterable[Candidate], state: ClusterState) -> Iterator
                 yield Candidate((scaled,), candidate.because, candidate.subjects)
 
 
-def _scaled(subject: Subject, fewer: int, state: ClusterState) -> Proposal | None:
+def _scaled(subject: ChangedObject, fewer: int, state: ClusterState) -> Proposal | None:
     if subject.kind not in _SCALABLE:
         return None
     workload: Any = objects_of(state, KINDS[subject.kind])[subject.namespace, subject.name]

@@ -55,10 +55,6 @@ def _document(report: Report) -> Mapping[str, Any]:
     return document_of(report.answer())
 
 
-def _table(report: Report) -> str:
-    return report.table()
-
-
 def _markdown(report: Report) -> str:
     from ksched_cli.report.markdown import as_markdown
 
@@ -77,10 +73,6 @@ def _yaml(report: Report) -> str:
     return block_yaml(_document(report)).rstrip("\n")
 
 
-def _names(report: Report) -> str:
-    return "\n".join(report.names())
-
-
 def _html(report: Report) -> str:
     from ksched_cli.report.html.page import render_page
 
@@ -88,11 +80,11 @@ def _html(report: Report) -> str:
 
 
 RENDERERS: Mapping[Form, Callable[[Report], str]] = {
-    Form.TABLE: _table,
-    Form.WIDE: _table,
+    Form.TABLE: lambda report: report.table(),
+    Form.WIDE: lambda report: report.table(),
     Form.JSON: _json,
     Form.YAML: _yaml,
-    Form.NAME: _names,
+    Form.NAME: lambda report: "\n".join(report.names()),
     Form.HTML: _html,
     Form.MARKDOWN: _markdown,
 }

@@ -151,7 +151,6 @@ class StoredRun:
     """view: as JSON; standings: of pods, see ObjectTree"""
 
     run: Run
-    edits: Edits
     view: Raw
     standings: Mapping[str, str]
 
@@ -221,7 +220,7 @@ class Workbench:
             answer = self._schedule(run)
             self._pages.put((name, "schedule", "", "html"), render_page(answer))
             view = self._view(name, run, edits, answer)
-            stored = StoredRun(run, edits, Raw(msgspec.json.encode(view)), _standings(answer))
+            stored = StoredRun(run, Raw(msgspec.json.encode(view)), _standings(answer))
             self._runs.put(name, stored)
             self.opener.inputs.keep_only([each.run for each in self._runs.items.values()])
         return stored.view
