@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,6 @@ from ksched_cli.kube.documents import decode_text, read_file
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.field_errors import FieldError
 from ksched_cli.kube.near_names import did_you_mean
-from ksched_cli.kube.versions import Release
 
 _COMMENT = re.compile(
     r"(?:^|(?<=\s))#[ \t]*ksched:[ \t]*allow-plugins[ \t]+(?P<names>[^#\n]+)", re.M
@@ -49,26 +48,6 @@ class PluginWithoutCode:
 
     def check_args(self, given: Any) -> Sequence[FieldError]:
         return ()
-
-
-class NamedPlugins(PluginTable[KnownPlugin]):
-    """Plugins by name, taken as those of a release."""
-
-    def __init__(self, release: Release, plugins: Mapping[str, KnownPlugin]) -> None:
-        self._release, self._entries = release, plugins
-
-    @property
-    def release(self) -> Release:
-        return self._release
-
-    def __getitem__(self, name: str) -> KnownPlugin:
-        return self._entries[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
 
 
 def parse_allowed(text: str) -> tuple[AllowedPlugin, ...]:
@@ -133,4 +112,4 @@ def with_allowed(
     for name, keys in points.items():
         every = keys or usual.get(name, frozenset()) | named_at.get(name, set())
         plugins[name] = PluginWithoutCode(name, frozenset(every))
-    return NamedPlugins(registry.release, {**plugins, **registry})
+    return PluginTable(registry.release, {**plugins, **registry})

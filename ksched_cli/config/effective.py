@@ -3,8 +3,7 @@ plugins: their points, and type, defaults and checks of the args of those in tre
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -102,9 +101,17 @@ P_co = TypeVar("P_co", bound=KnownPlugin, covariant=True)
 class PluginTable(Mapping[str, P_co]):
     """Plugin name → what there is to know of it, in one release of Kubernetes."""
 
-    @property
-    @abstractmethod
-    def release(self) -> Release: ...
+    def __init__(self, release: Release, plugins: Mapping[str, P_co]) -> None:
+        self.release, self._plugins = release, plugins
+
+    def __getitem__(self, name: str) -> P_co:
+        return self._plugins[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._plugins)
+
+    def __len__(self) -> int:
+        return len(self._plugins)
 
 
 KnownPlugins: TypeAlias = PluginTable[KnownPlugin]

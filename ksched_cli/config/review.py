@@ -21,7 +21,6 @@ from ksched_cli.config.checks.refusals import (
     check_args_kind,
     check_kind,
     check_names,
-    check_points_of_allowed,
 )
 from ksched_cli.config.checks.rules import without_ignored
 from ksched_cli.config.defaults import with_defaults
@@ -211,7 +210,6 @@ def _check(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> 
             message = f"{value} has curly quotes, and they become part of the value"
             findings.warn("curly-quotes", path, message, f'write "{plain}"')
     check_names(parsed.configuration, registry, findings)
-    check_points_of_allowed(parsed.configuration, registry, findings)
     for error in judgement.startup.errors:
         add_startup_error(error, parsed.configuration, findings)
     _lint(judgement, registry, findings)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -246,22 +246,8 @@ class Registry(PluginTable[PluginEntry]):
     ) -> None:
         """release: whose plugins these are; the newest that ksched knows by default. pod_makers: by
         kind, of workloads that ksched does not know"""
-        self._release = release or release_of()
+        super().__init__(release or release_of(), {entry.name: entry for entry in entries})
         self.pod_makers = pod_makers or {}
-        self._entries = {entry.name: entry for entry in entries}
-
-    def __getitem__(self, name: str) -> PluginEntry:
-        return self._entries[name]
-
-    @property
-    def release(self) -> Release:
-        return self._release
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
 
     @property
     def reads(self) -> frozenset[str]:

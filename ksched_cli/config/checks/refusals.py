@@ -206,7 +206,8 @@ _RULES = {
 def check_names(
     configuration: SchedulerConfiguration, registry: KnownPlugins, findings: Findings
 ) -> None:
-    """Every plugin that the file enables: is it there, does it extend the point, is it twice?"""
+    """Every plugin that the file enables: is it there, does it extend the point, is it twice? And
+    does anybody know what one of another build extends?"""
     seen: set[tuple[Path, str]] = set()
     for path, point, plugin in enabled_plugins(configuration):
         if (path[:-1], plugin.name) in seen and point != MULTI_POINT:
@@ -220,15 +221,7 @@ def check_names(
             extends = [key for key in POINT_KEYS if key in registry[plugin.name].points]
             message = f"{plugin.name} does not extend {point}"
             findings.error("wrong-point", path, message, f"it extends {', '.join(extends)}")
-
-
-def check_points_of_allowed(
-    configuration: SchedulerConfiguration, registry: KnownPlugins, findings: Findings
-) -> None:
-    """Plugins of other builds that are enabled under multiPoint, and extend nobody knows what."""
-    for path, point, plugin in enabled_plugins(configuration):
-        entry = registry.get(plugin.name)
-        if point == MULTI_POINT and entry is not None and not entry.points:
+        elif not registry[plugin.name].points:
             message = f"the extension points of {plugin.name} are unknown; ksched assumes none"
             hint = f"name them, such as --allow-plugins {plugin.name}=filter+score"
             findings.inform("points-unknown", path, message, hint)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from ksched_cli.config.allowed_plugins import NamedPlugins, PluginWithoutCode
+from ksched_cli.config.allowed_plugins import PluginWithoutCode
 from ksched_cli.config.checks.known_names import read_table
 from ksched_cli.config.defaults import merge_plugins
-from ksched_cli.config.effective import KnownPlugin, KnownPlugins
+from ksched_cli.config.effective import KnownPlugin, KnownPlugins, PluginTable
 from ksched_cli.config.startup import FrameworkError, expand, score_weights
 from ksched_cli.config.types import ALL, MULTI_POINT, Plugins, PluginSet, PluginSetEntry
 from ksched_cli.kube.extension_points import POINT_KEYS
@@ -36,7 +36,7 @@ class OldVersion(msgspec.Struct, frozen=True):
     replaces_defaults: bool = True
     unread_points: tuple[str, ...] = ()
 
-    def plugins(self, registry: KnownPlugins) -> NamedPlugins:
+    def plugins(self, registry: KnownPlugins) -> KnownPlugins:
         """The in-tree plugins of this version, and those of other builds that the registry has."""
         foreign = {
             name: plugin
@@ -52,7 +52,7 @@ class OldVersion(msgspec.Struct, frozen=True):
             )
             for name, points in self.points.items()
         }
-        return NamedPlugins(registry.release, {**in_tree, **foreign})
+        return PluginTable(registry.release, {**in_tree, **foreign})
 
 
 class _Tables(msgspec.Struct, frozen=True):
