@@ -60,9 +60,6 @@ class NodeGroup:
     def new_node(self, name: str) -> Node:
         return copy_of_node(self.template, name)
 
-    def new_csi_node(self, name: str) -> CSINode | None:
-        return None if self.csi_node is None else copy_of_csi_node(self.csi_node, name)
-
     def node_price(self, node: Node, prices: Prices) -> NodePrice | None:
         """What a node of the group costs: by its name, its labels or the group's name, else the
         group's own price, else that of the node that the group is like."""
@@ -141,9 +138,9 @@ def with_new_nodes(
     if not nodes:
         return state
     csi_nodes = {
-        name: csi_node
+        name: copy_of_csi_node(group.csi_node, name)
         for group, name in nodes
-        if (csi_node := group.new_csi_node(name)) is not None
+        if group.csi_node is not None
     }
     state = replace(
         state,

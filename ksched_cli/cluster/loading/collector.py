@@ -44,14 +44,12 @@ from ksched_cli.kube.stored_bytes import ObjectJson, StoredJson
 _BETA = "/v1beta1"
 _ARRAY = re.compile(rb"\s*\[")
 
-# What ksched reads otherwise: kind and group → where it goes.
-_OPTION_BY_KIND = {
-    ("KubeSchedulerConfiguration", "kubescheduler.config.k8s.io"): "--config",
-    ("Scenario", "ksched"): "--scenario",
-    ("Expectations", "ksched"): "`ksched test`",
+# What ksched reads otherwise: kind → its group, and where it goes.
+_OTHER_INPUT = {
+    "KubeSchedulerConfiguration": ("kubescheduler.config.k8s.io", "--config"),
+    "Scenario": ("ksched", "--scenario"),
+    "Expectations": ("ksched", "`ksched test`"),
 }
-
-_OTHER_INPUT = frozenset(kind for kind, _ in _OPTION_BY_KIND)
 
 # In maps of strings and of quantities a null is a value, which Go reads as the zero value.
 _ZERO_BY_MAP = {
@@ -361,14 +359,10 @@ def _implied(header: ObjectParts) -> ObjectParts:
 
 def _refuse_other_input(name: str, version: str) -> None:
     """Raise _InvalidObjectError for input that ksched reads, but not as part of a state."""
-    if name not in _OTHER_INPUT:
-        return
-    for (kind, group), option in _OPTION_BY_KIND.items():
-        if name == kind and version.partition("/")[0] in ("", group):
-            hint = f"Pass it with {option}; --state takes objects of a cluster."
-            raise _InvalidObjectError(
-                f"a {kind} does not belong in a cluster state", ("kind",), hint
-            )
+    group, option = _OTHER_INPUT.get(name, ("", ""))
+    if option and version.partition("/")[0] in ("", group):
+        hint = f"Pass it with {option}; --state takes objects of a cluster."
+        raise _InvalidObjectError(f"a {name} does not belong in a cluster state", ("kind",), hint)
 
 
 def _is_same(meta: ObjectMeta, other: ObjectMeta) -> bool:

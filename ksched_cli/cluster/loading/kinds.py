@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
@@ -42,7 +43,6 @@ from ksched_cli.cluster.objects.node import ABSENT
 from ksched_cli.cluster.objects.workloads import PodGroupObject
 from ksched_cli.cluster.resources import (
     HUGE_PAGES_PREFIX,
-    Amounts,
     ContainerRequests,
     aggregate_containers,
     is_pod_level_resource,
@@ -95,23 +95,18 @@ def default_replication_controller(controller: ReplicationController) -> Replica
 
 def default_claim(claim: ResourceClaim) -> ResourceClaim:
     """The claim with its spec's defaults."""
-    spec = default_claim_spec(claim.spec)
-    return claim if spec is claim.spec else replace(claim, spec=spec)
+    return replace(claim, spec=_default_claim_spec(claim.spec))
 
 
 def default_claim_template(template: ResourceClaimTemplate) -> ResourceClaimTemplate:
     """The template with the defaults of its claims' spec."""
-    spec = default_claim_spec(template.spec.spec)
-    if spec is template.spec.spec:
-        return template
+    spec = _default_claim_spec(template.spec.spec)
     return replace(template, spec=replace(template.spec, spec=spec))
 
 
-def default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
+def _default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
     """The allocation mode is ExactCount, and its count 1, where they are absent."""
-    requests = tuple(_default_request(request) for request in spec.devices.requests)
-    if requests == spec.devices.requests:
-        return spec
+    requests = tuple(map(_default_request, spec.devices.requests))
     return replace(spec, devices=replace(spec.devices, requests=requests))
 
 
@@ -172,6 +167,9 @@ def _default_container(container: Container, host_network: bool) -> Container:
     return replace(container, resources=resources, ports=ports)
 
 
+_limits, _requests = attrgetter("resources.limits"), attrgetter("resources.requests")
+
+
 def _default_pod_level(
     resources: ResourceRequirements,
     containers: tuple[Container, ...],
@@ -180,11 +178,11 @@ def _default_pod_level(
     """Upstream: defaultHugePagePodLimits, then defaultPodRequests."""
     limits, requests = dict(resources.limits), dict(resources.requests)
     if limits or requests:
-        for name, amount in _aggregate_limits(containers, inits).items():
+        for name, amount in _aggregate(_limits, containers, inits).items():
             if name.startswith(HUGE_PAGES_PREFIX) and name not in requests:
                 limits.setdefault(name, amount)
     if limits:
-        for name, amount in _aggregate_requests(containers, inits).items():
+        for name, amount in _aggregate(_requests, containers, inits).items():
             if is_pod_level_resource(name) and _may_overcommit(name):
                 requests.setdefault(name, amount)
         for name, amount in limits.items():
@@ -193,26 +191,15 @@ def _default_pod_level(
     return replace(resources, limits=limits, requests=requests)
 
 
-def _aggregate_limits(
-    containers: tuple[Container, ...], inits: tuple[Container, ...]
+def _aggregate(
+    amounts: Callable[[Container], ResourceList],
+    containers: tuple[Container, ...],
+    inits: tuple[Container, ...],
 ) -> ResourceList:
-    init_limits = [ContainerRequests(c.resources.limits, c.is_sidecar) for c in inits]
-    return _resource_list(
-        aggregate_containers([c.resources.limits for c in containers], init_limits)
-    )
-
-
-def _aggregate_requests(
-    containers: tuple[Container, ...], inits: tuple[Container, ...]
-) -> ResourceList:
-    init_requests = [ContainerRequests(c.resources.requests, c.is_sidecar) for c in inits]
-    return _resource_list(
-        aggregate_containers([c.resources.requests for c in containers], init_requests)
-    )
-
-
-def _resource_list(amounts: Amounts) -> ResourceList:
-    return {name: ResourceAmount.of(amount) for name, amount in amounts.items()}
+    """What the containers need together. amounts: of one of them"""
+    init_requests = [ContainerRequests(amounts(c), c.is_sidecar) for c in inits]
+    total = aggregate_containers(map(amounts, containers), init_requests)
+    return {name: ResourceAmount.of(amount) for name, amount in total.items()}
 
 
 def _may_overcommit(name: str) -> bool:

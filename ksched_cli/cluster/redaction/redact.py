@@ -351,9 +351,8 @@ _NAMESPACE = "Namespace"
 def redacted(objects: Iterable[bytes], codebook: Codebook) -> tuple[list[bytes], Renamer]:
     """The objects without what nobody reads, renamed; those of kinds that ksched does not read are
     left out. objects: JSON. codebook: gets codes for all that it has none for."""
-    trimmed_objects = [
-        msgspec.json.encode(trimmed(obj)) for obj in map(plain_json, objects) if _kind(obj)
-    ]
+    plain = filter(is_read, map(plain_json, objects))
+    trimmed_objects = [msgspec.json.encode(trimmed(obj)) for obj in plain]
     renamer = Renamer(codebook)
     learn(renamer, map(plain_json, trimmed_objects))
     changed = [
@@ -375,7 +374,7 @@ def learn(renamer: Renamer, objects: Iterable[Plain]) -> None:
 def object_names(objects: Iterable[bytes], renamer: Renamer) -> Iterator[tuple[str, str, str]]:
     """Kind, name after and before of each object; with its namespace where it has one."""
     for obj in map(plain_json, objects):
-        if _kind(obj):
+        if is_read(obj):
             name, namespace = _name_and_namespace(obj)
             is_namespace = obj["kind"] == _NAMESPACE
             after, before = (renamer.namespace if is_namespace else renamer.name)(name), name
@@ -394,13 +393,7 @@ def _name_and_namespace(obj: Plain) -> tuple[str, str]:
 
 def is_read(obj: Plain) -> bool:
     """Whether it is of a kind that ksched reads."""
-    return bool(_kind(obj))
-
-
-def _kind(obj: Plain) -> str:
-    """ "" for an object that ksched does not read."""
-    kind: str = obj.get("kind") or ""
-    return kind if type_of_kind(obj.get("apiVersion") or "", kind) is not None else ""
+    return type_of_kind(obj.get("apiVersion") or "", obj.get("kind") or "") is not None
 
 
 def renamed(renamer: Renamer, obj: Plain) -> Plain:
