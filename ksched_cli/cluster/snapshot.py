@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ksched_cli.cluster.objects import Node, Taint
+from ksched_cli.cluster.objects import REGION_LABEL, ZONE_LABEL, Node, Taint
 from ksched_cli.cluster.pod_info import HostPort, PodInfo
 from ksched_cli.cluster.resources import (
     CPU,
@@ -91,8 +91,6 @@ COUNTABLE = (*PRINCIPAL, PODS)
 # The older name goes first where a node has both.
 OLDER_ZONE_LABEL = "failure-domain.beta.kubernetes.io/zone"
 OLDER_REGION_LABEL = "failure-domain.beta.kubernetes.io/region"
-ZONE_LABEL = "topology.kubernetes.io/zone"
-REGION_LABEL = "topology.kubernetes.io/region"
 ZONE_LABELS = (OLDER_ZONE_LABEL, ZONE_LABEL)
 REGION_LABELS = (OLDER_REGION_LABEL, REGION_LABEL)
 _PLACE_LABELS = frozenset((*ZONE_LABELS, *REGION_LABELS))

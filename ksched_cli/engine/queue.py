@@ -22,7 +22,6 @@ from ksched_cli.framework.status import Status
 from ksched_cli.kube.time import unix_seconds
 
 # On the API server's copy of a pod that a kubelet runs from a file.
-MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 
 # Whether the first pod goes before the second.
 Less = Callable[[QueuedPod, QueuedPod], bool]
@@ -72,13 +71,13 @@ def why_ignored(pod: Pod, scheduler_names: Container[str]) -> str:
     """Return why the scheduler never looks at the pod, in words that follow "it is", or "".
 
     Upstream: pkg/scheduler/eventhandlers.go (responsibleForPod), schedule_one.go
-    (skipPodSchedule), pkg/kubelet/types (IsMirrorPod).
+    (skipPodSchedule).
     """
     if pod.finished:
         return f"finished ({pod.status.phase})"
     if pod.deleting:
         return "being deleted"
-    if pod.node_name and MIRROR_ANNOTATION in pod.metadata.annotations:
+    if pod.node_name and pod.is_mirror:
         return "a static pod, which its kubelet runs without a scheduler"
     if pod.spec.scheduler_name not in scheduler_names:
         return for_other_scheduler(pod.spec.scheduler_name)

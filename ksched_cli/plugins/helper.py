@@ -82,7 +82,6 @@ def refers_to(pod: PodInfo, claim: PersistentVolumeClaim, ephemeral: bool = Fals
 # -- proposals -------------------------------------------------------------------------------------
 
 MOST_NAMED = 3
-MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 
 
 def may_make_room(other: PodInfo, pod: PodInfo) -> bool:
@@ -90,8 +89,8 @@ def may_make_room(other: PodInfo, pod: PodInfo) -> bool:
     higher priority does, and so do those of DaemonSets and static ones."""
     owner = other.pod.metadata.controller
     is_of_node = owner is not None and owner.kind in ("DaemonSet", "Node")
-    is_static = MIRROR_ANNOTATION in other.pod.metadata.annotations
-    return other.priority <= pod.priority and not (is_of_node or is_static or other.pod.deleting)
+    stays = is_of_node or other.pod.is_mirror or other.pod.deleting
+    return other.priority <= pod.priority and not stays
 
 
 def listed(names: Sequence[str]) -> str:

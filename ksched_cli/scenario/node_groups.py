@@ -12,11 +12,12 @@ from enum import StrEnum
 from typing import Any
 
 from ksched_cli.cluster.objects import CSINode, Node
+from ksched_cli.cluster.objects.node import HOSTNAME_LABEL
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.near_names import near_hint
 from ksched_cli.kube.time import SECOND
-from ksched_cli.scenario.nodes import HOSTNAME_LABEL, copy_of_csi_node, copy_of_node
+from ksched_cli.scenario.nodes import copy_of_csi_node, copy_of_node
 from ksched_cli.scenario.objects import load_objects
 from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 from ksched_cli.scenario.prices import NodePrice, Price, Prices, price_from

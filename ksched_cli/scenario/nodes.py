@@ -15,6 +15,7 @@ from msgspec import structs
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import CSINode, Node, Pod, Taint, plain_fields
+from ksched_cli.cluster.objects.node import HOSTNAME_LABEL, KUBELET_PODS, REGION_LABEL, ZONE_LABEL
 from ksched_cli.cluster.objects.pod import Toleration
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import tolerates
@@ -39,11 +40,6 @@ from ksched_cli.scenario.pods import (
 from ksched_cli.scenario.workloads import daemon_model, should_continue_on
 
 UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
-HOSTNAME_LABEL = "kubernetes.io/hostname"
-ZONE_LABEL = "topology.kubernetes.io/zone"
-REGION_LABEL = "topology.kubernetes.io/region"
-# A kubelet takes so many pods by default.
-_KUBELET_PODS = "110"
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -324,7 +320,7 @@ class AddNodes(Change):
         own = {} if self.like else {HOSTNAME_LABEL: self.name}
         metadata, status = data["metadata"], data.get("status") or {}
         labels = {**own, **(metadata.get("labels") or {}), **self.labels}
-        capacity = {**(status.get("capacity") or {"pods": _KUBELET_PODS}), **self.resources}
+        capacity = {**(status.get("capacity") or {"pods": KUBELET_PODS}), **self.resources}
         allocatable = {**capacity, **(status.get("allocatable") or {}), **self.resources}
         data["metadata"] = {**metadata, "labels": labels}
         data["status"] = {**status, "capacity": capacity, "allocatable": allocatable}

@@ -88,8 +88,6 @@ def newest_timestamp(pods: Pods) -> str:
 
 # -- pods that leave ------------------------------------------------------------------------------
 
-MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
-
 
 def is_ready(pod: Pod) -> bool:
     """Upstream: podutil.IsPodReady."""
@@ -98,9 +96,7 @@ def is_ready(pod: Pod) -> bool:
 
 def is_static(pod: Pod) -> bool:
     """A node's own pod, of which the API server has only a mirror."""
-    if MIRROR_ANNOTATION in pod.metadata.annotations:
-        return True
-    return is_owned_by(pod, "Node")
+    return pod.is_mirror or is_owned_by(pod, "Node")
 
 
 def is_owned_by(pod: Pod, kind: str) -> bool:

@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.custom_objects import Plain, PodMaker
 from ksched_cli.cluster.loading.state_warnings import state_warnings
-from ksched_cli.cluster.node_affinity import required_node_affinity
+from ksched_cli.cluster.node_affinity import NODE_NAME_FIELD, required_node_affinity
 from ksched_cli.cluster.objects import (
     CronJob,
     DaemonSet,
@@ -149,7 +149,7 @@ def on_node(manifest: Manifest, node: str) -> Manifest:
     spec = manifest["spec"]
     affinity = spec.get("affinity") or {}
     node_affinity = affinity.get("nodeAffinity") or {}
-    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    field = {"key": NODE_NAME_FIELD, "operator": "In", "values": [node]}
     required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     node_affinity = {**node_affinity, "requiredDuringSchedulingIgnoredDuringExecution": required}
     affinity = {**affinity, "nodeAffinity": node_affinity}
@@ -258,7 +258,7 @@ def target_node(pod: Pod) -> str:
         return pod.node_name
     for term in required.node_selector_terms:
         for expression in term.match_fields:
-            if expression.key == "metadata.name" and expression.operator == "In":
+            if expression.key == NODE_NAME_FIELD and expression.operator == "In":
                 return "".join(expression.values[:1])
     return ""
 

@@ -18,18 +18,15 @@ from ksched_cli.cluster.loading.json_pieces import UnusualFormError, pieces_of
 from ksched_cli.cluster.loading.sources import Document, NoObjectError, Source, documents
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError, first_names
+from ksched_cli.kube.file_paths import STDIN, SUFFIXES
 from ksched_cli.kube.json_tree import value_at
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.stored_bytes import StoredBytes, read_or_store
 from ksched_cli.kube.streams import STDIN_NAME, standard_input
 
-STDIN = "-"
-DEFAULT_FILES = tuple(
-    f"cluster{suffix}{packed}" for packed in ("", ".gz") for suffix in (".yaml", ".yml", ".json")
-)
+DEFAULT_FILES = tuple(f"cluster{suffix}{packed}" for packed in ("", ".gz") for suffix in SUFFIXES)
 STATE_VARIABLE = "KSCHED_STATE"
 
-_SUFFIXES = (".yaml", ".yml", ".json")
 _GZIP_SUFFIX = ".gz"
 
 
@@ -49,7 +46,7 @@ def default_state_path(environment: Mapping[str, str] = os.environ, folder: Path
         return str(folder / candidates[0])
     raise UsageError(
         f"no cluster state: --state is not given, ${STATE_VARIABLE} is not set, and none of "
-        f"{', '.join(DEFAULT_FILES[: len(_SUFFIXES)])} (or .gz) is in this folder\n"
+        f"{', '.join(DEFAULT_FILES[: len(SUFFIXES)])} (or .gz) is in this folder\n"
         "  kubectl get nodes,pods -A -o json > cluster.json   writes one"
     )
 
@@ -145,7 +142,7 @@ def _folder_files(folder: str) -> Iterator[str]:
 
 def has_state_suffix(path: str) -> bool:
     """Whether the file is named as YAML or JSON, gzipped or not."""
-    return path.removesuffix(_GZIP_SUFFIX).endswith(_SUFFIXES)
+    return path.removesuffix(_GZIP_SUFFIX).endswith(SUFFIXES)
 
 
 def _may_hold_objects(path: str) -> bool:

@@ -7,6 +7,11 @@ import msgspec
 from ksched_cli.cluster.objects.base import Int64, KubeObject, Record, ResourceList
 from ksched_cli.kube.stored_bytes import ObjectJson
 
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+ZONE_LABEL = "topology.kubernetes.io/zone"
+REGION_LABEL = "topology.kubernetes.io/region"
+# A kubelet takes so many pods by default.
+KUBELET_PODS = "110"
 # Upstream fills an absent allocatable from the capacity, and leaves an empty one alone.
 ABSENT: ResourceList = {}
 

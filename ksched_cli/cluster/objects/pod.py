@@ -202,6 +202,7 @@ class PodStatus(Record, frozen=True, omit_defaults=True):
     allocated_resources: ResourceList = msgspec.field(default_factory=dict)
 
 
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 FINISHED_PHASES = ("Succeeded", "Failed")
 
 # The status of a pod that a change made pending again; compared by identity.
@@ -224,6 +225,11 @@ class Pod(KubeObject, frozen=True):
     def finished(self) -> bool:
         """It takes no room on its node any more."""
         return self.status.phase in FINISHED_PHASES
+
+    @property
+    def is_mirror(self) -> bool:
+        """It is what the API server has of a node's own pod. Upstream: IsMirrorPod."""
+        return MIRROR_ANNOTATION in self.metadata.annotations
 
     @property
     def deleting(self) -> bool:

@@ -18,7 +18,8 @@ import msgspec
 from msgspec import Struct
 
 from ksched_cli.cluster import objects
-from ksched_cli.cluster.loading.kinds import KINDS, type_of_kind
+from ksched_cli.cluster.loading.kinds import KINDS, NAMESPACE_NAME_LABEL, type_of_kind
+from ksched_cli.cluster.node_affinity import NODE_NAME_FIELD
 from ksched_cli.cluster.objects import (
     CELDeviceSelector,
     Device,
@@ -64,9 +65,6 @@ def is_kubernetes_domain(domain: str) -> bool:
     """Whether the prefix of a key is Kubernetes's own, or below it."""
     return domain in _DOMAINS or domain.endswith(tuple(f".{own}" for own in _DOMAINS))
 
-
-NAMESPACE_NAME_KEY = "kubernetes.io/metadata.name"
-NAME_FIELD = "metadata.name"  # what matchFields select by
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _ORDINAL = re.compile(r"(.+)-(0|[1-9]\d{0,4})")
@@ -153,7 +151,7 @@ class Renamer:
     def key(self, text: str) -> str:
         """Renames a key of labels, annotations, taints, topology or gates. Kubernetes's own
         domains stay."""
-        if text in self._public.keys or text == NAME_FIELD:
+        if text in self._public.keys or text == NODE_NAME_FIELD:
             return text
         domain, slash, rest = text.partition("/")
         if slash and is_kubernetes_domain(domain):
@@ -162,7 +160,7 @@ class Renamer:
 
     def value(self, key: str, text: str) -> str:
         """Renames the value of a label, an annotation or a taint with this key."""
-        if key == NAMESPACE_NAME_KEY:
+        if key == NAMESPACE_NAME_LABEL:
             return self.namespace(text)
         if key in self._public.keys_of_public_values:
             return text

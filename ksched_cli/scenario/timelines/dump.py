@@ -15,7 +15,7 @@ from datetime import datetime
 from itertools import groupby
 
 from ksched_cli.cluster.loading.load import plain_objects
-from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects import FINISHED_PHASES, MIRROR_ANNOTATION, Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.trimming import trimmed
 from ksched_cli.errors import InputError, ignore
@@ -23,8 +23,6 @@ from ksched_cli.kube.time import SECOND, parse_time
 from ksched_cli.scenario.timeline import Arrival, read_timeline
 from ksched_cli.scenario.timelines.event_lines import Plain, header, number
 
-_MIRROR = "kubernetes.io/config.mirror"
-_FINISHED = ("Succeeded", "Failed")
 _METADATA = ("name", "namespace", "labels", "annotations", "ownerReferences")
 _HINT = "kubectl get pods -A -o json gives a dump."
 
@@ -35,7 +33,7 @@ def timeline_of_dump(paths: Sequence[str]) -> tuple[Plain, list[Plain]]:
     pods: dict[str, Plain] = {}
     for item in plain_objects(paths):
         # No scheduler sees the kubelet's own before it runs.
-        if item["kind"] != "Pod" or _MIRROR in _object(item, "metadata", "annotations"):
+        if item["kind"] != "Pod" or MIRROR_ANNOTATION in _object(item, "metadata", "annotations"):
             continue
         pods[str(_object(item, "metadata").get("uid") or _key(item))] = item
     if not pods:
@@ -115,7 +113,7 @@ def run_time_of(pod: Plain) -> float | None:
     """Seconds from when it had a node to the end of its last container; None where it has not
     ended."""
     status = _object(pod, "status")
-    if status.get("phase") not in _FINISHED:
+    if status.get("phase") not in FINISHED_PHASES:
         return None
     ends = [
         _moment(text, "status.containerStatuses", pod)

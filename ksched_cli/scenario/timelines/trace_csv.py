@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from io import StringIO
 from typing import TypeAlias, TypeVar
 
+from ksched_cli.cluster.objects.node import HOSTNAME_LABEL, KUBELET_PODS
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube.documents import decode_text, read_file
 from ksched_cli.kube.quantity import Quantity, QuantityError
@@ -183,9 +184,6 @@ FOREVER = "forever"
 _MAX_TEMPLATES = 1_000
 _MAX_REPLICAS = 100_000
 _ALTERNATIVES = "|"
-_HOSTNAME = "kubernetes.io/hostname"
-# A kubelet takes so many pods by default.
-_KUBELET_PODS = "110"
 _GROUP_VERSION = "scheduling.k8s.io/v1alpha2"
 
 
@@ -548,8 +546,8 @@ def read_nodes(file: CsvFile, columns: NodeColumns) -> list[Plain]:
 
 def node_manifest(name: str, amounts: Mapping[str, str], labels: Mapping[str, str]) -> Plain:
     """A node with these resources and labels; empty ones are left out."""
-    capacity = {"pods": _KUBELET_PODS, **{key: each for key, each in amounts.items() if each}}
-    own = {_HOSTNAME: name, **{label: value for label, value in labels.items() if value}}
+    capacity = {"pods": KUBELET_PODS, **{key: each for key, each in amounts.items() if each}}
+    own = {HOSTNAME_LABEL: name, **{label: value for label, value in labels.items() if value}}
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects.node import HOSTNAME_LABEL
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import CPU, MEMORY, PODS, node_allocatable
 from ksched_cli.cluster.snapshot import Rows, Snapshot
@@ -31,7 +32,6 @@ from ksched_cli.scenario.node_groups import (
     NodeGroup,
     with_new_nodes,
 )
-from ksched_cli.scenario.nodes import HOSTNAME_LABEL
 from ksched_cli.scenario.prices import NO_PRICES, Prices
 
 
