@@ -15,7 +15,7 @@ from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.engine import Options
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
-from ksched_cli.engine.replay.records import OnRecord, Recreation
+from ksched_cli.engine.replay.records import Recreation
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.registry import PluginEntry
@@ -93,14 +93,13 @@ def replay(folder: Path, objects: list[Plain], events: list[Plain], **options: A
     return run
 
 
-def replay_of(  # noqa: PLR0913  # what a test may say of a replay
+def replay_of(  # what a test may say of a replay
     folder: Path,
     objects: list[Plain],
     events: list[Plain],
     *,
     gates: str = "",
     minor: str = "1.34",
-    on_record: OnRecord | None = None,
     autoscaler: Plain | None = None,
     extenders: list[Plain] | None = None,
     plugins: Sequence[type[Plugin]] = (),
@@ -121,7 +120,7 @@ def replay_of(  # noqa: PLR0913  # what a test may say of a replay
         timeline.start,
         timeline.until,
         traces=True,
-        on_record=on_record,
+        keeps_records=True,
         autoscaler=scaling,
         prices=prices,
         recreation=Recreation(header.get("evicted", Recreation.GONE)),

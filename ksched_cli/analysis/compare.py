@@ -384,10 +384,8 @@ class ReplaySide:
     records: dict[str, PodRecord]
 
     @classmethod
-    def of(cls, named: NamedRun, replay: Replay, departed: Sequence[PodRecord]) -> ReplaySide:
-        """departed: the records of the pods that have left; the last counts for each name."""
-        records = {record.pod: record for record in (*departed, *replay.log.live.values())}
-        return cls(named, replay, records)
+    def of(cls, named: NamedRun, replay: Replay) -> ReplaySide:
+        return cls(named, replay, {record.pod: record for record in replay.log.records})
 
 
 class ReplayDifference(Part, frozen=True):

@@ -19,7 +19,7 @@ from ksched_cli.analysis.replay_figures import durations, wait_of
 from ksched_cli.analysis.usage import Utilization, nodes_used, utilization
 from ksched_cli.answers import Answer, Count, Part
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.replay.records import PodOutcome, PodRecord
+from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import InputError, Position, UsageError, first_names
@@ -386,14 +386,11 @@ def outcome_of(opener: Opener, run: Run, simulation: Simulation) -> Outcome:
     )
 
 
-def outcome_of_replay(
-    opener: Opener, run: Run, replay: Replay, departed: list[PodRecord]
-) -> Outcome:
-    """Runs the replay, which the opener opened for the Run. departed: where the replay records the
-    pods that have left"""
+def outcome_of_replay(opener: Opener, run: Run, replay: Replay) -> Outcome:
+    """Runs the replay, which the opener opened for the Run, and which keeps its records."""
     replay.run()
     replay.cluster.engine.close()
-    records = {record.pod: record for record in (*departed, *replay.log.live.values())}
+    records = {record.pod: record for record in replay.log.records}
     state, now = replay.state(), replay.clock.now
     at_end = structs.replace(run, timeline="", until="", autoscaler="", evict_at_once=False)
 

@@ -7,7 +7,7 @@ tune and test take their figures from here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -514,11 +514,6 @@ class ReplayRecord:
 
     replay: Replay
     pods: Sequence[PodRecord]
-
-    @classmethod
-    def of(cls, replay: Replay, departed: Iterable[PodRecord]) -> ReplayRecord:
-        """departed: the records of the pods that have left"""
-        return cls(replay, (*departed, *replay.log.live.values()))
 
 
 def replay_figures(replay: Replay, usage: UsageOverTime | None = None) -> ReplayFigures:

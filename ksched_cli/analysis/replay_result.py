@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -502,14 +502,12 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     curves: Annotated[ReplayCurves | None, HIDDEN] = None
 
 
-def replay_result(
-    replay: Replay, name: str, records: Iterable[PodRecord] | None, *, traces: bool = False
-) -> ReplayResult:
-    """records: of the pods; None leaves them out"""
+def replay_result(replay: Replay, name: str, *, traces: bool = False) -> ReplayResult:
+    """The pods are listed where their records are kept. name: of the timeline"""
     usage = UsageOverTime(replay)
     samples = usage.samples(points_of(replay, usage))
     figures = replay_figures(replay, usage)
-    ordered = sorted(records or (), key=lambda record: (record.queued, record.pod))
+    ordered = sorted(replay.log.records, key=lambda record: (record.queued, record.pod))
     places = replay.places() if traces else {}
     return ReplayResult(
         timeline=name,
@@ -525,7 +523,7 @@ def replay_result(
         usage=tuple(samples),
         cost=ReplayCost.of(replay) or UNSET,
         autoscaler=scaling_of(replay) or UNSET,
-        pods=UNSET if records is None else tuple(map(PodResult.of, ordered)),
+        pods=UNSET if replay.log.departed is None else tuple(map(PodResult.of, ordered)),
         attempts=tuple(map(AttemptResult.of, replay.log.attempts)) if traces else UNSET,
         queues=QueuePlaces(*map(tuple, places.values())) if traces else UNSET,
         clock_start=replay.options.start,
@@ -725,19 +723,15 @@ def _draw(
     draw = random.Random(seed)  # nosec B311  # the same times for the same seed
     times = {each.key: time for each in pods if (time := each.draw(history, draw)) is not None}
     pending = {each.key for each in pods if not each.runs}
-    first: dict[str, PodRecord] = {}
-
-    def keep(record: PodRecord) -> None:
-        if record.pod in pending:
-            first.setdefault(record.pod, record)
-
     start = int(unix_seconds(now)) if now else 0
-    watch = Watch(on_record=keep, start=start, run_times=times, until=until)
+    watch = Watch(keeps_records=True, start=start, run_times=times, until=until)
     replay: Replay = opener.replay(structs.replace(run, tie_break="random", seed=seed), watch)
     replay.run()
     replay.cluster.engine.close()
-    for record in replay.log.live.values():
-        keep(record)
+    first: dict[str, PodRecord] = {}
+    for record in replay.log.records:
+        if record.pod in pending:
+            first.setdefault(record.pod, record)
     return first
 
 

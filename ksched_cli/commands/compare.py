@@ -131,17 +131,15 @@ def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Op
 
 def _replay(named: NamedRun, opener: Opener) -> ReplaySide:
     from ksched_cli.analysis.compare import ReplaySide
-    from ksched_cli.engine.replay.records import PodRecord
     from ksched_cli.run.open import Watch
 
-    departed: list[PodRecord] = []
     with progress.of_replay() as shown:
-        watch = Watch(on_record=departed.append, on_instant=lambda replay: shown.after_instant())
+        watch = Watch(keeps_records=True, on_instant=lambda replay: shown.after_instant())
         replay = opener.replay(named.run, watch)
         runs.introduce(replay)
         shown.begin(replay)
         replay.run()
-    return ReplaySide.of(named, replay, departed)
+    return ReplaySide.of(named, replay)
 
 
 def _changes(states: Iterable[ClusterState]) -> list[ChangeRecord]:

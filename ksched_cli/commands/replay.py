@@ -21,7 +21,6 @@ from ksched_cli.report.forms import Form, Report
 
 if TYPE_CHECKING:
     from ksched_cli.engine.replay.mutable_cluster import MutableCluster
-    from ksched_cli.engine.replay.records import PodRecord
     from ksched_cli.engine.replay.replay import Replay
     from ksched_cli.run.open import Opener
     from ksched_cli.run.run import Run
@@ -83,14 +82,14 @@ def replay(
     if options.seeds:
         return _draw(options, timeline, name)
     described = runs.run_of(options, timeline=timeline)
-    run = _Run(described, runs.opener(described), options, [] if _lists_pods(options) else None)
+    run = _Run(described, runs.opener(described), options)
     with locked(options.checkpoint, "--checkpoint"):
         replay = run.run()
     runs.report_defects(replay, options.debug)
     if options.save_state and not replay.is_interrupted:
         _save(replay, options.save_state)
     changes = run.opener.state(described).changes
-    show(_report(replay, name, options, run.records), options, changes)
+    show(_report(replay, name, options), options, changes)
     if replay.is_interrupted:
         raise EndedBySignal(run.interruption.number)
     return ExitCode.of(not replay.pending(), bool(replay.scheduler.failed))
@@ -189,11 +188,10 @@ INTERVAL = 60.0  # seconds from one checkpoint to the next
 
 @dataclass(slots=True)
 class Checkpoints:
-    """One replay's checkpoints. records: of the pods that have left, where the end lists them"""
+    """One replay's checkpoints."""
 
     path: str
     fingerprint: str
-    records: list[PodRecord]
     interruption: Interruption = field(default_factory=Interruption)
     _written: float = field(default_factory=monotonic)
 
@@ -214,7 +212,6 @@ class Checkpoints:
         data, name = read_file(self.path)
         checkpoint = read_checkpoint(data, name, self.fingerprint)
         resume(run, checkpoint, name)
-        self.records += checkpoint.records
         note(f"resuming {name} at {run.clock.text}")
 
     def after_instant(self, run: Replay) -> None:
@@ -234,7 +231,7 @@ class Checkpoints:
 
         check_state(run.cluster)
         with written_aside(self.path, private=True) as file:
-            file.write(take_checkpoint(run, self.fingerprint, self.records))
+            file.write(take_checkpoint(run, self.fingerprint))
 
     def finish(self) -> None:
         """The replay is over: its checkpoint goes. A link to it stays."""
@@ -276,12 +273,9 @@ def fingerprint_of(run: Run, opener: Opener, **others: object) -> str:
 
 @dataclass(slots=True)
 class _Run:
-    """records: of the pods that have left, where they are listed in the end, else None"""
-
     described: Run
     opener: Opener
     options: ReplayCommandOptions
-    records: list[PodRecord] | None
     interruption: Interruption = field(default_factory=Interruption)
     _checkpoints: Checkpoints | None = None
 
@@ -301,7 +295,7 @@ class _Run:
 
             watch = Watch(
                 traces=self.options.trace,
-                on_record=None if self.records is None else self.records.append,
+                keeps_records=_lists_pods(self.options),
                 on_instant=on_instant,
             )
             replay = self.opener.replay(self.described, watch)
@@ -326,33 +320,24 @@ class _Run:
             self.described,
             self.opener,
             traces=self.options.trace,
-            lists_pods=self.records is not None,
+            lists_pods=_lists_pods(self.options),
         )
-        records = [] if self.records is None else self.records
         path = self.options.checkpoint
-        self._checkpoints = Checkpoints(path, fingerprint, records, self.interruption)
+        self._checkpoints = Checkpoints(path, fingerprint, self.interruption)
         self._checkpoints.resume(replay)
 
 
-def _report(
-    run: Replay,
-    name: str,
-    options: ReplayCommandOptions,
-    records: list[PodRecord] | None,
-) -> Report:
+def _report(run: Replay, name: str, options: ReplayCommandOptions) -> Report:
     from ksched_cli.analysis.replay_result import replay_result
     from ksched_cli.report import replay as renderer
 
-    def pods() -> list[PodRecord]:
-        return [*(records or ()), *run.log.live.values()]
-
     return Report(
-        lambda: replay_result(run, name, None if records is None else pods(), traces=options.trace),
+        lambda: replay_result(run, name, traces=options.trace),
         table=lambda: renderer.table(run, limit()),
         names=run.pending,
         texts={
             Form.CSV: lambda: (
-                renderer.usage_csv(run) if options.usage else renderer.csv_text(pods())
+                renderer.usage_csv(run) if options.usage else renderer.csv_text(run.log.records)
             )
         },
     )

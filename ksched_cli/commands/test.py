@@ -169,13 +169,11 @@ class _Runs:
 
     def _replayed(self, run: Run) -> tuple[Outcome, Engine]:
         from ksched_cli.analysis.expectations import outcome_of_replay
-        from ksched_cli.engine.replay.records import PodRecord
         from ksched_cli.run.open import Watch
 
-        departed: list[PodRecord] = []
-        replay = self._opener.replay(run, Watch(on_record=departed.append))
+        replay = self._opener.replay(run, Watch(keeps_records=True))
         runs.introduce(replay)
-        outcome = outcome_of_replay(self._opener, run, replay, departed)
+        outcome = outcome_of_replay(self._opener, run, replay)
         runs.report_defects(replay, self._options.debug)
         return outcome, replay.cluster.engine
 

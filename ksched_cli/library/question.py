@@ -23,7 +23,6 @@ from ksched_cli.scenario.change import apply_changes
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.engine.replay.records import PodRecord
     from ksched_cli.engine.replay.replay import Replay
     from ksched_cli.engine.simulation import Simulation
 
@@ -76,11 +75,8 @@ class Question:
         self.introduce(simulation)
         return simulation
 
-    def replay(
-        self, run: Run, *, trace: bool = False, progress: Progress | None = None
-    ) -> tuple[Replay, list[PodRecord]]:
-        """A replay that has ended, and the records of the pods that left. Raises KschedError."""
-        departed: list[PodRecord] = []
+    def replay(self, run: Run, *, trace: bool = False, progress: Progress | None = None) -> Replay:
+        """A replay that has ended. Raises KschedError."""
         noted = -1
 
         def on_instant(replay: Replay) -> None:
@@ -90,11 +86,11 @@ class Question:
                 noted = done
                 progress(done, WHOLE)
 
-        watch = Watch(traces=trace, on_record=departed.append, on_instant=on_instant)
+        watch = Watch(traces=trace, keeps_records=True, on_instant=on_instant)
         replay = self.opener.replay(run, watch)
         self.introduce(replay)
         replay.run()
-        return replay, departed
+        return replay
 
     def subject(self, pod: str | Manifest = "") -> Subject:
         """Open the only Run and what it is asked about: a pod or workload of the state, or that of

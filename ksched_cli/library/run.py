@@ -345,10 +345,9 @@ class Run:
             return self.with_(timeline=timeline).replay(trace=trace, progress=progress)
         question = self._question()
         (run,) = question.runs
-        replay, departed = question.replay(run, trace=trace, progress=progress)
+        replay = question.replay(run, trace=trace, progress=progress)
         question.warn(*replay_warnings(replay))
-        records = [*departed, *replay.log.live.values()]
-        answer = replay_result(replay, run.timeline, records, traces=trace)
+        answer = replay_result(replay, run.timeline, traces=trace)
         question.conclude(replay)
         return question.complete(answer, question.states())
 
@@ -409,10 +408,10 @@ def _compare_replays(question: Question) -> ReplayComparison:
     from ksched_cli.analysis.replay_result import replay_warnings
     from ksched_cli.run.differences import named
 
-    sides = []
-    for each in named(question.runs, question.inputs):
-        ended, departed = question.replay(each.run)
-        sides.append(ReplaySide.of(each, ended, departed))
+    sides = [
+        ReplaySide.of(each, question.replay(each.run))
+        for each in named(question.runs, question.inputs)
+    ]
     answer = with_curves(compare_replays(sides), sides)
     for side in sides:
         question.conclude(side.replay)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.engine.engine import Options, Progress
-    from ksched_cli.engine.replay.records import OnRecord
     from ksched_cli.engine.replay.replay import OnInstant, Replay
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.run.inputs import Inputs
@@ -59,14 +58,14 @@ class Watch(Struct, frozen=True):
 
     detailed:    keep every node's verdict and scores
     on_progress: called after each attempt of a simulation
-    traces, on_record, on_instant, run_times: see ReplayOptions
+    traces, keeps_records, on_instant, run_times: see ReplayOptions
     start, until: of a replay that begins now, whatever its timeline says; else None
     """
 
     detailed: bool = False
     on_progress: Progress | None = None
     traces: bool = False
-    on_record: OnRecord | None = None
+    keeps_records: bool = False
     on_instant: OnInstant | None = None
     run_times: Mapping[str, int] = field(default_factory=dict)
     start: int | None = None
@@ -387,7 +386,7 @@ class Opener:
                 makes_pods=run.workloads,
                 evicts_at_once=run.evict_at_once,
                 traces=watch.traces,
-                on_record=watch.on_record,
+                keeps_records=watch.keeps_records,
                 on_instant=watch.on_instant,
                 autoscaler=scaling,
                 prices=prices,

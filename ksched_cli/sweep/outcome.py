@@ -33,7 +33,7 @@ from ksched_cli.analysis.usage import nodes_used, utilization
 from ksched_cli.cluster.loading.state_warnings import budget_warnings
 from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
-from ksched_cli.engine.replay.records import PodOutcome, PodRecord
+from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import InputError, KschedError, PluginDefectError, UsageError
 from ksched_cli.kube.json_tree import replace_half_pairs
@@ -247,12 +247,10 @@ class RunCheckpoint:
 
     path:     of the file; "" for none
     identity: of the run; a checkpoint of another one is passed over
-    departed: where the replay puts the records of the pods that have left
     """
 
     path: str
     identity: str
-    departed: list[PodRecord]
     _written: float = field(default_factory=monotonic)
 
     def resume(self, replay: Replay) -> None:
@@ -264,7 +262,6 @@ class RunCheckpoint:
         except (OSError, InputError):
             return
         resume(replay, checkpoint, self.path)
-        self.departed += checkpoint.records
 
     def after_instant(self, replay: Replay) -> None:
         """Writes the replay every minute, where all of it can be written; a file that cannot be
@@ -276,7 +273,7 @@ class RunCheckpoint:
             return
         self._written = monotonic()
         with suppress(UsageError), written_aside(self.path, private=True) as file:
-            file.write(take_checkpoint(replay, self.identity, self.departed))
+            file.write(take_checkpoint(replay, self.identity))
 
     def remove(self) -> None:
         """The run has ended."""
@@ -437,10 +434,9 @@ class Performer:
 
     def _replay(self, task: Task) -> Outcome:
         """Raises KschedError."""
-        departed: list[PodRecord] = []
         rows = "" if task.run.replay_extenders else self._shared.rows  # a recording begins anew
         path = rows and f"{rows}.{task.id}.checkpoint"
-        saved = RunCheckpoint(path, task.id, departed)
+        saved = RunCheckpoint(path, task.id)
         measuring = MeasuringPlugins()
 
         def on_instant(replay: Replay) -> None:
@@ -448,7 +444,7 @@ class Performer:
             if path:
                 saved.after_instant(replay)
 
-        watch = Watch(on_record=departed.append, on_instant=on_instant)
+        watch = Watch(keeps_records=True, on_instant=on_instant)
         replay = self._opener.replay(task.run, watch)
         try:
             saved.resume(replay)
@@ -461,7 +457,7 @@ class Performer:
         if replay.scheduler.failed:
             return _failure_of(engine)
         self._on_replay(replay)
-        record = ReplayRecord.of(replay, departed)
+        record = ReplayRecord(replay, log.records)
         figures = replay_figures(replay)
         outcomes = [each.outcome for each in log.live.values()]
         lines = [f"{pod.pod} {pod.node} {pod.placed}\n" for pod in record.pods if pod.node]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from ksched_cli.analysis.compare import ReplaySide, compare_replays
-from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.run.differences import NamedRun
 from tests.replays import Plain, node, pod, replay
 
@@ -17,10 +16,8 @@ EVENTS: list[Plain] = [
 
 
 def side(folder: Path, name: str, *nodes: Plain, left_out: int = 0) -> ReplaySide:
-    departed: list[PodRecord] = []
     events = EVENTS[: len(EVENTS) - left_out]
-    run = replay(folder, list(nodes), events, on_record=departed.append)
-    return ReplaySide.of(NamedRun(name), run, departed)
+    return ReplaySide.of(NamedRun(name), replay(folder, list(nodes), events))
 
 
 def test_pods_that_wait_longer_are_differences(tmp_path: Path) -> None:

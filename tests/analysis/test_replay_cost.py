@@ -167,7 +167,7 @@ def test_a_resumed_replay_costs_the_same(tmp_path: Path) -> None:
 
     def stop(run: Replay) -> None:
         if run.clock.now >= 1_900_000_000 and not checkpoints:
-            checkpoints.append(take_checkpoint(run, "", []))
+            checkpoints.append(take_checkpoint(run, ""))
             run.is_interrupted = True
 
     object.__setattr__(first.options, "on_instant", stop)

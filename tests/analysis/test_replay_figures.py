@@ -26,7 +26,6 @@ from ksched_cli.analysis.replay_figures import (
 from ksched_cli.analysis.usage import nodes_used
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
@@ -76,10 +75,9 @@ def replayed(
     timeline = {"apiVersion": "ksched/v1", "kind": "Timeline", "events": events}
     (folder / "t.json").write_text(json.dumps(timeline))
     run = Run(states=(str(state),), timeline=str(folder / "t.json"), until="60s")
-    departed: list[PodRecord] = []
-    replay = Opener().replay(run, Watch(on_record=departed.append, on_instant=look))
+    replay = Opener().replay(run, Watch(keeps_records=True, on_instant=look))
     replay.run()
-    return replay, ReplayRecord.of(replay, departed)
+    return replay, ReplayRecord(replay, replay.log.records)
 
 
 def stranded_cpu(snapshot: Snapshot) -> float:

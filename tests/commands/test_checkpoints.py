@@ -16,7 +16,6 @@ from ksched_cli.analysis.replay_result import replay_result
 from ksched_cli.commands import replay as checkpoints
 from ksched_cli.commands.replay import Checkpoints, check_state, fingerprint_of
 from ksched_cli.commands.signals import EndedBySignal
-from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.plugins.node_name import NodeName
@@ -53,7 +52,7 @@ class Bench:
                 os.kill(os.getpid(), signal.SIGTERM)
             saved.after_instant(run)
 
-        options = ReplayOptions(on_record=saved.records.append, on_instant=on_instant)
+        options = ReplayOptions(keeps_records=True, on_instant=on_instant)
         return Replay(cluster_of(self.state), read.events(), options)
 
 
@@ -61,21 +60,20 @@ def test_a_signal_ends_it_after_the_instant_and_it_goes_on_from_there(
     timeline: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench, path = Bench(timeline), timeline.parent / "checkpoint"
-    records: list[PodRecord] = []
-    whole = bench.start(Checkpoints(str(path), "f", records))
+    whole = bench.start(Checkpoints(str(path), "f"))
     whole.run()
-    first = Checkpoints(str(path), "f", [])
+    first = Checkpoints(str(path), "f")
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(EndedBySignal), first.interruption.awaited():
         bench.start(first, interrupt_at=8_000_000).run()
     assert signal.getsignal(signal.SIGTERM) is before
     assert path.stat().st_mode & 0o077 == 0
     assert "the same command resumes" in capsys.readouterr().err
-    second = Checkpoints(str(path), "f", [])
+    second = Checkpoints(str(path), "f")
     run = bench.start(second)
     second.resume(run)
     run.run()
-    assert replay_result(run, "t", second.records) == replay_result(whole, "t", records)
+    assert replay_result(run, "t") == replay_result(whole, "t")
     second.finish()
     assert not path.exists()
 
@@ -83,7 +81,7 @@ def test_a_signal_ends_it_after_the_instant_and_it_goes_on_from_there(
 def test_one_is_written_now_and_then(timeline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "INTERVAL", -1.0)
     path = timeline.parent / "checkpoint"
-    Bench(timeline).start(Checkpoints(str(path), "f", [])).run()
+    Bench(timeline).start(Checkpoints(str(path), "f")).run()
     assert path.exists()
 
 
@@ -114,7 +112,7 @@ def test_a_checkpoint_is_of_one_seed(
     ksched: Ksched, write_state: WriteState, timeline: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "checkpoint"
-    saved = Checkpoints(str(path), "of another seed", [])
+    saved = Checkpoints(str(path), "of another seed")
     with pytest.raises(EndedBySignal), saved.interruption.awaited():
         Bench(timeline).start(saved, interrupt_at=8_000_000).run()
     command = ("replay", timeline, "--state", write_state(a_node("n")), "--checkpoint", path)

@@ -56,7 +56,7 @@ def test_sizes_hold_until_the_next_step() -> None:
 def test_a_replay_without_an_autoscaler_has_its_nodes_alone(tmp_path: Path) -> None:
     run = replay(tmp_path, [node("n")], [{"at": 1800, "put": node("m")}], until=3600)
     assert NodeRange.of(run.nodes, run.clock.now) == NodeRange(1, 2, 2, 1.5)
-    assert headline(replay_result(run, "t", ())).endswith("nodes 1 → 2 → 2, 1.5 node-hours")
+    assert headline(replay_result(run, "t")).endswith("nodes 1 → 2 → 2, 1.5 node-hours")
     assert scaling_of(run) is None
     assert groups_table(run, EVERYTHING) == ""
 

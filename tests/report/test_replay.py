@@ -109,7 +109,7 @@ def test_a_pod_that_ran_from_the_beginning_was_never_queued(tmp_path: Path) -> N
         [node("n"), pod("x", nodeName="n")],
         [{"at": 1, "put": pod("x", nodeName="n")}, {"at": 2, "pod": pod("y", nodeName="n")}],
     )
-    answer = replay_result(run, "t", run.log.live.values(), traces=True)
+    answer = replay_result(run, "t", traces=True)
     document = conforms(answer, "replay_result")
     assert [each["pod"] for each in document["pods"]] == ["default/y"]
     assert document["pods"][0]["queued"] is None

@@ -37,6 +37,7 @@ from ksched_cli.engine.replay.records import (
     Count,
     Moment,
     NodeCounts,
+    PodLog,
     PodRecord,
     PodRecords,
     UsageHistory,
@@ -179,7 +180,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     ports:     host ports in use, by node
     draws:     of a random tie-break
     alarms:    of plugins; seconds since 1970
-    records:   of the pods that have left, where they are listed in the end
+    records:   of the pods that have left, where they are kept
     warnings:  of the timeline's changes
     unscheduled, spared: see EventApplier
     """
@@ -219,7 +220,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     spared: set[str]
 
 
-def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) -> bytes:
+def take_checkpoint(replay: Replay, fingerprint: str) -> bytes:
     """A replay between two instants, while no pod waits in Permit. Raises UsageError where it
     cannot be written, PluginDefectError where a plugin fails to tell what it remembers."""
     cluster, queue, table = replay.cluster, replay.queue, PodTable()
@@ -256,7 +257,7 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         ports=cluster.ports(),
         draws=tie_break.state if isinstance(tie_break, RandomChoice) else None,
         alarms=cluster.engine.waiting.clock.alarms,
-        records=records,
+        records=replay.log.departed or [],
         warnings=list(replay.applier.warnings),
         unscheduled=table.places(replay.applier.unscheduled.values()),
         spared=replay.applier.spared,
@@ -307,13 +308,19 @@ def resume(replay: Replay, checkpoint: Checkpoint, name: str) -> None:
         raise InputError(name, problem, hint=_ANOTHER_FILE) from None
 
 
+def _resume_log(log: PodLog, checkpoint: Checkpoint) -> None:
+    for name in PodRecords.__struct_fields__:
+        setattr(log, name, getattr(checkpoint.log, name))
+    if log.departed is not None:
+        log.departed = checkpoint.records
+
+
 def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
     replay.clock.now = checkpoint.now
     replay.changed, replay.length = checkpoint.changed, checkpoint.length
     replay.held = set(checkpoint.held)
     replay.rung = checkpoint.rung
-    for name in PodRecords.__struct_fields__:
-        setattr(replay.log, name, getattr(checkpoint.log, name))
+    _resume_log(replay.log, checkpoint)
     replay.nodes = checkpoint.nodes
     if replay.autoscaler is not None and checkpoint.autoscaler is not None:
         replay.autoscaler.restore(checkpoint.autoscaler)

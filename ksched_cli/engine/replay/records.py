@@ -7,7 +7,6 @@ Times are microseconds since the start. A pod that joins or leaves a node takes 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -378,10 +377,6 @@ def _key(amounts: dict[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(amounts.items()))
 
 
-# Takes the record of a pod that is let go.
-OnRecord = Callable[[PodRecord], None]
-
-
 class Counts(Struct):
     """events: of the timeline. The others are of pods; attempts of all of them; absent: those that
     were to be deleted and had gone before; tied: those placed where several nodes were equally
@@ -422,10 +417,20 @@ class PodRecords(Struct, array_like=True):
 
 
 class PodLog(PodRecords, kw_only=True):
-    """Writes the records of pods. traces: lists attempts"""
+    """Writes the records of pods.
 
-    on_record: OnRecord | None = None
+    departed: of the pods that are gone, in the order in which they left; None where these are not
+              kept
+    traces: lists attempts
+    """
+
+    departed: list[PodRecord] | None = None
     traces: bool = False
+
+    @property
+    def records(self) -> list[PodRecord]:
+        """All that are kept; where pods have the same name, the last one counts."""
+        return [*(self.departed or ()), *self.live.values()]
 
     def arrive(self, pod: PodInfo, at: int, runs_for: int | None = None) -> PodRecord:
         """A pod is there from now on."""
@@ -478,8 +483,8 @@ class PodLog(PodRecords, kw_only=True):
         elif outcome is PodOutcome.DELETED:
             self.counts.deleted += 1
         del self.live[record.pod]
-        if self.on_record is not None:
-            self.on_record(record)
+        if self.departed is not None:
+            self.departed.append(record)
 
 
 def owner_of(pod: PodInfo) -> str:

@@ -30,7 +30,6 @@ from ksched_cli.engine.replay.queued_pod import Backoff, Place
 from ksched_cli.engine.replay.records import (
     Moment,
     NodeCounts,
-    OnRecord,
     PodLog,
     PodOutcome,
     Recreation,
@@ -139,6 +138,7 @@ class ReplayOptions:
     until: microseconds after the start; None: when nothing can happen any more
     makes_pods: changes make the pods that workloads lack
     evicts_at_once: as Scheduler.makes_room_at_once
+    keeps_records: the log keeps those of pods that have left, too
     autoscaler: None: the cluster has the nodes that the state and the timeline give it
     recreation: of pods that preemption evicts
     run_times: of pods of the state, by key: microseconds until they end, from the start where they
@@ -151,7 +151,7 @@ class ReplayOptions:
     makes_pods: bool = True
     evicts_at_once: bool = False
     traces: bool = False
-    on_record: OnRecord | None = None
+    keeps_records: bool = False
     on_instant: OnInstant | None = None
     autoscaler: AutoscalerSettings | None = None
     recreation: Recreation = Recreation.GONE
@@ -212,7 +212,9 @@ class Replay:
             configuration.pod_max_backoff_seconds * SECOND,
             configuration.release.enabled("SchedulerPopFromBackoffQ"),
         )
-        self.log = PodLog(on_record=self.options.on_record, traces=self.options.traces)
+        self.log = PodLog(
+            departed=[] if self.options.keeps_records else None, traces=self.options.traces
+        )
         self.queue = SchedulingQueue(
             engine.frameworks,
             backoff,

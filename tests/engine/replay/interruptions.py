@@ -13,7 +13,7 @@ from ksched_cli.analysis.replay_result import replay_result
 from ksched_cli.answers import document_of
 from ksched_cli.engine.engine import Options
 from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
-from ksched_cli.engine.replay.records import PodRecord, Recreation
+from ksched_cli.engine.replay.records import Recreation
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
 from ksched_cli.kube.gates import POD_GROUP_KINDS
@@ -177,7 +177,7 @@ class Bench:
         self.recreation = Recreation(evicted)
         self.path.write_text(json.dumps({**header, "events": list(events)}))
 
-    def start(self, records: list[PodRecord], stop_after: int = -1) -> Replay:
+    def start(self, stop_after: int = -1) -> Replay:
         timeline = read_timeline(str(self.path), self.state, reads=POD_GROUP_KINDS)
         instants = iter(range(10_000))
 
@@ -186,7 +186,7 @@ class Bench:
                 raise StopHere
 
         options = ReplayOptions(
-            timeline.start, timeline.until, traces=True, on_record=records.append,
+            timeline.start, timeline.until, traces=True, keeps_records=True,
             on_instant=on_instant, autoscaler=self.autoscaler, evicts_at_once=self.at_once,
             recreation=self.recreation,
         )  # fmt: skip
@@ -194,9 +194,9 @@ class Bench:
         cluster = cluster_of(self.state, options=Options(tie_break=tie_break), **self.cluster)
         return Replay(cluster, timeline.events(), options)
 
-    def stop(self, after: int, records: list[PodRecord]) -> Replay | None:
+    def stop(self, after: int) -> Replay | None:
         """None where the replay is over before."""
-        run = self.start(records, after)
+        run = self.start(after)
         try:
             run.run()
         except StopHere:
@@ -204,13 +204,12 @@ class Bench:
         return None
 
 
-def result(run: Replay, records: list[PodRecord]) -> dict[str, Any]:
+def result(run: Replay) -> dict[str, Any]:
     """All that a replay prints and writes."""
-    pods = [*records, *run.log.live.values()]
     state = b"\n".join(manifests(run.state()))
     return {
-        **document_of(replay_result(run, "t", pods, traces=True)),
-        "csv": csv_text(pods),
+        **document_of(replay_result(run, "t", traces=True)),
+        "csv": csv_text(run.log.records),
         "state": state,
     }
 
@@ -228,29 +227,27 @@ def in_any_order(value: Any) -> Any:
 
 def interrupted_anywhere(bench: Bench) -> dict[str, Any]:
     """What comes out, which is the same wherever the replay is interrupted."""
-    records: list[PodRecord] = []
-    whole = bench.start(records)
+    whole = bench.start()
     whole.run()
-    expected = result(whole, records)
+    expected = result(whole)
     interrupted = after = 0
-    while (run := bench.stop(after, records := [])) is not None:
+    while (run := bench.stop(after)) is not None:
         after += 1
         if not run.is_resumable:
             continue
         interrupted += 1
-        data = take_checkpoint(run, "f", records)
-        twice = take_checkpoint(resumed(bench, data), "f", records)
+        data = take_checkpoint(run, "f")
+        twice = take_checkpoint(resumed(bench, data), "f")
         assert in_any_order(content_of(twice)) == in_any_order(content_of(data))
-        records = read_checkpoint(data, "file", "f").records
-        again = resumed(bench, data, records)
+        again = resumed(bench, data)
         again.run()
-        assert result(again, records) == expected
+        assert result(again) == expected
     assert interrupted > 6
     return {**expected, "waiting instants": after - interrupted}
 
 
-def resumed(bench: Bench, data: bytes, records: list[PodRecord] | None = None) -> Replay:
-    run = bench.start([] if records is None else records)
+def resumed(bench: Bench, data: bytes) -> Replay:
+    run = bench.start()
     resume(run, read_checkpoint(data, "file", "f"), "file")
     return run
 

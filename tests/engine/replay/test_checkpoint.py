@@ -94,9 +94,9 @@ def test_a_uid_is_of_a_single_pod_after_an_interruption_too(tmp_path: Path) -> N
     first["metadata"]["uid"] = second["metadata"]["uid"] = "u"
     events: list[Plain] = [{"at": 1, "pod": first}, {"at": 9, "pod": second}]
     bench = Bench(tmp_path, [node("a")], events)
-    run = bench.stop(1, [])
+    run = bench.stop(1)
     assert run is not None
-    for each in (bench.start([]), resumed(bench, take_checkpoint(run, "f", []))):
+    for each in (bench.start(), resumed(bench, take_checkpoint(run, "f"))):
         with pytest.raises(UsageError, match="pod default/second has the UID of pod default/first"):
             each.run()
 
@@ -117,17 +117,17 @@ def test_a_pod_that_a_change_made_pending_again_is_written_as_such(tmp_path: Pat
 def test_a_time_beyond_the_calendar_is_not_written(tmp_path: Path) -> None:
     victim = pod("v", "2", nodeName="b", terminationGracePeriodSeconds=2**50)
     events: list[Plain] = [{"at": 1, "pod": pod("p", "2", priority=9)}]
-    run = Bench(tmp_path, [node("b", "2"), victim], events).stop(1, [])
+    run = Bench(tmp_path, [node("b", "2"), victim], events).stop(1)
     assert run is not None
     with pytest.raises(UsageError, match="--checkpoint: a time or a sum of times is too large"):
-        take_checkpoint(run, "f", [])
+        take_checkpoint(run, "f")
 
 
 # -- what is refused ------------------------------------------------------------------------------
 
 
 def test_what_is_no_checkpoint_of_this_replay_is_refused(tmp_path: Path) -> None:
-    data = take_checkpoint(Bench(tmp_path).start([]), "f", [])
+    data = take_checkpoint(Bench(tmp_path).start(), "f")
     with pytest.raises(InputError, match="of another timeline"):
         read_checkpoint(data, "file", "g")
     for other in (b"", b"else", b"\xc1", pack({}), pack(["ksched checkpoint"]), data + b"\0"):
@@ -167,9 +167,9 @@ def test_a_checkpoint_whose_parts_contradict_each_other_is_refused(
     tmp_path: Path, change: Callable[[dict[str, Any]], object]
 ) -> None:
     bench = Bench(tmp_path, draws=True)
-    run = bench.stop(7, [])
+    run = bench.stop(7)
     assert run is not None
-    data = forged(take_checkpoint(run, "f", []), change)
+    data = forged(take_checkpoint(run, "f"), change)
     with pytest.raises(InputError, match="this is not a checkpoint: "):
         resumed(bench, data)
 
@@ -191,8 +191,8 @@ def test_a_group_without_its_pods_is_refused(
     member = pod("r", schedulingGroup={"podGroupName": "red"})
     gates = "GenericWorkload=true"
     bench = Bench(tmp_path, [group], [{"at": 0, "pod": member}], gates=gates, minor="1.37")
-    run = bench.stop(0, [])
+    run = bench.stop(0)
     assert run is not None
-    data = forged(take_checkpoint(run, "f", []), change)
+    data = forged(take_checkpoint(run, "f"), change)
     with pytest.raises(InputError, match="this is not a checkpoint: "):
         resumed(bench, data)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.engine.replay.records import PodOutcome, PodRecord
+from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import UsageError
 from tests.replays import Plain, node, pod, replay, tries
@@ -131,15 +131,13 @@ def test_tolerations_and_controllers_decide_who_comes_again(
 
 
 def test_a_pod_without_a_controller_is_gone(tmp_path: Path) -> None:
-    records: list[PodRecord] = []
     run = replay(
         tmp_path,
         [node("a"), node("b"), on(pod("x"), "a")],
         [fail(0, "a")],
-        on_record=records.append,
     )
     assert not tries(run)
-    (record,) = records
+    (record,) = run.log.records
     assert (record.outcome, record.ended) == (PodOutcome.EVICTED, 350_000_000)
 
 
@@ -187,16 +185,14 @@ def test_a_failed_node_that_is_deleted_is_gone_with_its_pods(tmp_path: Path) -> 
 
 
 def test_what_is_deleted_while_its_node_is_down_is_gone_when_it_is_back(tmp_path: Path) -> None:
-    records: list[PodRecord] = []
     delete = {"at": 5, "delete": {"kind": "Pod", "name": "x"}, "gracePeriod": 30}
     run = replay(
         tmp_path,
         [node("a"), node("b"), on(pod("x"), "a")],
         [delete, fail(10, "a"), recover(100, "a")],
-        on_record=records.append,
     )
     assert not run.cluster.bound
-    assert [(r.outcome, r.ended) for r in records] == [(PodOutcome.DELETED, 100_000_000)]
+    assert [(r.outcome, r.ended) for r in run.log.records] == [(PodOutcome.DELETED, 100_000_000)]
 
 
 def test_a_node_that_is_not_there_cannot_fail(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksched_cli.cluster.objects import ObjectMeta, OwnerReference, Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
-from ksched_cli.engine.replay.records import PodLog, PodOutcome, PodRecord, owner_of
+from ksched_cli.engine.replay.records import PodLog, PodOutcome, owner_of
 
 
 def info(name: str) -> PodInfo:
@@ -13,15 +13,14 @@ def info(name: str) -> PodInfo:
 
 
 def test_a_pod_that_leaves_is_let_go_with_its_times() -> None:
-    records: list[PodRecord] = []
-    log = PodLog(on_record=records.append)
+    log = PodLog(departed=[])
     pod = info("a")
     log.arrive(pod, 1)
     record = log.try_pod(pod, 2)
     log.try_pod(pod, 3)
     log.place(record, "n", 3)
     log.leave(record, PodOutcome.ENDED, 9)
-    assert records == [record]
+    assert log.departed == log.records == [record]
     assert not log.live
     assert (record.queued, record.first_tried, record.placed, record.ended) == (1, 2, 3, 9)
     assert (record.attempts, record.outcome) == (2, PodOutcome.ENDED)

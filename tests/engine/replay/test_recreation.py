@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.engine.replay.records import PodRecord
 from tests.engine.replay.interruptions import Bench, interrupted_anywhere
 from tests.replays import Plain, node, pod, replay_of, tries
 
@@ -30,8 +29,7 @@ EVENTS: list[Plain] = [
 def test_a_victim_is_gone_restarts_or_resumes(
     tmp_path: Path, evicted: str, again: list[tuple[float, str, str]], end: int
 ) -> None:
-    records: list[PodRecord] = []
-    run = replay_of(tmp_path, [node("a")], EVENTS, on_record=records.append, evicted=evicted)
+    run = replay_of(tmp_path, [node("a")], EVENTS, evicted=evicted)
     run.run()
     assert [each for each in tries(run) if each[1] == "low"] == [(0, "low", "a"), *again]
     assert run.clock.now == end * 1_000_000

@@ -36,13 +36,13 @@ def test_extenders_are_asked_the_same_after_an_interruption(tmp_path: Path, serv
     server = serve({"/filter": answer})
     extender = {"urlPrefix": server.url, "filterVerb": "filter"}
     bench = Bench(tmp_path, until=60, extenders=[extender])
-    bench.start([]).run()
+    bench.start().run()
     calls = [call.data for call in server.calls]
     server.calls.clear()
-    run = bench.stop(5, [])
+    run = bench.stop(5)
     assert run is not None
     before = len(server.calls)
-    again = resumed(bench, take_checkpoint(run, "f", []))
+    again = resumed(bench, take_checkpoint(run, "f"))
     again.run()
     assert [call.data for call in server.calls] == calls
     assert 0 < before < len(calls)
@@ -152,6 +152,6 @@ def test_a_plugin_whose_memory_could_not_be_given_back_is_a_defect(
     tmp_path: Path, memory: type[Tells], problem: str
 ) -> None:
     plugin = type("Broken", (memory, Pairs), {"name": "Broken"})
-    run = Bench(tmp_path, plugins=[plugin]).start([])
+    run = Bench(tmp_path, plugins=[plugin]).start()
     with pytest.raises(PluginDefectError, match=f"Broken failed in assumed: .*{problem}"):
-        take_checkpoint(run, "f", [])
+        take_checkpoint(run, "f")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ksched_cli.analysis.replay_result import replay_result
 from ksched_cli.answers import document_of
 from ksched_cli.engine.replay.autoscaler.autoscaler import AutoscalerState, Reason
-from ksched_cli.engine.replay.records import OnRecord, PodOutcome, PodRecord
+from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay import Replay
 from tests.replays import Plain, node, pod, replay, tries
 
@@ -136,16 +136,15 @@ def test_expendable_pods_add_no_node_and_keep_none(tmp_path: Path) -> None:
 
 
 def test_an_underutilized_node_is_drained_and_its_pods_go_elsewhere(tmp_path: Path) -> None:
-    records: list[PodRecord] = []
     events = [
         {"at": 0, "pod": owned("a", "2"), "runsFor": 300},
         {"at": 1, "pod": owned("b", "500m"), "runsFor": 2000},
     ]
-    run = replay(tmp_path, [node("n", "2")], events, autoscaler=groups(), on_record=records.append)
+    run = replay(tmp_path, [node("n", "2")], events, autoscaler=groups())
     assert decisions(run)[1] == (730.0, "underutilized", ("g-1",))
     again = tries(run)[-1]
     assert again == (730.0, "b", "n")
-    fates = [(each.pod, each.outcome, each.node) for each in records]
+    fates = [(each.pod, each.outcome, each.node) for each in run.log.records]
     assert ("default/b", PodOutcome.EVICTED, "g-1") in fates
     # It runs for as long as it was to, from the beginning.
     assert run.clock.now == 2730_000_000
@@ -224,11 +223,6 @@ def test_pods_spread_over_hosts_get_a_node_each_only_where_they_need_it(tmp_path
     assert not run.pending()
 
 
-def as_document(run: Replay, records: list[PodRecord]) -> dict[str, Any]:
-    answer = replay_result(run, "t", [*records, *run.log.live.values()], traces=True)
-    return document_of(answer)
-
-
 @st.composite
 def random_events(draw: st.DrawFn) -> list[Plain]:
     events: list[Plain] = []
@@ -253,10 +247,8 @@ def test_laws(tmp_path: Path, events: list[Plain], least: int, most: int, unneed
     )
 
     def run_once() -> tuple[Replay, dict[str, Any]]:
-        records: list[PodRecord] = []
-        on_record: OnRecord = records.append
-        run = replay(tmp_path, [node("n", "2")], events, autoscaler=scaling, on_record=on_record)
-        return run, as_document(run, records)
+        run = replay(tmp_path, [node("n", "2")], events, autoscaler=scaling)
+        return run, document_of(replay_result(run, "t", traces=True))
 
     run, result = run_once()
     counts = state_of_autoscaler(run).counts["g"]
