@@ -483,11 +483,10 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
 
 def owner_of(pod: Pod) -> str:
     """Return Kind/name of what manages the pod."""
-    controller = pod.metadata.controller
-    if controller is None:
-        return f"{POD}/{pod.name}"
-    deployment = deployment_of(pod)
-    return f"Deployment/{deployment}" if deployment else f"{controller.kind}/{controller.name}"
+    kind, name = pod.owner
+    if deployment := deployment_of(pod):
+        return f"Deployment/{deployment}"
+    return f"{kind}/{name}" if kind else f"{POD}/{pod.name}"
 
 
 def owner_path(pod: Pod) -> str:

@@ -70,10 +70,7 @@ class ChangedObject(Struct, frozen=True):
 
 def subject_of(pod: Pod, state: ClusterState) -> ChangedObject:
     """Return the object whose change changes the pod."""
-    owner = pod.metadata.controller
-    candidates = [("Deployment", deployment_of(pod))]
-    candidates += [(owner.kind, owner.name)] if owner is not None else []
-    for kind, name in candidates:
+    for kind, name in (("Deployment", deployment_of(pod)), pod.owner):
         is_there = kind in WORKLOADS and (pod.namespace, name) in objects_of(state, KINDS[kind])
         if name and is_there:
             return ChangedObject(kind, pod.namespace, name)
@@ -550,10 +547,7 @@ def _more_nodes(evaluation: Evaluation, waiting: int) -> Iterator[Candidate]:
     for index, row in enumerate([*models.values()][:MAX_MODELS]):
         model = names[row]
         daemons = [
-            other
-            for other in snapshot.pods[row]
-            if (owner := other.pod.metadata.controller) is not None
-            and owner.kind in ("DaemonSet", "Node")
+            other for other in snapshot.pods[row] if other.pod.owner[0] in ("DaemonSet", "Node")
         ]
         flags, texts = [], []
         for name, amount in pod.resources.requests.items():

@@ -87,8 +87,7 @@ MOST_NAMED = 3
 def may_make_room(other: PodInfo, pod: PodInfo) -> bool:
     """Whether the other pod, evicted, does not come back before the pod has its place: one of a
     higher priority does, and so do those of DaemonSets and static ones."""
-    owner = other.pod.metadata.controller
-    is_of_node = owner is not None and owner.kind in ("DaemonSet", "Node")
+    is_of_node = other.pod.owner[0] in ("DaemonSet", "Node")
     stays = is_of_node or other.pod.is_mirror or other.pod.deleting
     return other.priority <= pod.priority and not stays
 

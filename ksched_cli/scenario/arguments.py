@@ -455,8 +455,7 @@ def find_workload(change: Change, state: ClusterState, target: Target) -> Worklo
         for replica_set in state.replica_sets.values()
         if target.kind == "Deployment"
         and replica_set.namespace == namespace
-        and (owner := replica_set.metadata.controller) is not None
-        and (owner.kind, owner.name) == ("Deployment", target.name)
+        and replica_set.owner == ("Deployment", target.name)
     ]
     pods = {id(pod): pod for pod in owned.get((namespace, target.kind, target.name), ())}
     for replica_set in replica_sets:

@@ -431,9 +431,7 @@ class Delete(TargetsChange):
             owned = [
                 obj_key
                 for obj_key, obj in objects.items()
-                if obj.namespace == workload.namespace
-                and (owner := obj.metadata.controller) is not None
-                and (owner.kind, owner.name) in owners
+                if obj.namespace == workload.namespace and obj.owner in owners
             ]
             owners |= {(name, obj_name) for _, obj_name in owned}
             state = removed(state, KINDS[name], owned) if owned else state

@@ -447,10 +447,9 @@ def remove_stray_daemons(state: ClusterState, nodes: Collection[str]) -> Changed
     stray = []
     effects = []
     for pod in select_on_nodes(state.pods, by_name):
-        owner = pod.metadata.controller
-        if owner is None or owner.kind != "DaemonSet" or not is_running(pod):
+        if not is_of_daemon_set(pod) or not is_running(pod):
             continue
-        key = (pod.namespace, owner.name)
+        key = (pod.namespace, pod.owner[1])
         if key not in models:
             daemon_set = state.daemon_sets.get(key)
             models[key] = None if daemon_set is None else daemon_model(state, daemon_set)

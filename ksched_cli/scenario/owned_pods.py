@@ -22,11 +22,11 @@ MIN_SHARED = 10
 
 def deployment_of(pod: Pod) -> str:
     """The name of the deployment that the pod's ReplicaSet is of, "" where it is of none."""
-    owner = pod.metadata.controller
+    kind, replica_set = pod.owner
     template_hash = pod.metadata.labels.get(HASH_LABEL, "")
-    if owner is None or owner.kind != "ReplicaSet" or not template_hash:
+    if kind != "ReplicaSet" or not template_hash:
         return ""
-    name, _, end = owner.name.rpartition("-")
+    name, _, end = replica_set.rpartition("-")
     return name if end == template_hash else ""
 
 

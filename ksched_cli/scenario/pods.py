@@ -100,8 +100,7 @@ def is_static(pod: Pod) -> bool:
 
 
 def is_owned_by(pod: Pod, kind: str) -> bool:
-    owner = pod.metadata.controller
-    return owner is not None and owner.kind == kind
+    return pod.owner[0] == kind
 
 
 def is_of_daemon_set(pod: Pod) -> bool:

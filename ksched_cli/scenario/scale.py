@@ -225,11 +225,7 @@ def _with_replicas(
     if not workload.replica_sets:
         return state
     lost = {id(pod) for pod in surplus}
-    counts = Counter(
-        owner.name
-        for pod in workload.pods
-        if id(pod) not in lost and (owner := pod.metadata.controller) is not None
-    )
+    counts = Counter(pod.owner[1] for pod in workload.pods if id(pod) not in lost)
     # The newest takes what is added: the one with most pods, where a rollout is not under way.
     newest = max(workload.replica_sets, key=lambda rs: (rs.spec.replicas or 0, counts[rs.name]))
     counts[newest.name] += max(0, replicas - sum(counts.values()))
@@ -246,10 +242,8 @@ def _copies(change: Change, state: ClusterState, workload: Workload, count: int)
             "to the state"
         )
     model = max(workload.pods, key=lambda pod: pod.metadata.creation_timestamp)
-    owner = model.metadata.controller
-    prefix = owner.name if owner is not None else workload.name
     newest = newest_timestamp(state.pods)
-    fresh = fresh_names(prefix, names_in(state.pods, model.namespace))
+    fresh = fresh_names(model.owner[1], names_in(state.pods, model.namespace))
     return [_copy(model, name, newest) for name in islice(fresh, count)]
 
 

@@ -350,11 +350,7 @@ def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
 
 def _make_all(plan: _Plan) -> None:
     state = plan.state
-    controlled = {
-        (rs.namespace, owner.kind, owner.name)
-        for rs in state.replica_sets.values()
-        if (owner := rs.metadata.controller) is not None
-    }
+    controlled = {(rs.namespace, *rs.owner) for rs in state.replica_sets.values()}
     for workload in _living(state.replica_sets.values()):
         _make_replicas(plan, workload, "ReplicaSet", workload.spec.selector)
     for controller in _living(state.replication_controllers.values()):
@@ -406,8 +402,8 @@ def _make_deployment(plan: _Plan, deployment: Deployment) -> None:
     missing -= len(plan.owned.adopted(deployment.namespace, deployment.spec.selector))
     if missing <= 0:
         return
-    if existing and (owner := existing[0].metadata.controller) is not None:
-        name, label = owner.name, {HASH_LABEL: existing[0].metadata.labels[HASH_LABEL]}
+    if existing:
+        name, label = existing[0].owner[1], {HASH_LABEL: existing[0].metadata.labels[HASH_LABEL]}
     else:
         manifest = replica_set_of(plain, deployment)
         plan.others.append(manifest)

@@ -178,9 +178,7 @@ class _Reader:
         the pod is noticed."""
         if pod.uid in self.pods_before or pod.uid in self.events.bindings:
             return False
-        owner = pod.metadata.controller
-        is_static = owner is not None and owner.kind == "Node"
-        return is_static or (self.tells_conditions and not _is_scheduled(pod))
+        return pod.owner[0] == "Node" or (self.tells_conditions and not _is_scheduled(pod))
 
     def _placements_of_gone(self) -> Iterator[Placement]:
         """Return placements of pods that waited in the first state, were bound, and are gone in the

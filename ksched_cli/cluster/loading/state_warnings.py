@@ -252,9 +252,9 @@ def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
     pending: Counter[str] = Counter()
     for pod in [pod for pod in pods if not pod.node_name]:
         if not pod.spec.topology_spread_constraints:
-            owner = pod.metadata.controller
-            if owner is not None and not owners.get(owner.kind, True):
-                pending[owner.kind] += 1
+            kind, _ = pod.owner
+            if not owners.get(kind, True):
+                pending[kind] += 1
     for kind, count in pending.items():
         yield (
             f"no {kind}s in the state, but {_count(count, 'pending pod')} with such an "
@@ -348,11 +348,7 @@ def _repository(image: str) -> str:
 
 def _daemon_signs(state: ClusterState) -> Iterator[str]:
     """Nodes that run no DaemonSet's pod, though every one has some of the cluster's own."""
-    served = {
-        pod.node_name
-        for pod in state.pods
-        if (owner := pod.metadata.controller) is not None and owner.kind == "DaemonSet"
-    }
+    served = {pod.node_name for pod in state.pods if pod.owner[0] == "DaemonSet"}
     nodes = [node for node in state.nodes if _is_real(node) and _takes_daemons(node)]
     bare = [node.name for node in nodes if node.name not in served]
     if bare and len(bare) == len(nodes):

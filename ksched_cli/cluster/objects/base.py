@@ -160,6 +160,12 @@ class KubeObject(Record, frozen=True):
         return self.metadata.uid
 
     @property
+    def owner(self) -> tuple[str, str]:
+        """Kind and name of its controller; of none, empty."""
+        controller = self.metadata.controller
+        return ("", "") if controller is None else (controller.kind, controller.name)
+
+    @property
     def key(self) -> str:
         """namespace/name, or the name alone if there is no namespace."""
         meta = self.metadata

@@ -197,8 +197,8 @@ class RunTimes:
 
 def history_owner(pod: Pod) -> str:
     """Return the owner as in `RunTimes.by_owner`; "" for a pod without a controller."""
-    owner = pod.metadata.controller
-    return "" if owner is None else _owner(pod.namespace, owner.kind, owner.name)
+    kind, name = pod.owner
+    return _owner(pod.namespace, kind, name) if kind else ""
 
 
 def _owner_in(pod: Plain) -> str:
