@@ -15,7 +15,14 @@ from msgspec import structs
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import CSINode, Node, Pod, Taint, plain_fields
-from ksched_cli.cluster.objects.node import HOSTNAME_LABEL, KUBELET_PODS, REGION_LABEL, ZONE_LABEL
+from ksched_cli.cluster.objects.node import (
+    HOSTNAME_LABEL,
+    KUBELET_PODS,
+    NOT_READY_TAINTS,
+    REGION_LABEL,
+    UNREACHABLE,
+    ZONE_LABEL,
+)
 from ksched_cli.cluster.objects.pod import Toleration
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import tolerates
@@ -355,8 +362,6 @@ def copy_of_csi_node(csi_node: CSINode, name: str) -> CSINode:
 # pkg/controller/daemon/daemon_controller.go (podsShouldBeOnNode).
 
 
-UNREACHABLE = "node.kubernetes.io/unreachable"
-NOT_READY_TAINTS = ("node.kubernetes.io/not-ready", UNREACHABLE)
 _DEFAULT_SECONDS = 300
 _LONG_AGO = "1970-01-01T00:00:00Z"
 
@@ -615,11 +620,6 @@ class RecoverNodes(_Outage):
             *moved(again),
             *moved(gone, "deleted"),
         ]
-
-
-def is_not_ready(node: Node) -> bool:
-    """Whether the node lifecycle controller has tainted it for its Ready condition."""
-    return any(taint.key in NOT_READY_TAINTS for taint in node.spec.taints)
 
 
 def with_failed(state: ClusterState, names: Collection[str], effect: str) -> ClusterState:

@@ -208,7 +208,7 @@ def daemon_model(state: ClusterState, daemon_set: DaemonSet) -> Pod | None:
     Raises InputError where the template is not valid.
     """
     plain = plain_json(daemon_set.raw) if bytes(daemon_set.raw) else {}
-    template = (plain.get("spec") or {}).get("template") or {}
+    template = _template(plain)
     if not template:
         return None
     manifest = pod_manifest(

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
-from ksched_cli.cluster.loading.kinds import SYSTEM_PRIORITIES
+from ksched_cli.cluster.loading.kinds import KINDS, SYSTEM_PRIORITIES
 from ksched_cli.cluster.objects import Node, Pod, PodAffinity, PodAffinityTerm, PodSpec
 from ksched_cli.cluster.objects.pod import FINISHED_PHASES
 from ksched_cli.cluster.pod_info import has_volume_claims
@@ -24,12 +24,11 @@ _OF_EVERY_NODE = ("cpu", "memory", "ephemeral-storage", "pods")
 _IMPLICIT_CLASS = "deviceclass.resource.kubernetes.io/"
 # Operators that no node without the label satisfies.
 _NEEDING = ("In", "Exists", "Gt", "Lt")
-_OWNER_KINDS = ("ReplicationController", "ReplicaSet", "StatefulSet")
+_OWNERS = ("ReplicationController", "ReplicaSet", "StatefulSet")
 SYSTEM_NAMESPACE = "kube-system"
 _PAUSE = "pause"  # the image of pods' sandboxes, which no container names
 # Fargate's nodes take no DaemonSet's pods.
 _FARGATE = ("eks.amazonaws.com/compute-type", "fargate")
-_NOT_RUNNING = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 # registry.example.com:5000/team/web:1@sha256:… → web
 _REPOSITORY = re.compile(r"([^/@:]+)(:[^/@]*)?(@.*)?$")
 
@@ -242,24 +241,14 @@ def _needs_class_for_policy(spec: PodSpec) -> bool:
 
 def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
     """PodTopologySpread's default constraints use the selectors of a pod's services and owners."""
-    owners = dict(
-        zip(
-            _OWNER_KINDS,
-            (state.replication_controllers, state.replica_sets, state.stateful_sets),
-            strict=True,
-        )
-    )
-    pending: Counter[str] = Counter()
-    for pod in [pod for pod in pods if not pod.node_name]:
-        if not pod.spec.topology_spread_constraints:
-            kind, _ = pod.owner
-            if not owners.get(kind, True):
-                pending[kind] += 1
-    for kind, count in pending.items():
-        yield (
-            f"no {kind}s in the state, but {_count(count, 'pending pod')} with such an "
-            "owner: the default constraints of PodTopologySpread miss their selectors"
-        )
+    pending = (pod for pod in pods if not pod.node_name)
+    users = Counter(pod.owner[0] for pod in pending if not pod.spec.topology_spread_constraints)
+    for kind, count in users.items():
+        if kind in _OWNERS and not getattr(state, KINDS[kind].attribute):
+            yield (
+                f"no {kind}s in the state, but {_count(count, 'pending pod')} with such an "
+                "owner: the default constraints of PodTopologySpread miss their selectors"
+            )
 
 
 def _pods(count: int) -> str:
@@ -361,5 +350,4 @@ def _daemon_signs(state: ClusterState) -> Iterator[str]:
 
 def _takes_daemons(node: Node) -> bool:
     key, value = _FARGATE
-    is_running = not any(taint.key in _NOT_RUNNING for taint in node.spec.taints)
-    return is_running and node.metadata.labels.get(key) != value
+    return not node.is_not_ready and node.metadata.labels.get(key) != value

@@ -10,6 +10,8 @@ from ksched_cli.kube.stored_bytes import ObjectJson
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 REGION_LABEL = "topology.kubernetes.io/region"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+NOT_READY_TAINTS = ("node.kubernetes.io/not-ready", UNREACHABLE)
 # A kubelet takes so many pods by default.
 KUBELET_PODS = "110"
 # Upstream fills an absent allocatable from the capacity, and leaves an empty one alone.
@@ -58,3 +60,8 @@ class Node(KubeObject, frozen=True):
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
     raw: ObjectJson = msgspec.Raw()
+
+    @property
+    def is_not_ready(self) -> bool:
+        """The node lifecycle controller has tainted it for its Ready condition."""
+        return any(taint.key in NOT_READY_TAINTS for taint in self.spec.taints)

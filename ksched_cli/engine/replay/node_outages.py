@@ -29,7 +29,6 @@ from ksched_cli.scenario.nodes import (
     NO_EXECUTE,
     NO_SCHEDULE,
     is_held,
-    is_not_ready,
     tolerated_for,
     with_failed,
     with_recovered,
@@ -199,7 +198,7 @@ class NodeOutages:
         by_zone: dict[str, list[bool]] = {}
         for node in self.cluster.snapshot.nodes:
             if _EXCLUDED not in node.metadata.labels:
-                by_zone.setdefault(_zone_of(node), []).append(is_not_ready(node))
+                by_zone.setdefault(_zone_of(node), []).append(node.is_not_ready)
         was_total, state.is_total = state.is_total, all(map(all, by_zone.values()))
         if state.is_total and not was_total:
             names = state.down - state.unnoticed.keys()
