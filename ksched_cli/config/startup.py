@@ -29,7 +29,7 @@ from ksched_cli.config.types import (
     SchedulerConfiguration,
     SchedulerProfile,
 )
-from ksched_cli.kube.extension_points import POINTS, ExtensionPoint
+from ksched_cli.kube.extension_points import POINT_KEYS, interface_of
 from ksched_cli.kube.field_errors import FieldError
 from ksched_cli.kube.formatting import aggregate
 from ksched_cli.kube.int64 import MAX_INT64, wrap
@@ -263,11 +263,11 @@ def expand(
     custom: names that the file itself enables under multiPoint. Raises FrameworkError.
     """
     present = {name: registry[name] for name in plugins.names() if name in registry}
-    points = [point for point in POINTS if point.key not in registry.release.rules.absent_points]
+    points = [key for key in POINT_KEYS if key not in registry.release.rules.absent_points]
     for point in points:
         _check_point(point, plugins, present)
     return {
-        point.key: tuple(
+        point: tuple(
             PluginRef(
                 name, 0, "default" if origin == MULTI_POINT and name not in custom else origin
             )
@@ -277,50 +277,48 @@ def expand(
     }
 
 
-def _check_point(
-    point: ExtensionPoint, plugins: Plugins, present: Mapping[str, KnownPlugin]
-) -> None:
+def _check_point(point: str, plugins: Plugins, present: Mapping[str, KnownPlugin]) -> None:
     """updatePluginList."""
     seen: set[str] = set()
-    for plugin in plugins.enabled(point.key):
+    for plugin in plugins.enabled(point):
         if plugin.name not in present:
             raise _absent(point, plugin.name)
-        if point.key not in present[plugin.name].points:
-            message = f'plugin "{plugin.name}" does not extend {point.interface} plugin'
-            raise FrameworkError(message, plugin=plugin.name, point=point.key)
+        if point not in present[plugin.name].points:
+            message = f'plugin "{plugin.name}" does not extend {interface_of(point)} plugin'
+            raise FrameworkError(message, plugin=plugin.name, point=point)
         if plugin.name in seen:
-            raise _twice(point, plugin.name, point.key)
+            raise _twice(point, plugin.name, point)
         seen.add(plugin.name)
 
 
-def _absent(point: ExtensionPoint, name: str) -> FrameworkError:
-    message = f'{point.interface} "{name}" does not exist'
-    return FrameworkError(message, plugin=name, point=point.key)
+def _absent(point: str, name: str) -> FrameworkError:
+    message = f'{interface_of(point)} "{name}" does not exist'
+    return FrameworkError(message, plugin=name, point=point)
 
 
-def _twice(point: ExtensionPoint, name: str, where: str) -> FrameworkError:
-    message = f'plugin "{name}" already registered as "{point.interface}"'
+def _twice(point: str, name: str, where: str) -> FrameworkError:
+    message = f'plugin "{name}" already registered as "{interface_of(point)}"'
     return FrameworkError(message, plugin=name, point=where)
 
 
 def _expand_point(
-    point: ExtensionPoint, plugins: Plugins, present: Mapping[str, KnownPlugin]
+    point: str, plugins: Plugins, present: Mapping[str, KnownPlugin]
 ) -> list[tuple[str, str]]:
     """expandMultiPointPlugins for one point: (name, where from).
 
     First the plugins that are named both here and under multiPoint, as ordered here; then those of
     multiPoint; then those named here only.
     """
-    own = [plugin.name for plugin in plugins.enabled(point.key)]
-    disabled_here = {plugin.name for plugin in plugins.at(point.key).disabled or ()}
+    own = [plugin.name for plugin in plugins.enabled(point)]
+    disabled_here = {plugin.name for plugin in plugins.at(point).disabled or ()}
     if ALL in disabled_here:
-        return [(name, point.key) for name in own]
+        return [(name, point) for name in own]
     from_multi_point: list[str] = []
     overridden: set[str] = set()
     for name in (plugin.name for plugin in plugins.enabled(MULTI_POINT)):
         if name not in present:
             raise _absent(point, name)
-        if point.key not in present[name].points or name in disabled_here:
+        if point not in present[name].points or name in disabled_here:
             continue
         if name in own:
             overridden.add(name)
@@ -328,8 +326,8 @@ def _expand_point(
             raise _twice(point, name, MULTI_POINT)
         else:
             from_multi_point.append(name)
-    first = [(name, point.key) for name in own if name in overridden]
-    last = [(name, point.key) for name in own if name not in overridden]
+    first = [(name, point) for name in own if name in overridden]
+    last = [(name, point) for name in own if name not in overridden]
     return [*first, *((name, MULTI_POINT) for name in from_multi_point), *last]
 
 

@@ -147,7 +147,7 @@ class PluginEntry:
     """One plugin that a configuration may name.
 
     name:    as in a configuration
-    points:  keys of kube.extension_points.POINTS that it extends
+    points:  of kube.extension_points.POINT_KEYS that it extends
     origin:  "in-tree", the distribution and version, or the argument of --plugin
     target:  "module:Class" of an in-tree plugin, or the class itself
     enabled_by_default: it is in the default multiPoint list, which has the registry's order

@@ -1,4 +1,4 @@
-"""The extension points: one table that configuration, registry and runtime all read.
+"""The extension points, which configuration, registry and runtime all read.
 
 The last three are those of later minors (kube.versions, Rules.absent_points); pod groups are placed
 there.
@@ -9,39 +9,27 @@ pkg/scheduler/framework/runtime/framework.go (getExtensionPoints, whose order th
 
 from __future__ import annotations
 
-from msgspec import Struct
-
-
-class ExtensionPoint(Struct, frozen=True):
-    """key: as in a configuration; interface: Go's interface, as upstream's messages name it."""
-
-    key: str
-    interface: str
-
-
-POINTS: tuple[ExtensionPoint, ...] = (
-    ExtensionPoint("preFilter", "PreFilterPlugin"),
-    ExtensionPoint("filter", "FilterPlugin"),
-    ExtensionPoint("postFilter", "PostFilterPlugin"),
-    ExtensionPoint("reserve", "ReservePlugin"),
-    ExtensionPoint("preScore", "PreScorePlugin"),
-    ExtensionPoint("score", "ScorePlugin"),
-    ExtensionPoint("preBind", "PreBindPlugin"),
-    ExtensionPoint("bind", "BindPlugin"),
-    ExtensionPoint("postBind", "PostBindPlugin"),
-    ExtensionPoint("permit", "PermitPlugin"),
-    ExtensionPoint("preEnqueue", "PreEnqueuePlugin"),
-    ExtensionPoint("queueSort", "QueueSortPlugin"),
-    ExtensionPoint("placementGenerate", "PlacementGeneratePlugin"),
-    ExtensionPoint("placementScore", "PlacementScorePlugin"),
-    ExtensionPoint("podGroupPostFilter", "PodGroupPostFilterPlugin"),
-)
-
-POINT_KEYS: tuple[str, ...] = tuple(point.key for point in POINTS)
-
 # Where pod groups are placed, behind a feature gate.
-POD_GROUP_POINTS: tuple[str, ...] = (
-    "placementGenerate",
-    "placementScore",
-    "podGroupPostFilter",
+POD_GROUP_POINTS = ("placementGenerate", "placementScore", "podGroupPostFilter")
+
+# As in a configuration.
+POINT_KEYS: tuple[str, ...] = (
+    "preFilter",
+    "filter",
+    "postFilter",
+    "reserve",
+    "preScore",
+    "score",
+    "preBind",
+    "bind",
+    "postBind",
+    "permit",
+    "preEnqueue",
+    "queueSort",
+    *POD_GROUP_POINTS,
 )
+
+
+def interface_of(point: str) -> str:
+    """Go's interface of a point, as upstream's messages name it: PreFilterPlugin of preFilter."""
+    return f"{point[0].upper()}{point[1:]}Plugin"

@@ -6,14 +6,13 @@ import pytest
 
 from ksched_cli.framework import interface
 from ksched_cli.framework.interface import CONTRACTS, FilterPlugin, Plugin, ScorePlugin, points_of
-from ksched_cli.kube.extension_points import POD_GROUP_POINTS, POINTS
+from ksched_cli.kube.extension_points import POD_GROUP_POINTS, POINT_KEYS, interface_of
 
 
 def test_contracts_and_points_are_the_same_in_the_same_order() -> None:
-    points = [point for point in POINTS if point.key not in POD_GROUP_POINTS]
-    assert list(CONTRACTS) == [point.key for point in points]
+    assert list(CONTRACTS) == [key for key in POINT_KEYS if key not in POD_GROUP_POINTS]
     interfaces = [contract.__name__ for contract in CONTRACTS.values()]
-    assert interfaces == [point.interface for point in points]
+    assert interfaces == list(map(interface_of, CONTRACTS))
 
 
 @pytest.mark.parametrize(("key", "contract"), CONTRACTS.items())

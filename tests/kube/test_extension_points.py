@@ -7,7 +7,7 @@ from dataclasses import fields
 from ksched_cli.config.go_types import to_wire
 from ksched_cli.config.types import Plugins, PluginSet, PluginSetEntry
 from ksched_cli.framework import interface
-from ksched_cli.kube.extension_points import POD_GROUP_POINTS, POINT_KEYS, POINTS
+from ksched_cli.kube.extension_points import POD_GROUP_POINTS, POINT_KEYS, interface_of
 
 
 def test_a_configuration_has_a_plugin_set_for_each_point() -> None:
@@ -18,6 +18,6 @@ def test_a_configuration_has_a_plugin_set_for_each_point() -> None:
 
 
 def test_each_point_is_named_after_its_interface() -> None:
-    for point in POINTS:
-        assert point.interface == f"{point.key[0].upper()}{point.key[1:]}Plugin"
-        assert hasattr(interface, point.interface) or point.key in POD_GROUP_POINTS
+    assert interface_of("preFilter") == "PreFilterPlugin"
+    for key in POINT_KEYS:
+        assert hasattr(interface, interface_of(key)) or key in POD_GROUP_POINTS
