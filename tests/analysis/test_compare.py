@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.analysis import compare as analysis
@@ -282,7 +282,6 @@ def test_it_agrees_with_schedule_about_configurations(state: ClusterState, confi
     agree_with_schedule(state, config, state)
 
 
-@settings(max_examples=15)
 @given(crowded_states())
 def test_it_agrees_with_schedule_where_pods_are_evicted(state: ClusterState) -> None:
     agree_with_schedule(state, PACKING, state)

@@ -1,6 +1,6 @@
 """Explanations: every plugin's word on every node, and how they compare to the decision."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -79,7 +79,6 @@ def test_a_node_taken_of_those_looked_at_comes_first_whatever_its_rank() -> None
     assert present(answer.best_of_all).node == "z"
 
 
-@settings(max_examples=15)
 @given(st.one_of(crowded_states(), crowds(pods_each=2)), st.integers(0, 5))
 def test_a_draw_is_that_of_schedule_with_the_same_seed(state: ClusterState, seed: int) -> None:
     record = drawn(seed, state).run()
@@ -154,7 +153,6 @@ def test_a_node_that_does_not_exist_any_more_has_no_rank() -> None:
     assert (answer.running_on, answer.rank, answer.node) == ("gone", None, "a")
 
 
-@settings(max_examples=10)
 @given(crowded_states())
 def test_the_answer_about_every_pod_is_what_schedule_decides(state: ClusterState) -> None:
     record = simulate(state)
@@ -223,7 +221,6 @@ def test_the_answer_is_that_of_schedule_with_several_profiles(state: ClusterStat
         assert (answer.score, answer.ties) == (attempt.score, attempt.ties)
 
 
-@settings(max_examples=20)
 @given(crowded_states())
 def test_without_all_details_the_node_taken_and_the_best_have_theirs(state: ClusterState) -> None:
     for key in simulate(state).last:

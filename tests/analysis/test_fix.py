@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ksched_cli.analysis.fix import GONE_COST, Fixer, Remedies, Search, fix, fix_pending
@@ -637,7 +637,6 @@ def fewest_changes(objects: Sequence[Manifest], lines: Sequence[str]) -> int | N
     return None
 
 
-@settings(max_examples=25)
 @given(NODES, st.integers(2, 3))
 def test_a_remedy_is_found_exactly_where_brute_force_finds_one(
     nodes: list[tuple[bool, bool, bool, int]], cpu: int

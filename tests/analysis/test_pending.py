@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from ksched_cli.analysis.diagnosis import PendingReport, owner_of, pending_report
 from ksched_cli.cluster.pod_info import PodInfo
@@ -97,7 +97,6 @@ def test_a_pod_that_a_plugin_fails_on_is_undecided() -> None:
     assert "odd" in group.message
 
 
-@settings(max_examples=10)
 @given(crowded_states())
 def test_the_groups_are_the_pending_pods_of_schedule_and_the_reasons_those_of_explain(
     state: ClusterState,

@@ -1,6 +1,6 @@
 """Detail changes what is recorded of a run, and nothing of what happens in it."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from msgspec import structs
 
 from ksched_cli.cluster.state import ClusterState
@@ -29,13 +29,11 @@ def plain(attempt: Attempt) -> Attempt:
     return structs.replace(attempt, detail=NO_DETAIL, ties=(), post_filter=post_filter)
 
 
-@settings(max_examples=10)
 @given(states())
 def test_a_run_is_the_same_with_and_without_detail(state: ClusterState) -> None:
     assert run_of(state, detailed=True) == run_of(state, detailed=False)
 
 
-@settings(max_examples=10)
 @given(crowded())
 def test_preemption_is_the_same_with_and_without_detail(state: ClusterState) -> None:
     assert run_of(state, detailed=True) == run_of(state, detailed=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.errors import UsageError
@@ -56,7 +56,6 @@ def test_runs_differ_exactly_where_their_digests_do(folder: Path, data: st.DataO
 
 
 @given(st.data())
-@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 def test_a_replay_with_everything_at_one_instant_decides_alike(
     folder: Path, data: st.DataObject
 ) -> None:

@@ -143,13 +143,11 @@ def agrees_with_itself(before: ClusterState, *, events: bool, config: Config = N
     assert (answer.differ, answer.unexplained) == ((), ())
 
 
-@settings(max_examples=15)
 @given(states(), st.booleans())
 def test_what_schedule_decides_agrees(before: ClusterState, events: bool) -> None:
     agrees_with_itself(before, events=events)
 
 
-@settings(max_examples=10)
 @given(crowded_states(), st.booleans())
 def test_what_schedule_evicts_agrees(before: ClusterState, events: bool) -> None:
     agrees_with_itself(before, events=events)
