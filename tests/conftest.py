@@ -42,6 +42,12 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(3_000_000, 10, 10)
 
 
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Iterator[int]:
+    """A worker more than cores with `-n auto`: some tests wait."""
+    return (yield) + 1
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """The tests of a file share fixtures: one process has all of them. Large files come first."""

@@ -38,8 +38,9 @@ from ksched_cli.commands.runs import arguments_of
 from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.testing import pod
 from tests.live.fake_api_server import SERVED, ApiServer, write_kubeconfig
+from tests.thorough import is_thorough
 
-COUNT = int(os.environ.get("COMBINATIONS", "6"))
+COUNT = int(os.environ.get("COMBINATIONS", "6" if is_thorough() else "2"))
 FIRST = int(os.environ.get("FIRST_COMBINATION", "0"))
 SEEDS = range(FIRST, FIRST + COUNT)
 # What a run writes to volumes and claims is not in its result.

@@ -16,21 +16,24 @@ from run_fuzz import mutated_input, run_function
 from subjects import SUBJECTS
 from texts import grown_texts
 
+from tests.thorough import is_thorough
+
 FIRST_CLUSTER = str(EXAMPLES / "first-cluster" / "cluster.yaml")
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 def test_a_few_mutated_inputs_break_no_rule(subject: Subject, tmp_path: Path) -> None:
-    for seed in range(12):
+    for seed in range(12 if is_thorough() else 4):
         mutated, verdict = mutated_input(subject, seed, tmp_path)
         assert not verdict.rule, (seed, mutated.arguments, verdict)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
 def test_mutated_texts_are_read_or_refused(function: Function) -> None:
-    counts = run_function(function, range(100), math.inf)
+    seeds = range(100 if is_thorough() else 30)
+    counts = run_function(function, seeds, math.inf)
     assert counts.keys() <= {"inputs", "read", "refused"}, counts
-    assert counts["inputs"] == 100 + len(grown_texts(function.name))
+    assert counts["inputs"] == len(seeds) + len(grown_texts(function.name))
 
 
 def test_the_fewest_texts_are_kept_that_go_everywhere() -> None:
