@@ -268,15 +268,6 @@ def compare(sides: Sequence[Side]) -> Comparison:
     )
 
 
-def with_usages(answer: Comparison, sides: Sequence[Side]) -> Comparison:
-    """The answer with how full the nodes are on each side, which a page shows."""
-    results = [
-        structs.replace(result, usages=node_usages(side.simulation.snapshot))
-        for result, side in zip(answer.sides, sides, strict=True)
-    ]
-    return structs.replace(answer, sides=tuple(results))
-
-
 def _outcome(side: Side) -> _Outcome:
     simulation = side.simulation
     run = simulation.run()
@@ -307,6 +298,7 @@ def _result(outcome: _Outcome, differing: int) -> SideResult:
             nodes_used(snapshot),
             {name: share.rounded(SHARE_DIGITS) for name, share in utilization(snapshot).items()},
         ),
+        node_usages(snapshot),
     )
 
 
@@ -459,8 +451,8 @@ class ReplaySideResult(Part, frozen=True):
     most_pending: Annotated[int, HIDDEN] = 0
 
     @classmethod
-    def of(cls, side: ReplaySide, differing: int) -> ReplaySideResult:
-        replay, usage = side.replay, UsageOverTime(side.replay)
+    def of(cls, side: ReplaySide, usage: UsageOverTime, differing: int) -> ReplaySideResult:
+        replay = side.replay
         return cls(
             side.named.name,
             side.named.run,
@@ -512,18 +504,15 @@ def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
             )
             differences.append(ReplayDifference.of(pod, records, waits))
         differing = [count + each for count, each in zip(differing, differs, strict=True)]
+    usages = [UsageOverTime(side.replay) for side in sides]
     return ReplayComparison(
-        sides=tuple(map(ReplaySideResult.of, sides, differing)),
+        sides=tuple(map(ReplaySideResult.of, sides, usages, differing)),
         pods=tuple(differences),
         pod_count=len(pods),
+        curves=tuple(
+            ReplayCurves.of(side.replay, usage) for side, usage in zip(sides, usages, strict=True)
+        ),
     )
-
-
-def with_curves(answer: ReplayComparison, sides: Sequence[ReplaySide]) -> ReplayComparison:
-    """Return the answer with the curves that its page draws over time."""
-    replays = (side.replay for side in sides)
-    curves = (ReplayCurves.of(replay, UsageOverTime(replay)) for replay in replays)
-    return structs.replace(answer, curves=tuple(curves))
 
 
 def _placement(record: PodRecord | None) -> tuple[object, ...] | None:

@@ -90,10 +90,7 @@ def _compare_runs(options: StateOptions, described: Sequence[Run], opener: Opene
         answer = analysis.compare(sides)
     for side in sides:
         runs.report_defects(side.simulation, options.debug)
-    report = replace(
-        report_of(answer, renderer.table), answer=lambda: analysis.with_usages(answer, sides)
-    )
-    show(report, options, _changes(side.simulation.state for side in sides))
+    show(report_of(answer, renderer.table), options, _changes(map(opener.state, described)))
     return ExitCode.of(not answer.pods, answer.undecided)
 
 
@@ -108,10 +105,7 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
     for side in sides:
         runs.report_defects(side.replay, options.debug)
         warn(*(f"{side.named.name}: {line}" for line in replay_warnings(side.replay)))
-    report = replace(
-        report_of(answer, comparison_table), answer=lambda: analysis.with_curves(answer, sides)
-    )
-    show(report, options, _changes(map(opener.state, described)))
+    show(report_of(answer, comparison_table), options, _changes(map(opener.state, described)))
     return ExitCode.of(not answer.pods, any(side.replay.scheduler.failed for side in sides))
 
 

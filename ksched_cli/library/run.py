@@ -398,13 +398,13 @@ def _compare_runs(question: Question, progress: Progress | None) -> Comparison:
     sides = analysis.sides_of(question.opener, question.runs, Watch(on_progress=progress))
     simulations = [side.simulation for side in sides]
     question.introduce(*simulations)
-    answer = analysis.with_usages(analysis.compare(sides), sides)
+    answer = analysis.compare(sides)
     question.conclude(*simulations)
     return question.complete(answer, [simulation.state for simulation in simulations])
 
 
 def _compare_replays(question: Question) -> ReplayComparison:
-    from ksched_cli.analysis.compare import ReplaySide, compare_replays, with_curves
+    from ksched_cli.analysis.compare import ReplaySide, compare_replays
     from ksched_cli.analysis.replay_result import replay_warnings
     from ksched_cli.run.differences import named
 
@@ -412,7 +412,7 @@ def _compare_replays(question: Question) -> ReplayComparison:
         ReplaySide.of(each, question.replay(each.run))
         for each in named(question.runs, question.inputs)
     ]
-    answer = with_curves(compare_replays(sides), sides)
+    answer = compare_replays(sides)
     for side in sides:
         question.conclude(side.replay)
         question.warn(*(f"{side.named.name}: {line}" for line in replay_warnings(side.replay)))

@@ -409,7 +409,7 @@ class Workbench:
         return self._complete(fix_subject(subject, search), subject.simulation)
 
     def _compare(self, *runs: Run) -> StateAnswer:
-        from ksched_cli.analysis.compare import compare, sides_of, with_usages
+        from ksched_cli.analysis.compare import compare, sides_of
 
         self._warnings = {**self._lasting}
         # Their changes, which would name them, are many and begin alike.
@@ -419,7 +419,7 @@ class Workbench:
         ]
         simulations = [side.simulation for side in sides]
         self.warn(*lines_before(*simulations))
-        return self._complete(with_usages(compare(sides), sides), *simulations)
+        return self._complete(compare(sides), *simulations)
 
     # -- exports ----------------------------------------------------------------------------------
 
