@@ -123,8 +123,7 @@ class RequiredNodeAffinity(Struct, frozen=True):
 
 def required_node_affinity(spec: PodSpec) -> RequiredNodeAffinity:
     """Upstream: nodeaffinity.GetRequiredNodeAffinity."""
-    affinity = spec.affinity and spec.affinity.node_affinity
-    required = affinity and affinity.required_during_scheduling_ignored_during_execution
+    required = spec.required_nodes
     return RequiredNodeAffinity(
         selector_of_map(spec.node_selector), node_terms(required) if required else None
     )

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TypeAlias
 
-from ksched_cli.cluster.objects import DeviceToleration, Taint, Toleration
+from ksched_cli.cluster.objects import Taint, Toleration
 from ksched_cli.kube.int64 import parse_int64
 
 COMPARISON_GATE = "TaintTolerationComparisonOperators"
@@ -17,10 +16,7 @@ COMPARISON_GATE = "TaintTolerationComparisonOperators"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 
 
-AnyToleration: TypeAlias = Toleration | DeviceToleration
-
-
-def tolerates(toleration: AnyToleration, taint: Taint, compares: bool = False) -> bool:
+def tolerates(toleration: Toleration, taint: Taint, compares: bool = False) -> bool:
     """compares: the operators Lt and Gt compare values as numbers; else they tolerate nothing.
 
     Upstream: Toleration.ToleratesTaint.
@@ -36,7 +32,7 @@ def tolerates(toleration: AnyToleration, taint: Taint, compares: bool = False) -
     return compares and _is_within(taint.value, toleration.operator, toleration.value)
 
 
-def tolerated(tolerations: Iterable[AnyToleration], taint: Taint, compares: bool = False) -> bool:
+def tolerated(tolerations: Iterable[Toleration], taint: Taint, compares: bool = False) -> bool:
     """Whether one of them tolerates it. Upstream: TolerationsTolerateTaint."""
     return any(tolerates(toleration, taint, compares) for toleration in tolerations)
 

@@ -95,7 +95,7 @@ class NodeAffinity(FilteringPlugin, ScoringPlugin, Proposes):
         return old is None or not required.matches(old.name, old.metadata.labels)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        required = _required_selector(pod.spec)
+        required = pod.spec.required_nodes
         if required is None and self._added_required is None and not pod.spec.node_selector:
             return None, SKIP
         if required is None or not required.node_selector_terms:
@@ -142,7 +142,7 @@ class NodeAffinity(FilteringPlugin, ScoringPlugin, Proposes):
             for key, value in pod.spec.node_selector.items()
             if node.labels.get(key) != value
         ]
-        required = _required_selector(pod.spec)
+        required = pod.spec.required_nodes
         if required and not matches_any(node.snapshot, node_terms(required))[node.row]:
             terms = required.node_selector_terms
             line = f"it requires {terms_text(terms)}{labels_text(terms, node)}"
@@ -153,18 +153,13 @@ class NodeAffinity(FilteringPlugin, ScoringPlugin, Proposes):
         if self._added_required is not None and not _is_selected(self._added_required, node.object):
             return
         unmet = {k: v for k, v in pod.spec.node_selector.items() if node.labels.get(k) != v}
-        required = _required_selector(pod.spec)
+        required = pod.spec.required_nodes
         terms = required.node_selector_terms if required else ()
         if required and (node_terms(required).error or not terms):
             return
         if required and matches_any(node.snapshot, node_terms(required))[node.row]:
             terms = ()
         yield from proposals(node, unmet, terms)
-
-
-def _required_selector(spec: PodSpec) -> NodeSelector | None:
-    affinity = spec.affinity and spec.affinity.node_affinity
-    return affinity.required_during_scheduling_ignored_during_execution if affinity else None
 
 
 def _preferred_terms(spec: PodSpec) -> tuple[PreferredTerm, ...]:

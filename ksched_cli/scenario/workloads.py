@@ -249,11 +249,7 @@ def _fits(model: Pod, node: Node, effects: tuple[str, ...]) -> bool:
 
 def target_node(pod: Pod) -> str:
     """The node of a daemon pod, bound or not. Upstream: GetTargetNodeName."""
-    affinity = pod.spec.affinity
-    node_affinity = affinity.node_affinity if affinity else None
-    required = (
-        node_affinity.required_during_scheduling_ignored_during_execution if node_affinity else None
-    )
+    required = pod.spec.required_nodes
     if pod.node_name or required is None:
         return pod.node_name
     for term in required.node_selector_terms:

@@ -123,9 +123,7 @@ def _requested(spec: PodSpec) -> set[str]:
 def _required_labels(spec: PodSpec) -> set[str]:
     """The labels that a node must have for the pod: of a required affinity of one term, for else
     another term may do."""
-    affinity = spec.affinity and spec.affinity.node_affinity
-    required = affinity and affinity.required_during_scheduling_ignored_during_execution
-    terms = required.node_selector_terms if required else ()
+    terms = spec.required_nodes.node_selector_terms if spec.required_nodes else ()
     expressions = terms[0].match_expressions if len(terms) == 1 else ()
     return {*spec.node_selector, *(e.key for e in expressions if e.operator in _NEEDING)}
 

@@ -9,7 +9,7 @@ import msgspec
 
 from ksched_cli.cluster.objects.base import Int64, KubeObject, NodeSelector, ObjectMeta, Record
 from ksched_cli.cluster.objects.node import Taint
-from ksched_cli.cluster.objects.pod import PodCondition
+from ksched_cli.cluster.objects.pod import PodCondition, Toleration
 from ksched_cli.kube.quantity import Quantity
 
 
@@ -79,12 +79,10 @@ class DeviceTaint(Taint, frozen=True):
     """As a node's."""
 
 
-class DeviceToleration(Record, frozen=True):
-    key: str = ""
+class DeviceToleration(Toleration, frozen=True):
+    """As a pod's, but for the operator that it has by default."""
+
     operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-    toleration_seconds: Int64 | None = None
 
 
 class DeviceTaintSelector(Record, frozen=True):

@@ -167,6 +167,12 @@ class PodSpec(Record, frozen=True, eq=False, gc=True, weakref=True):
     host_users: bool | None = None
     termination_grace_period_seconds: Int64 | None = None
 
+    @property
+    def required_nodes(self) -> NodeSelector | None:
+        """The selector of its required node affinity."""
+        affinity = self.affinity and self.affinity.node_affinity
+        return affinity.required_during_scheduling_ignored_during_execution if affinity else None
+
 
 class PodCondition(Record, frozen=True):
     type: str = ""

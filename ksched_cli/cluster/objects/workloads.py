@@ -163,10 +163,7 @@ class StatefulSetOrdinals(Record, frozen=True):
     start: Int32 = 0
 
 
-class StatefulSetSpec(Record, frozen=True):
-    selector: LabelSelector | None = None
-    replicas: Int32 | None = None
-    template: PodTemplate | None = None
+class StatefulSetSpec(ReplicaSetSpec, frozen=True):
     volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
     ordinals: StatefulSetOrdinals = StatefulSetOrdinals()
 
