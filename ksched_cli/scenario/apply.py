@@ -200,17 +200,11 @@ _PATCHES = {"strategic": strategic_merge, "merge": json_merge, "json": json_patc
 
 @dataclass(frozen=True, slots=True)
 class Apply(Change):
-    """source: of the manifests, for errors. namespace: of objects that name none.
-    field_warnings: about unknown fields of the manifests"""
+    """source: of the manifests, for errors. namespace: of objects that name none."""
 
     source: str
     namespace: str
     manifests: tuple[Manifest, ...]
-    field_warnings: tuple[str, ...] = ()
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        return self.field_warnings
 
     @staticmethod
     def parse(arguments: Arguments) -> Apply:
@@ -230,7 +224,7 @@ class Apply(Change):
             if selector.matches(labels if isinstance(labels, dict) else {}):
                 chosen.append(manifest)
         warnings = check_documents(Source(name, raw))
-        return replace(apply, manifests=tuple(chosen), field_warnings=warnings)
+        return replace(apply, manifests=tuple(chosen), warnings=warnings)
 
     @staticmethod
     def of(text: str, source: str, namespace: str, documents: Iterable[Any]) -> Apply:

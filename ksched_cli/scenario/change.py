@@ -33,21 +33,18 @@ class ChangeError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Change(ABC):
-    """One change. text: as it was written; ignored: flags of kubectl's that change nothing here."""
+    """One change. text: as it was written; ignored: flags of kubectl's that change nothing here;
+    warnings: about what it was read from."""
 
     text: str
     ignored: tuple[str, ...] = field(default=(), kw_only=True)
+    warnings: tuple[str, ...] = field(default=(), kw_only=True)
     # Whether it asks budgets about evictions.
     evicts: ClassVar[bool] = False
 
     @abstractmethod
     def apply(self, state: ClusterState) -> Changed:
         """The changed state; objects that do not change are shared. Raises ChangeError."""
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """About what the change was read from."""
-        return ()
 
     def warnings_in(self, state: ClusterState) -> tuple[str, ...]:
         """About what the change does to this state."""
