@@ -12,14 +12,17 @@ Upstream: component-base/featuregate/feature_gate.go, pkg/features/kube_features
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.formatting import aggregate
@@ -233,11 +236,13 @@ def _since(release: tuple[int, int], *first: tuple[int, int]) -> bool:
     return release >= first[-1] or any(each[0] == release[0] and release >= each for each in first)
 
 
-class Gate(NamedTuple):
+class Gate(Struct, frozen=True):
     """A feature gate of one minor.
 
     stage: ALPHA, BETA, "" (GA) or DEPRECATED; needs: the gates it depends on
     schedules: the scheduler's own code asks for it
+    flips: --min-compatibility-version of the minor itself has it otherwise by default
+    since: the first patch release that has it; patches: the first that has other values → these
     """
 
     stage: str
@@ -245,6 +250,16 @@ class Gate(NamedTuple):
     locked: bool = False
     needs: tuple[str, ...] = ()
     schedules: bool = False
+    flips: bool = False
+    since: int = 0
+    patches: dict[int, dict[str, Any]] = {}
+
+
+class _Minor(Struct, frozen=True):
+    """gates-MINOR.json. version: that ksched's rules were first read from."""
+
+    version: str
+    gates: dict[str, Gate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +326,7 @@ def release_of(
 
 def _patch(minor: str, number: str | None) -> tuple[str, int, Rules]:
     """The version, the number and the rules of the nearest patch release."""
-    version: str = _data(minor)["version"]
+    version = _data(minor).version
     patch = min(int(number or version.rpartition(".")[2]), _LAST_PATCH[minor])
     return f"v{minor}.{patch}", patch, Rules(int(minor.removeprefix("1.")), patch)
 
@@ -404,43 +419,22 @@ def later_releases(release: Release) -> list[Release]:
 
 
 @cache
-def _data(minor: str) -> dict[str, Any]:
+def _data(minor: str) -> _Minor:
     file = Path(__file__).with_name(f"gates-{minor}.json")
-    data: dict[str, Any] = json.loads(file.read_bytes())
-    return data
+    return msgspec.json.decode(file.read_bytes(), type=_Minor)
 
 
 @cache
 def _gates(minor: str, patch: int, is_own_compatibility: bool = False) -> Mapping[str, Gate]:
     """is_own_compatibility: --min-compatibility-version is the minor itself"""
-    return {
-        name: Gate(
-            row["stage"],
-            row["default"] ^ (is_own_compatibility and row.get("flips", False)),
-            row.get("locked", False),
-            tuple(row.get("needs", ())),
-            row.get("schedules", False),
-        )
-        for name, row in _rows_of_gates(minor, patch)
-    }
-
-
-def _rows_of_gates(minor: str, patch: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """since: the first patch release that has a gate; patches: the first that has other values of
-    it → these"""
-    for name, row in _data(minor)["gates"].items():
-        if row.get("since", 0) <= patch:
-            changes = row.get("patches", {}).items()
-            yield (
-                name,
-                row
-                | {
-                    field: value
-                    for since, change in changes
-                    if int(since) <= patch
-                    for field, value in change.items()
-                },
-            )
+    gates = {name: gate for name, gate in _data(minor).gates.items() if gate.since <= patch}
+    for name, gate in gates.items():
+        for since, change in gate.patches.items():
+            if since <= patch:
+                gates[name] = replace(gates[name], **change)
+        if is_own_compatibility and gate.flips:
+            gates[name] = replace(gates[name], default=not gates[name].default)
+    return gates
 
 
 @cache
