@@ -122,14 +122,17 @@ class Nodes(Struct, frozen=True, eq=False):
 
 def _node_infos(snapshot: Snapshot) -> list[NodeInfo]:
     """One per node; the snapshot empties the requests that were read when a pod moves."""
-    rows = range(len(snapshot))
-    requests = snapshot.amounts_read = [_Amounts(snapshot.requested, row) for row in rows]
+    # Nodes of one size share what was read: the fewer objects there are, the more stay in the
+    # processor's cache.
+    columns = snapshot.node_columns.allocatable.values()
+    sizes = list(zip(*(column.tolist() for column in columns), strict=True))
+    of_size = {
+        size: _Amounts(snapshot.allocatable, row).__getitem__ for row, size in enumerate(sizes)
+    }
+    requests = snapshot.amounts_read = [
+        _Amounts(snapshot.requested, row) for row in range(len(snapshot))
+    ]
     return [
-        _NodeOfMany(
-            snapshot,
-            row,
-            _Amounts(snapshot.allocatable, row).__getitem__,
-            requests[row].__getitem__,
-        )
-        for row in rows
+        _NodeOfMany(snapshot, row, of_size[size], requests[row].__getitem__)
+        for row, size in enumerate(sizes)
     ]

@@ -117,6 +117,30 @@ def test_scores_of_the_wrong_shape_are_an_error(answer: Any, problem: str) -> No
     assert error_of(Mistaken) == f"running Score plugins: {cause}"
 
 
+@pytest.mark.parametrize(
+    ("scores", "problem"),
+    [
+        ([1, 0.5, 2], "score returned float for node b, expected int"),
+        ([1, None, 2], "score returned NoneType for node b, expected int"),
+        ([0.5, 1, 2], "score returned float for node a, expected int"),
+        ([True, False, True], "score_nodes returned an array of bool, expected integers"),
+        ([1, 2**70, 2], "score_nodes returned an array of object, expected integers"),
+    ],
+)
+def test_scores_of_the_plain_form_are_integers(scores: list[Any], problem: str) -> None:
+    cause = f'plugin "P" failed with: plugin P failed in score: {problem}'
+    table = dict(zip(NAMES, scores, strict=True))
+    assert error_of(scoring("P", table)) == f"running Score plugins: {cause}"
+
+
+@pytest.mark.parametrize("scores", [[0, 255, 100], [0, 256, -1], [2**62, 0, 1]])
+def test_raw_scores_may_have_any_size(scores: list[int]) -> None:
+    table = dict(zip(NAMES, scores, strict=True))
+    detail = attempt(normalizing("P", table, lambda scores: scores * 0)).detail
+    raw = {name: by_plugin["P"].raw for name, by_plugin in detail.scores.items()}
+    assert raw == table
+
+
 def test_an_exception_in_prescore_is_a_defect() -> None:
     class Raises(Toy, PreScorePlugin):
         name = "P"
