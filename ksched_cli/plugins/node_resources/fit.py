@@ -208,8 +208,7 @@ class NodeResourcesFit(
         """column: see ScoredRequests"""
         if nodes.are_most:
             return nodes.gather(self._plain_scores(column, Nodes(nodes.snapshot)))
-        requested, capacity = principal_amounts(nodes, nonzero=True)
-        requested += column
+        requested, capacity = principal_amounts(column, nodes, nonzero=True)
         # 0 to 100 each: narrow integers are added and divided faster.
         cpu, memory = self._strategy.floats(requested, capacity).astype(np.int32)
         cpu_weight, memory_weight = self._weights

@@ -124,14 +124,35 @@ def plain_column(pod_requests: ScoredRequests, snapshot: Snapshot) -> Floats | N
     return pod_requests.column if lowest > 0 and highest < MAX_PLAIN else None
 
 
-def principal_amounts(nodes: Nodes, nonzero: bool) -> tuple[Floats, Floats]:
-    """What the pods on the nodes request of cpu and of memory, and what is allocatable, each with
-    shape (2, nodes). The first may be written to."""
+class FloatUsage:
+    """The snapshot's `usage` as floats. It follows the log of changed rows: to convert all of them
+    for each pod, `unique`, 5,000 nodes, all scored, takes 1.05 times the instructions."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._amounts: Floats = snapshot.usage.astype(np.float64)
+        self._log_length = len(snapshot.log)
+
+    def amounts(self) -> Floats:
+        """Read-only."""
+        log, usage = self._snapshot.log, self._snapshot.usage
+        for row in log[self._log_length :]:
+            self._amounts[:, row] = usage[:, row]
+        self._log_length = len(log)
+        return self._amounts
+
+
+def principal_amounts(column: Floats, nodes: Nodes, nonzero: bool) -> tuple[Floats, Floats]:
+    """What the pods on the nodes request of cpu and of memory with the pod there, and what is
+    allocatable, each with shape (2, nodes). The first may be written to. column: see
+    ScoredRequests"""
     snapshot = nodes.snapshot
-    used = snapshot.nonzero if nonzero else snapshot.usage[: len(PRINCIPAL)]
-    return nodes.gather_columns(used).astype(np.float64), nodes.gather_columns(
-        snapshot.principal_floats
-    )
+    # A fork keeps no log.
+    is_fork = type(snapshot) is not Snapshot
+    usage = snapshot.usage if is_fork else snapshot.index(FloatUsage).amounts()
+    used = usage[-len(PRINCIPAL) :] if nonzero else usage[: len(PRINCIPAL)]
+    requested = nodes.gather_columns(used) + column
+    return requested, nodes.gather_columns(snapshot.principal_floats)
 
 
 class Strategy(NamedTuple):
@@ -155,9 +176,8 @@ def least_allocated(requested: Scores, capacity: Scores) -> Scores:
 
 
 def least_allocated_floats(requested: Floats, capacity: Floats) -> Floats:
-    unused = np.subtract(capacity, requested, out=requested)
-    np.maximum(unused, 0, out=unused)
-    return _percentage(unused, capacity)
+    np.minimum(requested, capacity, out=requested)
+    return _percentage(np.subtract(capacity, requested, out=requested), capacity)
 
 
 def least_allocated_number(requested: int, capacity: int) -> int:
@@ -368,9 +388,7 @@ class NodeResourcesBalancedAllocation(ScoresResources):
 
     def _score_plain(self, column: Floats, nodes: Nodes) -> Scores:
         """column: see ScoredRequests"""
-        used, capacity = principal_amounts(nodes, nonzero=False)
-        used += column
-        return _balance(_deviation_of_two(used, capacity))
+        return _balance(_deviation_of_two(*principal_amounts(column, nodes, nonzero=False)))
 
 
 class BalanceChange(NodeResourcesBalancedAllocation):
@@ -401,10 +419,10 @@ class BalanceChange(NodeResourcesBalancedAllocation):
 
     def _score_plain(self, column: Floats, nodes: Nodes) -> Scores:
         # Both at once: with few nodes, a call costs more than what it computes.
-        used, capacity = principal_amounts(nodes, nonzero=False)
-        both = np.empty((2, *used.shape))
-        np.add(used, column, out=both[:, 0])
-        both[:, 1] = used
+        requested, capacity = principal_amounts(column, nodes, nonzero=False)
+        both = np.empty((2, *requested.shape))
+        both[:, 0] = requested
+        np.subtract(requested, column, out=both[:, 1])
         after, before = _balance(_deviation_of_two(both, capacity[:, None]))
         return HALF + (HALF + after - before) // 2
 
@@ -429,8 +447,10 @@ def _deviation_of_two(requested: Floats, capacity: Floats) -> Floats:
     """The standard deviation of the used fractions of cpu and memory, of which every node has some:
     a second form of `standard_deviation`, measured in scoring.Strategy. Both have a shape of
     (2, …, nodes). Writes to `requested`."""
+    # Brought within the capacity, no fraction is above 1.
+    np.minimum(requested, capacity, out=requested)
     requested /= capacity
-    cpu, memory = np.minimum(requested, 1.0, out=requested)
+    cpu, memory = requested
     cpu -= memory
     np.abs(cpu, out=cpu)
     cpu /= 2
