@@ -88,7 +88,8 @@ class Nodes(Struct, frozen=True, eq=False):
         return cls(node.snapshot, np.array([node.row], dtype=np.intp))
 
     def __len__(self) -> int:
-        return len(self.snapshot) if self.rows is None else len(self.rows)
+        # Without Snapshot.__len__, as nodes are counted dozens of times per pod.
+        return len(self.snapshot.names if self.rows is None else self.rows)
 
     def __iter__(self) -> Iterator[NodeInfo]:
         if len(self) >= MANY_ROWS and type(self.snapshot) is Snapshot:
@@ -99,7 +100,7 @@ class Nodes(Struct, frozen=True, eq=False):
 
     def gather(self, column: NDArray[Any]) -> NDArray[Any]:
         """A column's values for these nodes. Do not write to it: it may be the column itself."""
-        return column if self.rows is None else column[self.rows]
+        return column if self.rows is None else column.take(self.rows, 0)
 
     def gather_columns(self, columns: NDArray[Any]) -> NDArray[Any]:
         """Gather as `gather` does, several columns at a time, one per row of the array."""

@@ -467,7 +467,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         labels = nodes.snapshot.labels
         scores = _pre_score_state(state).items()
-        by_key = [sums[nodes.gather(labels[key].codes)] for key, sums in scores]
+        by_key = [sums.take(nodes.gather(labels[key].codes)) for key, sums in scores]
         return by_key[0] if len(by_key) == 1 else np.sum(by_key, axis=0)
 
     def normalize_scores(

@@ -157,8 +157,8 @@ class Domains:
         """The rows' entries in a table with an entry per domain and one for none. rows: None for
         all. Do not write to it."""
         if self.by_row:
-            return table[:-1] if rows is None else table[rows]
-        return table[self.codes if rows is None else self.codes[rows]]
+            return table[:-1] if rows is None else table.take(rows)
+        return table.take(self.codes if rows is None else self.codes.take(rows))
 
     def least(self, counts: Counts) -> int:
         """The smallest count of a domain with a counted node; MAX_INT32 if there is none."""
