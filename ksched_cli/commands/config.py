@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,19 +50,15 @@ def show(
         ksched config show origin/main:deploy/scheduler.yaml -o yaml
     """
     from ksched_cli.config.answers import EffectiveConfiguration
-    from ksched_cli.report import configuration as renderer
+    from ksched_cli.report.configuration import table
 
     options = runs.in_project(options, config or STDIN)
     run = runs.configured_run(options, config)
     opener = runs.opener(run)
     output.set_release(opener.release(run))
     allowed = runs.allowed_in_project(allow_plugins, config or STDIN)
-    configuration = _configuration(opener, run, allowed)
-    report = Report(
-        lambda: EffectiveConfiguration.of(configuration),
-        table=lambda: renderer.table(configuration, output.limit()),
-    )
-    output.show(report, options)
+    answer = EffectiveConfiguration.of(_configuration(opener, run, allowed))
+    output.show(output.report_of(answer, table), options)
     return ExitCode.YES
 
 
@@ -106,14 +103,11 @@ def diff(
     output.set_release(registry.release)
     allowed = runs.allowed_in_project(allow_plugins, after)
     first, second = (_configuration(opener, side, allowed) for side in sides)
-    changes = differences(first, second, registry)
-    report = Report(
-        lambda: ConfigurationDiff(changes=tuple(changes), names=names),
-        table=lambda: renderer.diff_table(changes, names, output.limit()),
-        texts={Form.MARKDOWN: lambda: renderer.diff_markdown(changes, names)},
-    )
-    output.show(report, options)
-    return ExitCode.of(not changes)
+    answer = ConfigurationDiff(changes=differences(first, second, registry), names=names)
+    report = output.report_of(answer, renderer.diff_table)
+    texts = {Form.MARKDOWN: lambda: renderer.diff_markdown(answer)}
+    output.show(dataclasses.replace(report, texts=texts), options)
+    return ExitCode.of(not answer.changes)
 
 
 def _configuration(opener: Opener, run: Run, allowed: tuple[AllowedPlugin, ...]) -> Configuration:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from ksched_cli.config.answers import ConfigurationChange
-from ksched_cli.config.effective import Configuration, PluginRef, Profile
-from ksched_cli.config.go_types import to_wire
+from ksched_cli.config.answers import ConfigurationDiff, EffectiveConfiguration
 from ksched_cli.config.migration.settle import Remark, RemarkKind
 from ksched_cli.framework.plugin_list import PluginList
 from ksched_cli.report.markdown import code, markdown_table
@@ -18,32 +16,29 @@ from ksched_cli.report.table import Limit, counted, printable
 # -- config show -----------------------------------------------------------------------------------
 
 
-def table(configuration: Configuration, limit: Limit) -> str:
+def table(answer: EffectiveConfiguration, limit: Limit) -> str:
     """Per profile its plugins by point, then their args; the extenders last."""
-    parts = [_profile(profile, configuration, limit) for profile in configuration.profiles]
-    if configuration.extenders:
-        rows = [
-            (extender.url_prefix, settings_text(to_wire(extender), hidden=("urlPrefix",)))
-            for extender in configuration.extenders
-        ]
-        parts.append(limit.columns(("EXTENDER", "SETTINGS"), rows))
+    parts = [_profile(answer, name, limit) for name in answer.profiles]
+    if answer.extenders:
+        parts.append(limit.columns(("EXTENDER", "SETTINGS"), extender_rows(answer)))
     return "\n\n".join(parts)
 
 
-def _profile(profile: Profile, configuration: Configuration, limit: Limit) -> str:
-    percentage = profile.percentage_of_nodes_to_score or "adaptive"
-    name = printable(profile.scheduler_name)
-    parts = [f"profile {name} (percentageOfNodesToScore: {percentage})"]
-    points = [
-        (key, ", ".join(_shown(ref) for ref in refs) or "-")
-        for key, refs in profile.plugins.items()
+def _profile(answer: EffectiveConfiguration, name: str, limit: Limit) -> str:
+    percentage = answer.percentage_of_nodes_to_score[name] or "adaptive"
+    points = []
+    for point in answer.profiles[name]:
+        plugins = marked_plugins(answer, name, point)
+        weights = answer.weights[name] if point == "score" else {}
+        plugins |= {key: f"{plugins[key]} ({weight})" for key, weight in weights.items() if weight}
+        points.append((point, ", ".join(plugins.values()) or "-"))
+    parts = [
+        f"profile {printable(name)} (percentageOfNodesToScore: {percentage})",
+        limit.columns(("POINT", "PLUGINS, IN ORDER (WEIGHT)"), points),
     ]
-    parts.append(limit.columns(("POINT", "PLUGINS, IN ORDER (WEIGHT)"), points))
-    origins = {ref.origin for refs in profile.plugins.values() for ref in refs}
-    if origins - {"default"}:
-        parts.append("* named under the file's multiPoint, + named at the point itself")
-    args = [(name, settings_text(to_wire(settings))) for name, settings in profile.args.items()]
-    if args:
+    if has_marks(answer, name):
+        parts.append(MEANING_OF_MARKS)
+    if args := args_rows(answer, name):
         parts.append("\n" + limit.columns(("ARGS OF", "SETTINGS"), args))
     return "\n".join(parts)
 
@@ -58,32 +53,52 @@ def settings_text(settings: Any, hidden: tuple[str, ...] = ("apiVersion", "kind"
     )
 
 
-MARKS = {"default": "", "multiPoint": "*"}
+_MARKS = {"default": "", "multiPoint": "*"}
+MEANING_OF_MARKS = "* named under the file's multiPoint, + named at the point itself"
 
 
-def _shown(ref: PluginRef) -> str:
-    """Name, mark of origin, and the weight where it counts."""
-    name = ref.name + MARKS.get(ref.origin, "+")
-    return f"{name} ({ref.weight})" if ref.weight else name
+def marked_plugins(answer: EffectiveConfiguration, profile: str, point: str) -> dict[str, str]:
+    """Plugin → its name with the mark of where it is named, in order."""
+    origins = answer.origin[profile][point]
+    return {name: name + _MARKS.get(origins[name], "+") for name in answer.profiles[profile][point]}
+
+
+def has_marks(answer: EffectiveConfiguration, profile: str) -> bool:
+    return any(set(point.values()) - {"default"} for point in answer.origin[profile].values())
+
+
+def args_rows(answer: EffectiveConfiguration, profile: str) -> list[tuple[str, str]]:
+    """A row per plugin that takes args."""
+    return [(plugin, settings_text(args)) for plugin, args in answer.args[profile].items()]
+
+
+def extender_rows(answer: EffectiveConfiguration) -> list[tuple[str, str]]:
+    """URL and settings."""
+    return [
+        (extender.get("urlPrefix", ""), settings_text(extender, hidden=("urlPrefix",)))
+        for extender in answer.extenders
+    ]
 
 
 # -- config diff, config migrate -------------------------------------------------------------------
 
 
-def diff_table(changes: Sequence[ConfigurationChange], names: tuple[str, str], limit: Limit) -> str:
-    """A row per difference. names: of the two files"""
+def diff_table(answer: ConfigurationDiff, limit: Limit) -> str:
+    """A row per difference."""
+    changes = answer.changes
     if not changes:
         return "nothing differs once both take effect"
     rows = [
         (change.profile or "(all)", change.path, shown(change.before), shown(change.after))
         for change in changes
     ]
-    headers = ("PROFILE", "PATH", *short_names(names))
+    headers = ("PROFILE", "PATH", *short_names(answer.names))
     return f"{limit.columns(headers, rows)}\n\n{counted(len(changes), 'difference')}"
 
 
-def diff_markdown(changes: Sequence[ConfigurationChange], names: tuple[str, str]) -> str:
-    """A table with a row per difference. names: of the two files"""
+def diff_markdown(answer: ConfigurationDiff) -> str:
+    """A table with a row per difference."""
+    changes, names = answer.changes, answer.names
     sides = f"between {code(names[0])} and {code(names[1])} once both take effect"
     if not changes:
         return f"Nothing differs {sides}."

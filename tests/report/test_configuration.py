@@ -1,7 +1,6 @@
 """An effective configuration as JSON and as a table."""
 
 from ksched_cli.config.answers import EffectiveConfiguration
-from ksched_cli.config.effective import Configuration
 from ksched_cli.config.load import load_configuration
 from ksched_cli.report import configuration
 from ksched_cli.report.table import EVERYTHING
@@ -21,18 +20,18 @@ profiles:
 """
 
 
-def effective(text: str) -> Configuration:
-    return load_configuration(HEAD + text, "c.yaml", REGISTRY)
+def effective(text: str) -> EffectiveConfiguration:
+    return EffectiveConfiguration.of(load_configuration(HEAD + text, "c.yaml", REGISTRY))
 
 
 def test_configurations_are_as_their_schema_says() -> None:
     extender = "extenders: [{urlPrefix: http://127.0.0.1, filterVerb: f}]"
     for text in ("", PROFILES, extender):
-        conforms(EffectiveConfiguration.of(effective(text)), "effective_configuration")
+        conforms(effective(text), "effective_configuration")
 
 
 def test_a_profile_has_its_own_percentage_or_that_of_all() -> None:
-    answer = EffectiveConfiguration.of(effective(PROFILES))
+    answer = effective(PROFILES)
     assert answer.percentage_of_nodes_to_score == {"own": 7, "shared": 40}
 
 

@@ -14,15 +14,19 @@ CHANGES = (
 )
 
 
+def diff(
+    names: tuple[str, str], changes: tuple[ConfigurationChange, ...] = CHANGES
+) -> ConfigurationDiff:
+    return ConfigurationDiff(changes=changes, names=names)
+
+
 def test_differences_are_as_their_schema_says() -> None:
-    read_back = conforms(
-        ConfigurationDiff(changes=CHANGES, names=("a.yaml", "b.yaml")), "configuration_diff"
-    )
+    read_back = conforms(diff(("a.yaml", "b.yaml")), "configuration_diff")
     assert read_back["changes"][0] == {"profile": "", "path": "parallelism", "from": 16, "to": 8}
 
 
 def test_a_row_has_both_sides() -> None:
-    lines = squeezed(diff_table(CHANGES, ("a.yaml", "b.yaml"), Limit()))
+    lines = squeezed(diff_table(diff(("a.yaml", "b.yaml")), Limit()))
     assert lines[0] == "PROFILE PATH a.yaml b.yaml"
     assert "(all) parallelism 16 8" in lines
     assert "night plugins.filter.NodePorts runs -" in lines
@@ -42,8 +46,8 @@ def test_a_row_has_both_sides() -> None:
 def test_sides_are_named_without_the_folders_that_both_are_in(
     names: tuple[str, str], headers: str
 ) -> None:
-    assert squeezed(diff_table(CHANGES, names, Limit()))[0] == f"PROFILE PATH {headers}"
+    assert squeezed(diff_table(diff(names), Limit()))[0] == f"PROFILE PATH {headers}"
 
 
 def test_no_difference_is_said() -> None:
-    assert diff_table((), ("a", "b"), Limit()) == "nothing differs once both take effect"
+    assert diff_table(diff(("a", "b"), ()), Limit()) == "nothing differs once both take effect"

@@ -3,7 +3,7 @@
 import pytest
 
 from ksched_cli.analysis.expectations import CaseResult
-from ksched_cli.config.answers import ConfigurationChange
+from ksched_cli.config.answers import ConfigurationChange, ConfigurationDiff
 from ksched_cli.report import configuration, expectations
 from ksched_cli.report.markdown import as_markdown, code, markdown_table
 from ksched_cli.report.table import BREAK, CELL, HEADER, ROW, STRONG, YELLOW, Limit
@@ -71,12 +71,14 @@ def test_what_others_wrote_makes_no_table_and_no_verdict(mark: str) -> None:
 
 
 def test_differences_of_configurations() -> None:
-    changes = [
+    changes = (
         ConfigurationChange("", "parallelism", 16, 8),
         ConfigurationChange("batch", "plugins.filter.NodePorts", True, None),
-    ]
+    )
     assert (
-        configuration.diff_markdown(changes, ("HEAD:a/c.yaml", "a/c.yaml"))
+        configuration.diff_markdown(
+            ConfigurationDiff(changes=changes, names=("HEAD:a/c.yaml", "a/c.yaml"))
+        )
         == """\
 **2 differences** between `HEAD:a/c.yaml` and `a/c.yaml` once both take effect:
 
@@ -88,7 +90,7 @@ def test_differences_of_configurations() -> None:
 
 
 def test_no_difference_is_said() -> None:
-    assert configuration.diff_markdown([], ("a", "b")) == (
+    assert configuration.diff_markdown(ConfigurationDiff(changes=(), names=("a", "b"))) == (
         "Nothing differs between `a` and `b` once both take effect."
     )
 

@@ -20,7 +20,15 @@ from ksched_cli.config.migration.settle import RemarkKind
 from ksched_cli.framework.plugin_list import ListedPlugin, PluginList
 from ksched_cli.framework.registry import IN_TREE_ORIGIN
 from ksched_cli.kube.extension_points import POINT_KEYS
-from ksched_cli.report.configuration import MARKS, settings_text, short_names, shown
+from ksched_cli.report.configuration import (
+    MEANING_OF_MARKS,
+    args_rows,
+    extender_rows,
+    has_marks,
+    marked_plugins,
+    short_names,
+    shown,
+)
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.columns import Kind, column
 from ksched_cli.report.html.sections import (
@@ -55,31 +63,20 @@ def configuration_page(answer: EffectiveConfiguration) -> Page:
         percentage = answer.percentage_of_nodes_to_score[name] or "adaptive"
         note = f"percentageOfNodesToScore: {percentage}"
         rows = [
-            (point, ", ".join(_plugin(answer, name, point, plugin) for plugin in plugins) or "-")
-            for point, plugins in profiles[name].items()
+            (point, ", ".join(marked_plugins(answer, name, point).values()) or "-")
+            for point in profiles[name]
         ]
-        origins = {o for point in answer.origin[name].values() for o in point.values()}
-        if origins - {"default"}:
-            note += "; * named under the file's multiPoint, + named at the point itself"
+        if has_marks(answer, name):
+            note += f"; {MEANING_OF_MARKS}"
         sections.append(Table(f"Profile {name}", ("Point", "Plugins, in order"), rows, note))
         weights = [*answer.weights[name].items()]
-        args = [(plugin, settings_text(args)) for plugin, args in answer.args[name].items()]
         sections += present(
             tally(f"Weights in {name}", ("Plugin", "Weight"), weights, "weight"),
-            Table(f"Args in {name}", ("Plugin", "Args"), args),
+            Table(f"Args in {name}", ("Plugin", "Args"), args_rows(answer, name)),
         )
-    rows = [
-        (extender.get("urlPrefix", ""), settings_text(extender, ("urlPrefix",)))
-        for extender in answer.extenders
-    ]
-    sections += present(Table("Extenders", ("URL", "Settings"), rows))
+    sections += present(Table("Extenders", ("URL", "Settings"), extender_rows(answer)))
     title = f"{counted(len(profiles), 'profile')}: {', '.join(profiles)}"
     return Page(title, (), tiles, sections)
-
-
-def _plugin(answer: EffectiveConfiguration, profile: str, point: str, plugin: str) -> str:
-    """Its name with the mark of where it is named."""
-    return plugin + MARKS.get(answer.origin[profile][point][plugin], "+")
 
 
 # -- config diff, config migrate -------------------------------------------------------------------
