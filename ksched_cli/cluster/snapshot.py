@@ -34,7 +34,7 @@ Columns = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-RowUsage: TypeAlias = Sequence[int]
+RowAmounts: TypeAlias = tuple[int, ...]
 
 MISSING = -1
 
@@ -178,11 +178,6 @@ class NodeColumns:
         return amounts
 
     @cached_property
-    def capacity_by_row(self) -> Sequence[Sequence[int]]:
-        """Per row, the amounts of `capacity`: single ones are quicker to read than in an array."""
-        return list(zip(*self.capacity.tolist(), strict=True))
-
-    @cached_property
     def order(self) -> Rows:
         """Rows in the order of visits: round robin over zones, zones by first appearance."""
         labels = [node.metadata.labels for node in self.nodes]
@@ -206,6 +201,11 @@ class NodeColumns:
     def rank_by_row(self) -> Sequence[int]:
         """The same: a single one is quicker to read than in an array."""
         return self.rank.tolist()
+
+    @cached_property
+    def row_by_rank(self) -> Sequence[int]:
+        """As `order`, likewise."""
+        return self.order.tolist()
 
     @cached_property
     def unschedulable(self) -> Mask:
@@ -375,7 +375,7 @@ class Snapshot:
         self.touched = contents.touched
         self.huge = contents.huge
         self.sealed = False
-        self._rows_usage: list[RowUsage | None] = [None] * len(self.nodes)
+        self._rows_amounts: list[RowAmounts | None] = [None] * len(self.nodes)
         # Per row, what was read of its requests, for plugins that ask nodes one by one; or empty.
         self.amounts_read: Sequence[dict[str, int]] = ()
         self._watchers: list[PodWatcher] = []
@@ -414,17 +414,21 @@ class Snapshot:
         """Read-only; zeros for a resource that no pod asked for."""
         return self._requested.get(resource, self._zero)
 
-    def rows_usage(self, rows: Iterable[int]) -> list[RowUsage]:
-        """Per row, its column of `usage`: of a few rows, quicker to read than an array."""
-        cached = self._rows_usage
-        return [cached[row] or self.row_usage(row) for row in rows]
+    def rows_amounts(self, rows: Iterable[int]) -> list[RowAmounts]:
+        """Per row, its columns of `usage` and `capacity`: of a few rows, quicker to read than
+        arrays."""
+        cached = self._rows_amounts
+        return [cached[row] or self.row_amounts(row) for row in rows]
 
-    def row_usage(self, row: int) -> RowUsage:
-        """The row's column of `usage`."""
-        amounts = self._rows_usage[row]
+    def row_amounts(self, row: int) -> RowAmounts:
+        """The row's columns of `usage` and `capacity`."""
+        amounts = self._rows_amounts[row]
         if amounts is None:
-            amounts = self._rows_usage[row] = self.usage[:, row].tolist()
+            amounts = self._rows_amounts[row] = self._read_amounts(row)
         return amounts
+
+    def _read_amounts(self, row: int) -> RowAmounts:
+        return (*self.usage[:, row].tolist(), *self.capacity[:, row].tolist())
 
     def other_requested(self) -> dict[str, Column]:
         """The columns that are not views of `usage`."""
@@ -520,7 +524,7 @@ class Snapshot:
     def _note(self, row: int) -> None:
         self.log.append(row)
         self.touched[self.rank.item(row)] = len(self.log)
-        self._rows_usage[row] = None
+        self._rows_amounts[row] = None
         if self.amounts_read:
             self.amounts_read[row].clear()
 
@@ -552,11 +556,6 @@ class Snapshot:
     def principal_floats(self) -> Floats:
         """The allocatable cpu and memory as floats."""
         return self.node_columns.principal_floats
-
-    @cached_property
-    def capacity_by_row(self) -> Sequence[Sequence[int]]:
-        """Per row, the allocatable cpu, memory and pods."""
-        return self.node_columns.capacity_by_row
 
     @cached_property
     def order(self) -> Rows:
@@ -639,8 +638,8 @@ class SnapshotFork(Snapshot):
             name = self.names[row]
             raise SealedError(f"node {name} is not among those that the snapshot was forked for")
 
-    def rows_usage(self, rows: Iterable[int]) -> list[RowUsage]:
-        return [self.usage[:, row].tolist() for row in rows]
+    def rows_amounts(self, rows: Iterable[int]) -> list[RowAmounts]:
+        return [self._read_amounts(row) for row in rows]
 
     def _note(self, row: int) -> None:
         """Nothing that is cached is of a fork."""

@@ -13,12 +13,13 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Column, Snapshot
+from ksched_cli.cluster.snapshot import Column, RowAmounts, Snapshot
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.answer_checks import (
     ReadOnlyCalls,
@@ -46,7 +47,6 @@ from ksched_cli.framework.in_tree_interface import (
     PodGroupPostFilterPlugin,
     RowCheck,
     RowScorer,
-    RowScorers,
     ScoresRows,
 )
 from ksched_cli.framework.interface import (
@@ -130,8 +130,9 @@ class DefectLog:
 
 T = TypeVar("T")
 
-# Below this many nodes, asking row by row costs less than the array form.
-SINGLE_ROWS_MAX = 12
+# How many sums of scores a row scorer stores, and the sum of scores that are outside 0 to 100.
+STORED_SUMS_MAX = 128
+NOT_A_SUM = -1
 
 
 @dataclass(slots=True)
@@ -401,67 +402,58 @@ class PluginCaller:
             checks.append(check)
         return tuple(checks)
 
-    def passes_checks(self, checks: Sequence[RowCheck] | None, nodes: Nodes) -> bool:
-        """Whether all the nodes pass; False means undetermined, as where there are too many of them
-        to ask one by one."""
-        snapshot = nodes.snapshot
-        if checks is None or snapshot.huge or len(nodes) >= SINGLE_ROWS_MAX:
+    def passes_checks(
+        self, checks: Sequence[RowCheck] | None, snapshot: Snapshot, rows: Sequence[int]
+    ) -> bool:
+        """Whether all the rows pass; False means undetermined."""
+        if checks is None or snapshot.huge:
             return False
-        capacity = snapshot.capacity_by_row
-        rows = nodes.indices().tolist()
-        for row, usage in zip(rows, snapshot.rows_usage(rows), strict=True):
+        for row, amounts in zip(rows, snapshot.rows_amounts(rows), strict=True):
             for check in checks:
-                if not check(row, usage, capacity[row]):
+                if not check(row, amounts):
                     return False
         return True
 
-    def passes_row_checks(
-        self, checks: Sequence[RowCheck], snapshot: Snapshot, row: int, capacity: Sequence[int]
-    ) -> bool:
-        """Whether the row passes; False means undetermined. capacity: the row's"""
-        if snapshot.huge:
-            return False
-        usage = snapshot.row_usage(row)
-        for check in checks:  # noqa: SIM110 - a generator would be a frame more for each pod
-            if not check(row, usage, capacity):
-                return False
-        return True
-
-    def row_scorers(
+    def row_scorer(
         self,
         weights: Mapping[ScorePlugin, int],
         state: CycleState,
         pod: PodInfo,
         snapshot: Snapshot,
-    ) -> RowScorers:
-        """Return the plugins' row scorers if each is in-tree and has one; else none."""
+        shift: int,
+    ) -> RowScorer | None:
+        """Return the weighted sum of the plugins' row scorers, shifted by so many bits, if each is
+        in-tree and has one; else None. Many rows have equal amounts: it stores what it computed
+        last."""
         scorers: list[tuple[RowScorer, int]] = []
         for plugin, weight in weights.items():
             if not isinstance(plugin, ScoresRows) or plugin.name in self.foreign or snapshot.huge:
-                return ()
+                return None
             scorer = plugin.row_scorer(state, pod, snapshot)
             if scorer is None:
-                return ()
+                return None
             scorers.append((scorer, weight))
-        return tuple(scorers)
 
-    def row_totals(self, scorers: RowScorers, nodes: Nodes) -> list[tuple[int, int]] | None:
-        """The row and the weighted sum of each node; None where there are too many nodes to ask one
-        by one, or a score is outside 0 to 100."""
-        snapshot = nodes.snapshot
-        if not scorers or snapshot.huge or len(nodes) >= SINGLE_ROWS_MAX:
-            return None
-        capacity, totals = snapshot.capacity_by_row, []
-        rows = nodes.indices().tolist()
-        for row, usage in zip(rows, snapshot.rows_usage(rows), strict=True):
+        @lru_cache(STORED_SUMS_MAX)
+        def weighted_sum(amounts: RowAmounts) -> int:
             weighted = 0
             for score_row, weight in scorers:
-                score = score_row(usage, capacity[row])
+                score = score_row(amounts)
                 if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
-                    return None
+                    return NOT_A_SUM
                 weighted += score * weight
-            totals.append((row, weighted))
-        return totals
+            return weighted << shift
+
+        return weighted_sum
+
+    def row_totals(
+        self, scorer: RowScorer | None, snapshot: Snapshot, rows: Sequence[int]
+    ) -> list[int] | None:
+        """The weighted sum of each row; None where a score is outside 0 to 100."""
+        if scorer is None or snapshot.huge:
+            return None
+        totals = [scorer(amounts) for amounts in snapshot.rows_amounts(rows)]
+        return None if NOT_A_SUM in totals else totals
 
     # -- pod groups -----------------------------------------------------------------------------
 

@@ -36,8 +36,7 @@ def prepared(run: Simulation, plugin: Any) -> CycleState:
 
 
 def by_row(run: Simulation, answer: Callable[..., Any], rows: range) -> list[Any]:
-    usage = run.snapshot.rows_usage(rows)
-    return [answer(usage[row], run.snapshot.capacity_by_row[row]) for row in rows]
+    return [answer(amounts) for amounts in run.snapshot.rows_amounts(rows)]
 
 
 @pytest.mark.parametrize("minor", ["1.34", "1.36"])
@@ -61,10 +60,10 @@ def test_a_row_is_checked_for_every_resource() -> None:
     (plugin,) = (p for p in framework.filtering.plugins if isinstance(p, ChecksRows))
     check = plugin.row_check(prepared(run, plugin), find(run, "p"), run.snapshot)
     assert check is not None
-    usage, capacity = run.snapshot.rows_usage(range(3)), run.snapshot.capacity_by_row
-    assert [check(row, usage[row], capacity[row]) for row in range(3)] == [True, True, False]
-    for short in ([8000, 0, 0, 0, 0], [0, 8 << 30, 0, 0, 0], [0, 0, 110, 0, 0]):
-        assert not check(0, short, capacity[0])
+    amounts = run.snapshot.rows_amounts(range(3))
+    assert [check(row, amounts[row]) for row in range(3)] == [True, True, False]
+    for used in ((8000, 0, 0, 0, 0), (0, 8 << 30, 0, 0, 0), (0, 0, 110, 0, 0)):
+        assert not check(0, used + amounts[0][len(used) :])
 
 
 def test_where_one_plugin_is_foreign_or_has_no_form_for_rows_there_is_none() -> None:
@@ -78,11 +77,13 @@ def test_where_one_plugin_is_foreign_or_has_no_form_for_rows_there_is_none() -> 
     weights: dict[ScorePlugin, int] = {
         plugin: 2 for plugin in framework.scoring.plugins if isinstance(plugin, ScoresRows)
     }
-    scorers = in_tree.row_scorers(weights, cycle, info, run.snapshot)
-    assert [weight for _, weight in scorers] == [2, 2]
-    assert not foreign.row_scorers(weights, cycle, info, run.snapshot)
+    scorer = in_tree.row_scorer(weights, cycle, info, run.snapshot, 3)
+    scores = [plugin.score_nodes(cycle, info, Nodes(run.snapshot)) for plugin in weights]
+    expected = [(int(fit) + int(balance)) * 2 << 3 for fit, balance in zip(*scores, strict=True)]
+    assert in_tree.row_totals(scorer, run.snapshot, range(3)) == expected
+    assert foreign.row_scorer(weights, cycle, info, run.snapshot, 0) is None
     every_plugin = dict.fromkeys(framework.scoring.plugins, 1)
-    assert not in_tree.row_scorers(every_plugin, cycle, info, run.snapshot)
+    assert in_tree.row_scorer(every_plugin, cycle, info, run.snapshot, 0) is None
     filters: list[FilterPlugin] = [
         p for p in framework.filtering.plugins if isinstance(p, ChecksRows)
     ]
@@ -91,4 +92,5 @@ def test_where_one_plugin_is_foreign_or_has_no_form_for_rows_there_is_none() -> 
     assert in_tree.row_checks(framework.filtering.plugins, cycle, info, run.snapshot) is None
     run.snapshot.huge = True
     assert in_tree.row_checks(filters, cycle, info, run.snapshot) is None
-    assert not in_tree.row_scorers(weights, cycle, info, run.snapshot)
+    assert in_tree.row_scorer(weights, cycle, info, run.snapshot, 0) is None
+    assert in_tree.row_totals(scorer, run.snapshot, range(3)) is None

@@ -72,6 +72,5 @@ def test_one_node_at_a_time_gives_what_all_at_once_give(
             assert prepared.is_success or prepared.is_skip
             score = plugin.row_scorer(cycle, pod, run.snapshot)
             if score is not None:
-                usage = run.snapshot.rows_usage(range(len(nodes)))
-                by_row = map(score, usage, run.snapshot.capacity_by_row)
+                by_row = map(score, run.snapshot.rows_amounts(range(len(nodes))))
                 assert list(by_row) == plugin.score_nodes(cycle, pod, nodes).tolist()

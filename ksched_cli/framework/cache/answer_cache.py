@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.in_tree_interface import RowCheck, RowScorers
+from ksched_cli.framework.in_tree_interface import RowCheck, RowScorer
 from ksched_cli.framework.interface import (
     FilterPlugin,
     NormalizeScore,
@@ -142,11 +142,14 @@ class RowSums:
         self._in_order: Scores | None = None
         self.stale = StaleRows(snapshot)
 
-    def store(self, row: int, weighted: int) -> None:
-        """weighted: as in a key"""
-        self._sums[row] = weighted
-        if self._in_order is not None:
-            self._in_order[self.stale.snapshot.rank.item(row)] = weighted
+    def store(self, rows: Sequence[int], sums: Iterable[int]) -> None:
+        """sums: as in a key"""
+        column, in_order = self._sums, self._in_order
+        ranks = self.stale.snapshot.node_columns.rank_by_row
+        for row, weighted in zip(rows, sums, strict=True):
+            column[row] = weighted
+            if in_order is not None:
+                in_order[ranks[row]] = weighted
 
     def store_all(self, nodes: Nodes, sums: Scores) -> None:
         """One sum per node, as in a key."""
@@ -186,7 +189,7 @@ class ScoreCache(Struct):
     raw_row_plugins: those among them whose raw scores are computed anew for rows that changed
     raw:         raw scores of all rows, by plugin name
     uncached:    the plugins of which nothing is cached
-    row_scorers: those of the row plugins, where all of them score single rows
+    row_scorer:  of the sum of the row plugins, where all of them score single rows
     """
 
     snapshot: Snapshot
@@ -199,7 +202,7 @@ class ScoreCache(Struct):
     raw_row_plugins: list[ScorePlugin] = field(default_factory=list)
     raw: dict[str, Scores] = field(default_factory=dict)
     uncached: list[ScorePlugin] = field(default_factory=list)
-    row_scorers: RowScorers = ()
+    row_scorer: RowScorer | None = None
     # static_sums as keys, and these in the order of visits, once somebody has asked for them.
     _static_keys: Scores | None = None
     _static_in_order: Scores | None = None
@@ -291,13 +294,13 @@ class RowFilter(Struct):
     node_plugins: those with NODE answers
     row_checks:   of the ROW plugins
     uncached:     the names of the others
-    capacities:   by row that passes the NODE plugins, its column of Snapshot.capacity
+    passing:      the rows that are known to pass the NODE plugins
     """
 
     node_plugins: tuple[FilterPlugin, ...]
     row_checks: tuple[RowCheck, ...]
     uncached: frozenset[str]
-    capacities: dict[int, Sequence[int]] = field(default_factory=dict)
+    passing: set[int] = field(default_factory=set)
 
 
 class FilterCache(Struct):
@@ -354,9 +357,9 @@ class FilterCache(Struct):
         self.uncached += (plugin,)
         self.uncached_positions += (position,)
 
-    def renew(self, nodes: Nodes) -> Nodes | None:
-        """Return the nodes whose verdicts must be stored again, or None; see StaleRows.renew."""
-        return self.stale.renew(nodes) if self.row_plugins else None
+    def renew(self, nodes: Nodes) -> list[int] | Nodes:
+        """Return the nodes whose verdicts must be stored again; see StaleRows.renew."""
+        return self.stale.renew(nodes) if self.row_plugins else []
 
     def store(self, nodes: Nodes, codes: Codes) -> None:
         """One code per node, of all the plugins."""
@@ -370,10 +373,10 @@ class FilterCache(Struct):
         self.rejected += int(np.count_nonzero(codes != PASSES) - np.count_nonzero(before != PASSES))
         self.codes[rows] = codes
 
-    def passes(self, nodes: Nodes) -> bool:
-        """Whether all the nodes pass, as far as is stored. For a few nodes."""
+    def passes(self, rows: Sequence[int]) -> bool:
+        """Whether all the rows pass, as far as is stored. For a few rows."""
         codes = self.codes
-        return not self.rejected or all(codes.item(r) == PASSES for r in nodes.indices().tolist())
+        return not self.rejected or all(codes.item(row) == PASSES for row in rows)
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
         """The verdicts about nodes that are up to date."""
@@ -415,6 +418,8 @@ class FilterCache(Struct):
 
 # Read the log up to this length; beyond it compare the column of the log's lengths.
 LOG_SCAN_MAX = 100
+# Below this many rows, asking row by row costs less than the array form.
+SINGLE_ROWS_MAX = 12
 
 
 class StaleRows:
@@ -433,9 +438,10 @@ class StaleRows:
         self._mask = np.frombuffer(self._marks, dtype=np.bool_)
         self._log_length = len(snapshot.log)
 
-    def renew(self, nodes: Nodes) -> Nodes | None:
-        """Those of the nodes that changed since they were last renewed, or never were; None where
-        there are none. From now on they count as up to date: the caller computes them anew."""
+    def renew(self, nodes: Nodes) -> list[int] | Nodes:
+        """Those of the nodes that changed since they were last renewed, or never were; a list of
+        rows where there are less than SINGLE_ROWS_MAX. From now on they count as up to date: the
+        caller computes them anew."""
         snapshot, marks = self.snapshot, self._marks
         if self._log_length != len(snapshot.log):
             self._follow()
@@ -448,25 +454,28 @@ class StaleRows:
             return self._renew_selection(nodes)
         rank = marks.find(1, first, end)
         if rank < 0:
-            return None
+            return []
+        row_by_rank = snapshot.node_columns.row_by_rank
         if marks.find(1, rank + 1, end) < 0:
-            # Mostly it is one; a slice costs less than a selection.
+            # Mostly it is one.
             marks[rank] = 0
-            return Nodes(snapshot, snapshot.order[rank : rank + 1], rank)
-        ranks = self._mask[first:end].nonzero()[0]
-        self._mask[first:end] = False
+            return [row_by_rank[rank]]
+        ranks = self._mask[rank:end].nonzero()[0]
+        self._mask[rank:end] = False
+        if len(ranks) < SINGLE_ROWS_MAX:
+            return [row_by_rank[rank + each] for each in ranks.tolist()]
         if len(ranks) == end - first:
             return nodes
-        ranks += first
+        ranks += rank
         return Nodes(snapshot, snapshot.order[ranks])
 
-    def _renew_selection(self, nodes: Nodes) -> Nodes | None:
+    def _renew_selection(self, nodes: Nodes) -> list[int] | Nodes:
         """Renews the stale rows of nodes in any order."""
         ranks = self.snapshot.rank[nodes.indices()]
         stale = ranks[self._mask[ranks]]
-        if not len(stale):
-            return None
         self._mask[stale] = False
+        if len(stale) < SINGLE_ROWS_MAX:
+            return self.snapshot.order[stale].tolist()
         if len(stale) == len(ranks):
             return nodes
         return Nodes(self.snapshot, self.snapshot.order[stale])

@@ -195,14 +195,13 @@ class CachedFilters:
             rows = entry.row_filter = self._row_filter(entry.static_state, pod)
         if not rows.uncached <= state.skip_filter:
             return False
-        capacity = rows.capacities.get(row)
-        if capacity is None:
+        if row not in rows.passing:
             if not self._caller.passes_all(
                 rows.node_plugins, entry.static_state, pod, self._snapshot, (row,)
             ):
                 return False
-            capacity = rows.capacities[row] = self._snapshot.capacity[:, row].tolist()
-        return self._caller.passes_row_checks(rows.row_checks, self._snapshot, row, capacity)
+            rows.passing.add(row)
+        return self._caller.passes_checks(rows.row_checks, self._snapshot, (row,))
 
     def _row_filter(self, static_state: CycleState, pod: PodInfo) -> RowFilter:
         by_scope: dict[Scope, list[FilterPlugin]] = {scope: [] for scope in Scope}
@@ -338,10 +337,13 @@ class CachedFilters:
     ) -> None:
         """Calls the ROW plugins for those of the nodes that have changed."""
         stale = cache.renew(nodes)
-        if stale is None:
+        if not stale:
             return
-        if self._caller.passes_checks(cache.row_checks, stale) and cache.passes(stale):
-            return
+        if isinstance(stale, list):
+            checks = cache.row_checks
+            if self._caller.passes_checks(checks, self._snapshot, stale) and cache.passes(stale):
+                return
+            stale = Nodes(self._snapshot, np.array(stale, dtype=np.intp))
         codes = static_codes = stale.gather(cache.static_codes)
         for position, plugin in zip(cache.positions, cache.row_plugins, strict=True):
             verdicts = self._caller.filter_nodes(plugin, static_state, pod, stale)
@@ -476,7 +478,7 @@ class CachedScores:
         cache, entry.score = entry.score, None
         if cache is None:
             cache = self._build_cache(entry.static_state, pod)
-            if cache.row_scorers and entry.pod_count >= ALL_NODES_MIN:
+            if cache.row_scorer and entry.pod_count >= ALL_NODES_MIN:
                 self._refresh_rows(cache, entry.static_state, pod, Nodes(nodes.snapshot))
         self._refresh(cache, entry.static_state, pod, nodes)
         entry.score = cache
@@ -499,8 +501,10 @@ class CachedScores:
                 cache.add_node_plugin(plugin, self._runner.weights[plugin.name], scores)
         plugins = cache.row_plugins
         if not cache.raw_row_plugins:
-            cache.row_scorers = self._caller.row_scorers(plugins, static_state, pod, cache.snapshot)
-        if cache.row_scorers and cache.row_sums is not None:
+            cache.row_scorer = self._caller.row_scorer(
+                plugins, static_state, pod, cache.snapshot, cache.shift
+            )
+        if cache.row_scorer and cache.row_sums is not None:
             keys = [(plugin.name, self._caller.cache_key(plugin, pod)) for plugin in plugins]
             if all(key is not None for _, key in keys):
                 shared = self._cache.row_sums
@@ -519,7 +523,7 @@ class CachedScores:
                 cache.replace_part(normalized, extremes, part)
         if cache.row_sums is not None:
             # For all nodes, the log says which have changed; in-tree plugins may be given more.
-            in_view = Nodes(nodes.snapshot) if cache.row_scorers and nodes.are_most else nodes
+            in_view = Nodes(nodes.snapshot) if cache.row_scorer and nodes.are_most else nodes
             self._refresh_rows(cache, static_state, pod, in_view)
 
     def _refresh_rows(
@@ -527,14 +531,15 @@ class CachedScores:
     ) -> None:
         """Calls the ROW plugins for those of the nodes that have changed. Raises PluginError."""
         row_sums = cache.row_sums
-        stale = None if row_sums is None else row_sums.stale.renew(nodes)
-        if row_sums is None or stale is None:
+        stale = row_sums.stale.renew(nodes) if row_sums is not None else ()
+        if row_sums is None or not stale:
             return
-        totals = self._caller.row_totals(cache.row_scorers, stale)
-        if totals is not None:
-            for row, weighted in totals:
-                row_sums.store(row, weighted << cache.shift)
-            return
+        if isinstance(stale, list):
+            totals = self._caller.row_totals(cache.row_scorer, self._snapshot, stale)
+            if totals is not None:
+                row_sums.store(stale, totals)
+                return
+            stale = Nodes(self._snapshot, np.array(stale, dtype=np.intp))
         rows = slice(None) if stale.rows is None else stale.rows
         try:
             sums: Scores | None = None

@@ -16,7 +16,7 @@ import numpy as np
 from ksched_cli.cluster.objects import Container, DeviceClass, Node
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import CPU, PODS, node_allocatable
-from ksched_cli.cluster.snapshot import COUNTABLE, Column, Floats, Rows, RowUsage, Snapshot
+from ksched_cli.cluster.snapshot import COUNTABLE, Column, Floats, RowAmounts, Rows, Snapshot
 from ksched_cli.framework import cluster_events as events
 from ksched_cli.framework.cluster_events import Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
@@ -111,10 +111,8 @@ class NodeResourcesFit(
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         check = self.row_check(state, pod, node.snapshot)
         if check is not None:
-            # Reads one node only: the amounts of all rows are not made for it.
-            capacity = node.snapshot.capacity[:, node.row].tolist()
-            (usage,) = node.snapshot.rows_usage((node.row,))
-            if check(node.row, usage, capacity):
+            (amounts,) = node.snapshot.rows_amounts((node.row,))
+            if check(node.row, amounts):
                 return SUCCESS
         verdicts = self.filter_nodes(state, pod, Nodes.of(node))
         return verdicts.statuses[verdicts.ids.item(0)]
@@ -126,9 +124,8 @@ class NodeResourcesFit(
         requested_cpu, requested_memory = pod.resources.principal
         others = pod.resources.others
 
-        def check(row: int, usage: RowUsage, capacity: Sequence[int]) -> bool:
-            used_cpu, used_memory, pods, _, _ = usage
-            cpu, memory, most_pods = capacity
+        def check(row: int, amounts: RowAmounts) -> bool:
+            used_cpu, used_memory, pods, _, _, cpu, memory, most_pods = amounts
             return (
                 cpu - used_cpu >= requested_cpu
                 and memory - used_memory >= requested_memory

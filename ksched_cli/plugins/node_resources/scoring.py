@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import HUGE, is_scalar_resource
-from ksched_cli.cluster.snapshot import PRINCIPAL, Column, Floats, RowUsage, Snapshot
+from ksched_cli.cluster.snapshot import PRINCIPAL, Column, Floats, RowAmounts, Snapshot
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.in_tree_interface import RowScorer, ScoresRows
@@ -216,9 +216,8 @@ def mean_by_row(strategy: Strategy, requested: Sequence[int], weights: Sequence[
     cpu_weight, memory_weight = weights
     weight = cpu_weight + memory_weight
 
-    def score(usage: RowUsage, capacity: Sequence[int]) -> int:
-        _, _, _, used_cpu, used_memory = usage
-        cpu, memory, _ = capacity
+    def score(amounts: RowAmounts) -> int:
+        _, _, _, used_cpu, used_memory, cpu, memory, _ = amounts
         of_cpu = points(used_cpu + requested_cpu, cpu)
         of_memory = points(used_memory + requested_memory, memory)
         return (of_cpu * cpu_weight + of_memory * memory_weight) // weight
@@ -359,9 +358,8 @@ class NodeResourcesBalancedAllocation(ScoresResources):
             return None
         requested_cpu, requested_memory = pod_requests.by_resource
 
-        def score(usage: RowUsage, capacity: Sequence[int]) -> int:
-            used_cpu, used_memory, _, _, _ = usage
-            cpu, memory, _ = capacity
+        def score(amounts: RowAmounts) -> int:
+            used_cpu, used_memory, _, _, _, cpu, memory, _ = amounts
             # Python divides large integers more exactly than Go divides floats; those that are too
             # large to be exact as floats are far above any capacity here.
             return _balance_of(
@@ -400,11 +398,10 @@ class BalanceChange(NodeResourcesBalancedAllocation):
         if score_after is None:
             return None
 
-        def score(usage: RowUsage, capacity: Sequence[int]) -> int:
-            used_cpu, used_memory, _, _, _ = usage
-            cpu, memory, _ = capacity
+        def score(amounts: RowAmounts) -> int:
+            used_cpu, used_memory, _, _, _, cpu, memory, _ = amounts
             before = _balance_of(used_cpu / cpu, used_memory / memory)
-            return HALF + (HALF + score_after(usage, capacity) - before) // 2
+            return HALF + (HALF + score_after(amounts) - before) // 2
 
         return score
 

@@ -13,7 +13,6 @@ from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, Status
 from ksched_cli.testing import cluster, node
-from tests.narrowing import present
 
 COUNT = 4
 NO, NEVER = Status.unschedulable("no"), Status.unresolvable("never")
@@ -92,15 +91,15 @@ def test_the_statuses_given_are_a_copy_that_the_caller_may_extend() -> None:
 
 def test_without_plugins_that_depend_on_pods_nothing_becomes_stale() -> None:
     nodes = snapshot()
-    assert FilterCache.passing(nodes).renew(Nodes(nodes)) is None
+    assert not FilterCache.passing(nodes).renew(Nodes(nodes))
 
 
 def test_a_row_plugin_makes_rows_stale_until_they_are_renewed() -> None:
     nodes = snapshot()
     cache = FilterCache.passing(nodes)
     cache.add_row_plugin(0, cast(FilterPlugin, object()))  # it is not called
-    assert len(present(cache.renew(Nodes(nodes)))) == COUNT
-    assert cache.renew(Nodes(nodes)) is None
+    assert len(cache.renew(Nodes(nodes))) == COUNT
+    assert not cache.renew(Nodes(nodes))
 
 
 REJECTIONS = st.lists(st.sampled_from([NO, NEVER]), min_size=COUNT, max_size=COUNT)

@@ -96,7 +96,7 @@ def test_scores_that_nothing_normalizes_are_in_the_sums_by_their_weight() -> Non
     cache.add_node_plugin(plugin, 3, scores_of(Plain, [0, 1, 2, 3, 4]))
     assert cache.keys(Nodes(cache.snapshot)).tolist() == [0, 3, 6, 9, 12]
     cache.add_row_plugin(Plain(None, NO_HANDLE), 1)
-    present(cache.row_sums).store(1, 50)
+    present(cache.row_sums).store([1], [50])
     assert cache.keys(Nodes(cache.snapshot)).tolist() == [0, 53, 6, 9, 12]
     assert cache.static_sums[1] == 3
 
@@ -117,7 +117,7 @@ def test_a_window_in_the_order_of_visits_has_the_sums_of_its_rows() -> None:
         return [int(total) for total in in_order]
 
     assert totals(0, 5) == [0, 0, 0, 0, 0]
-    sums.store(4, 50)
+    sums.store([4], [50])
     sums.store_all(Nodes(nodes, np.array([2, 0])), np.array([7, 5]))
     assert totals(1, 5) == [0, 0, 50, 7]
     cache.replace_part(part, (0, 4), np.array([0, 25, 50, 75, 100]))
@@ -134,7 +134,7 @@ def test_the_greatest_key_is_of_the_first_by_name_of_those_with_the_best_total()
     assert (keys >> TIE_BITS).tolist() == [0, 12, 6, 12, 3]
     assert TIE_MASK - (int(keys.max()) & TIE_MASK) == 1
     cache.add_row_plugin(Plain(None, NO_HANDLE), 1)
-    present(cache.row_sums).store(3, 1 << TIE_BITS)
+    present(cache.row_sums).store([3], [1 << TIE_BITS])
     keys = cache.keys(Nodes(nodes, np.array([3, 1])))
     assert (keys >> TIE_BITS).tolist() == [13, 12]
 
@@ -182,10 +182,10 @@ def test_a_row_plugin_makes_rows_stale_until_they_are_renewed(plugin: type[Any])
     assert cache.row_sums is None
     cache.add_row_plugin(plugin(None, NO_HANDLE), 1)
     row_sums: RowSums = present(cache.row_sums)
-    assert len(present(row_sums.stale.renew(Nodes(nodes)))) == COUNT
-    assert row_sums.stale.renew(Nodes(nodes)) is None
+    assert len(row_sums.stale.renew(Nodes(nodes))) == COUNT
+    assert not row_sums.stale.renew(Nodes(nodes))
     row_sums.forget()
-    assert len(present(row_sums.stale.renew(Nodes(nodes)))) == COUNT
+    assert len(row_sums.stale.renew(Nodes(nodes))) == COUNT
 
 
 def test_a_row_plugin_is_in_the_sums_unless_it_is_normalized() -> None:

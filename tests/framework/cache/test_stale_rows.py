@@ -7,18 +7,19 @@ from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodCatalog
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.cache.answer_cache import LOG_SCAN_MAX, StaleRows
+from ksched_cli.framework.cache.answer_cache import LOG_SCAN_MAX, SINGLE_ROWS_MAX, StaleRows
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.testing import cluster, node, pod
 
-COUNT = 6
+# Enough for both forms of what is stale.
+COUNT = 2 * SINGLE_ROWS_MAX
 ZONES = "topology.kubernetes.io/zone"
 
 
 def snapshot() -> Snapshot:
     """Zones make the order of visits another one than that of the names."""
-    zones = ["a", "a", "a", "b", "b", "c"]
-    nodes = [node(f"n{i}", labels={ZONES: zone}) for i, zone in enumerate(zones)]
+    zones = "aaabbc" * (COUNT // 6)
+    nodes = [node(f"n{i:02}", labels={ZONES: zone}) for i, zone in enumerate(zones)]
     return Snapshot(cluster(*nodes).nodes)
 
 
@@ -27,8 +28,8 @@ def touch(nodes: Snapshot, row: int) -> None:
     nodes.add(info, row)
 
 
-def rows(stale: Nodes | None) -> set[int]:
-    return set() if stale is None else set(stale.indices().tolist())
+def rows(stale: list[int] | Nodes) -> set[int]:
+    return set(stale.indices().tolist() if isinstance(stale, Nodes) else stale)
 
 
 def test_rows_that_were_never_renewed_are_stale() -> None:
@@ -40,20 +41,27 @@ def test_rows_count_as_up_to_date_once_they_are_renewed() -> None:
     nodes = snapshot()
     marks = StaleRows(nodes)
     marks.renew(Nodes(nodes))
-    assert marks.renew(Nodes(nodes)) is None
+    assert not marks.renew(Nodes(nodes))
 
 
 def test_a_selection_that_is_stale_as_a_whole_is_given_as_it_is() -> None:
     nodes = snapshot()
-    selection = Nodes(nodes, np.array([4, 1]))
+    selection = Nodes(nodes, np.arange(COUNT - 1, 0, -2))
     assert StaleRows(nodes).renew(selection) is selection
+
+
+def test_few_rows_come_as_a_list_and_many_as_nodes() -> None:
+    nodes = snapshot()
+    marks = StaleRows(nodes)
+    assert marks.renew(Nodes(nodes, np.array([4, 1]))) == [4, 1]
+    assert isinstance(marks.renew(Nodes(nodes)), Nodes)
 
 
 def test_rows_outside_the_selection_stay_stale() -> None:
     nodes = snapshot()
     marks = StaleRows(nodes)
     marks.renew(Nodes(nodes, np.array([1, 2])))
-    assert rows(marks.renew(Nodes(nodes))) == {0, 3, 4, 5}
+    assert rows(marks.renew(Nodes(nodes))) == {0, *range(3, COUNT)}
 
 
 @pytest.mark.parametrize("count", [1, LOG_SCAN_MAX, LOG_SCAN_MAX + 1])

@@ -85,17 +85,17 @@ CLOSE_AMOUNTS = st.tuples(
 @example((11, 10))
 def test_the_form_for_single_rows_is_exact(amounts: tuple[int, int]) -> None:
     requested, capacity = amounts
-    usage, whole_row = (0, 0, 0, requested - 1, requested), (capacity, capacity, 0)
+    row = (0, 0, 0, requested - 1, requested, capacity, capacity, 0)
     by_row = mean_by_row(LEAST, (1, 0), (1, 2))
-    assert by_row(usage, whole_row) == least(requested, capacity)
+    assert by_row(row) == least(requested, capacity)
     by_row = mean_by_row(MOST, (1, 0), (1, 2))
-    assert by_row(usage, whole_row) == most(requested, capacity)
+    assert by_row(row) == most(requested, capacity)
 
 
 def test_the_scores_of_a_row_are_rounded_down_before_their_mean_is() -> None:
     for strategy in (LEAST, MOST):
         by_row = mean_by_row(strategy, (1, 2), (1, 1))
-        assert by_row((0, 0, 0, 0, 0), (3, 3, 0)) == (33 + 66) // 2
+        assert by_row((0, 0, 0, 0, 0, 3, 3, 0)) == (33 + 66) // 2
 
 
 @given(CLOSE_AMOUNTS | st.tuples(st.integers(0, 2**53), st.integers(1, MAX_PLAIN - 1)))
