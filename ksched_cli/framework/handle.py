@@ -134,11 +134,15 @@ class Clock(Struct):
         """All times asked for that are still to come."""
         return tuple(sorted(self._alarms))
 
-    def jump(self, to: float) -> None:
-        """Jump to a later time. The alarms up to then have rung."""
-        self.now = max(self.now, to)
-        if self._alarms:
-            self._alarms = {at for at in self._alarms if at > self.now}
+    def jump(self, to: float) -> bool:
+        """Jump to a later time. Return whether an alarm rang: all up to then are over."""
+        if to > self.now:
+            self.now = to
+        alarms = self._alarms
+        if not alarms or min(alarms) > self.now:
+            return False
+        self._alarms = {at for at in alarms if at > self.now}
+        return True
 
 
 class Nominator:

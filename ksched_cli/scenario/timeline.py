@@ -303,7 +303,7 @@ class Timeline:
         actions = [
             line.pod, line.put, line.delete, line.change, line.end, line.decision, line.gap
         ]  # fmt: skip
-        if sum(action is not None for action in actions) != 1:
+        if len(actions) - actions.count(None) != 1:
             raise EventError(
                 "expected exactly one of pod, put, delete, change, end, decision and gap"
             )

@@ -7,9 +7,9 @@ Times are microseconds since the start. A pod that joins or leaves a node takes 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
+from time import gmtime, strftime
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct, field
@@ -46,7 +46,7 @@ class ReplayClock(Struct):
 
 @lru_cache(maxsize=16)
 def _time_text(at: int) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat()[:19] + "Z"
+    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(at))
 
 
 class PodOutcome(StrEnum):

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+from sys import maxsize
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -125,6 +126,7 @@ class NodeBiller:
 # DefaultPodMaxInUnschedulablePodsDuration, 5.
 _IN_VAIN = 20 * 60 * SECOND
 _MAX_RUNG = 100
+_NEVER = maxsize
 # Called between two instants.
 OnInstant: TypeAlias = "Callable[[Replay], None]"
 
@@ -291,27 +293,26 @@ class Replay:
     def _next_instant(self) -> int | None:
         """Return the next instant at which something happens; None where only flushes are left, of
         pods that did not fit or whose attempts broke."""
-        event, end = self._next_event, self.ends.next
-        certain = [] if event is None else [event.at]
-        if end is not None:
-            certain.append(end)
+        at = _NEVER if self._next_event is None else self._next_event.at
+        if self.ends.next is not None and self.ends.next < at:
+            at = self.ends.next
         if self.autoscaler is not None and (scaling := self.autoscaler.next_instant()) is not None:
-            certain.append(scaling)
+            at = min(at, scaling)
         outages = self.applier.outages
         if self.scheduler.down_nodes and (outage := outages.next_instant()) is not None:
-            certain.append(outage)
-        is_open = self.options.until is None and not certain
+            at = min(at, outage)
+        is_open = at == _NEVER and self.options.until is None
         if (wake := self._next_wake()) is not None:
-            certain.append(wake)
-        # Mostly no pod waits.
-        flush = self.queue.next_flush() if self.queue.pods else None
+            at = min(at, wake)
         if is_open and self._is_in_vain():
             return None
-        if flush is None:
-            return min(certain, default=None)
-        if is_open and wake is None and not self.queue.may_retry(self.changed):
-            return None
-        return min([*certain, flush])
+        # Mostly no pod waits.
+        flush = self.queue.next_flush() if self.queue.pods else None
+        if flush is not None and not (
+            is_open and wake is None and not self.queue.may_retry(self.changed)
+        ):
+            at = min(at, flush)
+        return None if at == _NEVER else at
 
     def _is_in_vain(self) -> bool:
         """Whether attempts had no effect for longer than Permit holds a pod and the queue leaves
@@ -334,9 +335,7 @@ class Replay:
     def _run_instant(self, at: int) -> None:
         """Runs all that happens at one instant, in kube-scheduler's order where it has one."""
         self.clock.now = at
-        now, clock = self.clock.seconds, self.cluster.engine.waiting.clock
-        alarm = clock.next_alarm
-        clock.jump(now)
+        has_rung = self.cluster.engine.waiting.clock.jump(self.clock.seconds)
         # 1. Pods end. Then the timeline's events happen in their order, and failed nodes evict.
         while self.ends.next is not None and self.ends.next <= at:
             end = self.ends.pop()
@@ -350,7 +349,7 @@ class Replay:
         if self.autoscaler is not None:
             self.autoscaler.run_instant()
         # 3. Pods whose time has come move to the active queue.
-        if alarm is not None and alarm <= now:
+        if has_rung:
             self.rung += 1
             self.queue.move(EVERYTHING)
         if not at % SECOND:
