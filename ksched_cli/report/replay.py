@@ -62,9 +62,8 @@ def range_text(counts: NodeRange | GroupResult) -> str:
     return " → ".join(f"{number:,}" for number in numbers[: 1 if len(set(numbers)) == 1 else 3])
 
 
-def hours_text(time: int) -> str:
-    """Microseconds in hours: 1,234.5, 57 or 0.042."""
-    hours = time / HOUR
+def hours_text(hours: float) -> str:
+    """As 1,234.5, 57 or 0.042."""
     return f"{hours:.2g}" if 0 < hours < 1 else f"{hours:,.1f}".removesuffix(".0")
 
 
@@ -77,7 +76,7 @@ def groups_table(replay: Replay, limit: Limit) -> str:
         (
             group.name,
             range_text(group),
-            hours_text(round(group.hours * HOUR)),
+            hours_text(group.hours),
             f"{group.added:,}",
             f"{group.removed:,}",
         )
@@ -101,7 +100,7 @@ def costs_table(cost: ReplayCost | None, limit: Limit) -> str:
             each.name,
             f"{each.per_hour:g}",
             f"{each.nodes:,}",
-            hours_text(round(each.hours * HOUR)),
+            hours_text(each.hours),
             cost_text(each.cost),
         )
         for each in cost.prices
@@ -184,41 +183,42 @@ def usage_csv(replay: Replay) -> str:
 def headline(answer: ReplayResult) -> str:
     """What became of the pods, in what time, and with how many nodes."""
     hours = answer.nodes.hours, answer.pending_hours
-    time, pending = (round(each * HOUR) for each in hours)
-    times = (round(answer.end * SECOND), time, pending)
-    return _headline(answer.summary, answer.nodes, times, answer.cost or None)
+    return _headline(answer.summary, answer.nodes, answer.end, hours, answer.cost or None)
 
 
 def _headline(
-    summary: ReplaySummary, nodes: NodeRange, times: tuple[int, int, int], cost: ReplayCost | None
+    summary: ReplaySummary,
+    nodes: NodeRange,
+    end: float,
+    hours: tuple[float, float],
+    cost: ReplayCost | None,
 ) -> str:
-    """times: of the replay, of its nodes, of pending pods, in microseconds"""
+    """end: in seconds. hours: of nodes, and of pending pods"""
     parts = [
         f"{getattr(summary, key):,} {key}"
         for key in ("ended", "evicted", "deleted", "pending", "gated")
         if getattr(summary, key) or key in ("ended", "pending")
     ]
-    now, node_time, pending_time = times
-    pending = f", {hours_text(pending_time)} pending-hours" if pending_time else ""
+    node_hours, pending_hours = hours
+    pending = f", {hours_text(pending_hours)} pending-hours" if pending_hours else ""
     price = "" if cost is None else f", cost {cost_text(cost.total)}"
     return (
-        f"{counted(summary.placed, 'pod')} placed in {duration(now)} of simulated time: "
+        f"{counted(summary.placed, 'pod')} placed in {time_text(end)} of simulated time: "
         f"{', '.join(parts)}; {summary.running:,} running at the end\n"
-        f"nodes {range_text(nodes)}, {hours_text(node_time)} node-hours{pending}{price}"
+        f"nodes {range_text(nodes)}, {hours_text(node_hours)} node-hours{pending}{price}"
     )
 
 
 def table(replay: Replay, limit: Limit) -> str:
     """Waiting times, the cluster over time, and the pods that wait still, by message."""
-    now = replay.clock.now
-    pending = UsageOverTime(replay).pending_time
-    times = now, replay.nodes.node_time_until(now), pending
+    now, usage = replay.clock.now, UsageOverTime(replay)
+    hours = replay.nodes.node_time_until(now) / HOUR, usage.pending_time / HOUR
     summary, nodes = ReplaySummary.of(replay), NodeRange.of(replay.nodes, now)
     cost = ReplayCost.of(replay)
     return apart(
-        limit.paragraph(_headline(summary, nodes, times, cost)),
+        limit.paragraph(_headline(summary, nodes, seconds(now), hours, cost)),
         _waiting_table(replay, limit),
-        _usage_table(replay, limit),
+        _usage_table(replay, usage, limit),
         groups_table(replay, limit),
         costs_table(cost, limit),
         _pending_table(replay, limit),
@@ -267,7 +267,7 @@ def _waiting_row(
 ) -> tuple[str, ...]:
     figures = (getattr(times, figure) for figure in ("mean", "p50", "p90", "p99", "max"))
     still = (f"{times.still_waiting:,}",) if shows_still else ()
-    return name, f"{times.pods:,}", *still, *(duration(round(time * SECOND)) for time in figures)
+    return name, f"{times.pods:,}", *still, *map(time_text, figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,9 +298,9 @@ class MomentTexts:
         return datetime.fromtimestamp(self.start + at // SECOND, UTC).strftime(f"{day} {clock}")
 
 
-def _usage_table(replay: Replay, limit: Limit) -> str:
+def _usage_table(replay: Replay, usage: UsageOverTime, limit: Limit) -> str:
     """The cluster at its extremes, and at equal steps of the calendar between them."""
-    usage, texts = UsageOverTime(replay), MomentTexts.of(replay)
+    texts = MomentTexts.of(replay)
     times = usage.times.tolist()
     highest = extremes(usage)
     # By time, the moment in which it is.
@@ -457,13 +457,13 @@ def _judgement(first: ReplaySideResult, side: ReplaySideResult) -> str:
 def _judged(side: ReplaySideResult) -> Iterator[tuple[str, float, str]]:
     """The figures of which less is better: name, amount and text."""
     waited = side.waiting.mean
-    yield "mean wait", waited, duration(round(waited * SECOND))
+    yield "mean wait", waited, time_text(waited)
     yield "pending at the end", side.summary.pending, f"{side.summary.pending:,}"
     yield "evictions", side.summary.evicted, f"{side.summary.evicted:,}"
     if side.cost:
         yield "cost", side.cost.total, cost_text(side.cost.total)
     else:
-        yield "node-hours", side.nodes.hours, _hours(side.nodes.hours)
+        yield "node-hours", side.nodes.hours, hours_text(side.nodes.hours)
 
 
 def comparison_table(answer: ReplayComparison, limit: Limit) -> str:
@@ -481,21 +481,17 @@ def totals(sides: Sequence[ReplaySideResult]) -> list[tuple[str, ...]]:
     rows += [
         (
             f"waited, {name}",
-            *(duration(round(getattr(side.waiting, key) * SECOND)) for side in sides),
+            *(time_text(getattr(side.waiting, key)) for side in sides),
         )
         for name, key in _TIMES
     ]
     rows.append(("most pending at once", *(f"{side.most_pending:,}" for side in sides)))
-    rows.append(("pending-hours", *(_hours(side.pending_hours) for side in sides)))
-    rows.append(("it took", *(duration(round(side.end * SECOND)) for side in sides)))
+    rows.append(("pending-hours", *(hours_text(side.pending_hours) for side in sides)))
+    rows.append(("it took", *(time_text(side.end) for side in sides)))
     rows += _node_rows(sides)
     if any(side.cost for side in sides):
         rows.append(("cost", *(cost_text(each.cost.total) if each.cost else "" for each in sides)))
     return rows
-
-
-def _hours(hours: float) -> str:
-    return hours_text(round(hours * HOUR))
 
 
 def _node_rows(sides: Sequence[ReplaySideResult]) -> list[tuple[str, ...]]:
@@ -510,7 +506,10 @@ def _node_rows(sides: Sequence[ReplaySideResult]) -> list[tuple[str, ...]]:
         own = [each.get(name) for each in ranges]
         rows += [
             (f"nodes{suffix}", *("" if each is None else range_text(each) for each in own)),
-            (f"node-hours{suffix}", *("" if each is None else _hours(each.hours) for each in own)),
+            (
+                f"node-hours{suffix}",
+                *("" if each is None else hours_text(each.hours) for each in own),
+            ),
         ]
     return rows
 

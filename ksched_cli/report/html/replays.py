@@ -14,7 +14,6 @@ from ksched_cli.analysis.compare import (
 )
 from ksched_cli.analysis.replay_figures import GroupWaits, ReplayCost
 from ksched_cli.analysis.replay_result import (
-    HOUR,
     ForwardLook,
     GroupResult,
     ReplayResult,
@@ -42,7 +41,6 @@ from ksched_cli.report.replay import (
     assumption_lines,
     cost_text,
     difference_text,
-    duration,
     hours_text,
     interval_text,
     label,
@@ -68,9 +66,9 @@ def replay_page(answer: ReplayResult) -> Page:
         Tile("placed", f"{summary.placed:,}", "good" if summary.placed else ""),
         Tile("pending", f"{summary.pending:,}", "bad" if summary.pending else ""),
         Tile("evicted", f"{summary.evicted:,}", "warn" if summary.evicted else ""),
-        Tile("waited, mean", _time(waiting.all.mean)),
-        Tile("waited, 99 of 100 at most", _time(waiting.all.p99)),
-        Tile("node-hours", hours_text(round(answer.nodes.hours * HOUR))),
+        Tile("waited, mean", time_text(waiting.all.mean)),
+        Tile("waited, 99 of 100 at most", time_text(waiting.all.p99)),
+        Tile("node-hours", hours_text(answer.nodes.hours)),
     ]
     if answer.cost:
         tiles.append(Tile("cost", cost_text(answer.cost.total)))
@@ -88,10 +86,6 @@ def replay_page(answer: ReplayResult) -> Page:
     if answer.cost:
         sections.append(_costs(answer.cost))
     return Page(title, lede, tiles, sections)
-
-
-def _time(seconds: float) -> str:
-    return duration(round(seconds * SECOND))
 
 
 def _node_groups(groups: Sequence[GroupResult]) -> Table:
@@ -127,7 +121,12 @@ def _waiting(heading: str, groups: Sequence[GroupWaits]) -> Table:
     ordered = sorted(groups, key=lambda group: -group.mean)
     keys = ("mean", "p50", "p90", "p99", "max")
     rows = [
-        (group.name, group.pods, group.still_waiting, *(_time(getattr(group, key)) for key in keys))
+        (
+            group.name,
+            group.pods,
+            group.still_waiting,
+            *(time_text(getattr(group, key)) for key in keys),
+        )
         for group in ordered[:_SHOWN_OWNERS]
     ]
     rest = len(ordered) - len(rows)
@@ -224,7 +223,7 @@ def draws_page(answer: ReplayDraws) -> Page:
     wait, pending = answer.figures.get("wait.mean"), answer.figures["pending"]
     tiles = [Tile("seeds", f"{count:,}")]
     if wait is not None:
-        tiles.append(Tile("waited, mean", _time(wait.mean)))
+        tiles.append(Tile("waited, mean", time_text(wait.mean)))
     tiles.append(Tile("pending at the end", interval_text(pending), "bad" * bool(pending.mean)))
     sections: list[Section] = []
     if answer.curves is not None:
@@ -250,8 +249,8 @@ def _title(answer: ReplayDraws) -> str:
         verb = "varies" if len(varying) == 1 else "vary"
         return f"{len(varying):,} of {len(answer.figures):,} figures {verb} over {seeds}"
     return (
-        f"Pods wait {_time(wait.mean)} on average over {seeds}, "
-        f"between {_time(max(wait.low, 0))} and {_time(wait.high)} with 95 % confidence"
+        f"Pods wait {time_text(wait.mean)} on average over {seeds}, "
+        f"between {time_text(max(wait.low, 0))} and {time_text(wait.high)} with 95 % confidence"
     )
 
 
