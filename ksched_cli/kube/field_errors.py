@@ -118,38 +118,26 @@ def qualified_name_problems(value: str) -> list[str]:
     if slash and not prefix:
         problems.append("prefix part must be non-empty")
     elif slash:
-        problems += [f"prefix part {problem}" for problem in _subdomain_problems(prefix)]
+        problems += _problems("prefix part ", prefix, 253, _SUBDOMAIN, _SUBDOMAIN_ERROR)
     if not name:
         problems.append("name part must be non-empty")
-    elif _byte_count(name) > 63:
-        problems.append("name part must be no more than 63 characters")
-    if not re.fullmatch(_NAME, name):
-        problems.append(f"name part {_NAME_ERROR}")
-    return problems
+    return problems + _problems("name part ", name, 63, _NAME, _NAME_ERROR)
 
 
-def _byte_count(text: str) -> int:
-    """In UTF-8. Half of a surrogate pair, which bytes of a command line become, counts as three."""
-    return len(text.encode("utf-8", "surrogatepass"))
-
-
-def _subdomain_problems(value: str) -> list[str]:
+def _problems(subject: str, value: str, longest: int, pattern: str, rule: str) -> list[str]:
+    """subject: what each begins with; longest: in UTF-8; rule: what the pattern asks for"""
     problems = []
-    if _byte_count(value) > 253:
-        problems.append("must be no more than 253 characters")
-    if not re.fullmatch(_SUBDOMAIN, value):
-        problems.append(_SUBDOMAIN_ERROR)
+    # Half of a surrogate pair, which bytes of a command line become, counts as three bytes.
+    if len(value.encode("utf-8", "surrogatepass")) > longest:
+        problems.append(f"{subject}must be no more than {longest} characters")
+    if not re.fullmatch(pattern, value):
+        problems.append(f"{subject}{rule}")
     return problems
 
 
 def label_value_problems(value: str) -> list[str]:
     """validation.IsValidLabelValue: what is wrong with a label's value; [] for a valid one."""
-    problems = []
-    if _byte_count(value) > 63:
-        problems.append("must be no more than 63 characters")
-    if not re.fullmatch(_LABEL_VALUE, value):
-        problems.append(_VALUE_ERROR)
-    return problems
+    return _problems("", value, 63, _LABEL_VALUE, _VALUE_ERROR)
 
 
 def label_name_errors(value: str, path: str) -> list[FieldError]:
