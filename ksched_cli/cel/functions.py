@@ -35,7 +35,7 @@ from ksched_cli.cel.values import (
     checked_int,
     compare,
     contains,
-    equal,
+    is_equal,
     no_overload,
     normalized_semver,
     order,
@@ -351,22 +351,15 @@ def _index_of(function: str, indices: Callable[[int], Iterable[int]]) -> Functio
     def index_of(values: Any, element: Any, *start: Any) -> int:
         if type(values) is not list:
             return int(library_call(function, (values, element, *start), True))
-        return next((i for i in indices(len(values)) if _is_equal(values[i], element)), -1)
+        return next((i for i in indices(len(values)) if is_equal(values[i], element)), -1)
 
     return index_of
 
 
 def _includes(values: Any, element: Any) -> bool:
     if type(values) is not list:
-        return _is_equal(values, element)
-    return any(_is_equal(value, element) for value in values)
-
-
-def _is_equal(value: Any, element: Any) -> bool:
-    try:
-        return bool(equal(value, element))
-    except CelError:
-        return False
+        return is_equal(values, element)
+    return any(is_equal(value, element) for value in values)
 
 
 # -- cel-go's functions of lists and sets --------------------------------------------------------

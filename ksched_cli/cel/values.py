@@ -213,16 +213,17 @@ def _element_equal(left: Any, right: Any) -> bool:
         return True
 
 
+def is_equal(left: Any, right: Any) -> bool:
+    """As `equal`, but values that cannot be compared are not equal."""
+    try:
+        return equal(left, right)
+    except CelError:
+        return False
+
+
 def contains(values: Sequence[Any], searched: Any) -> bool:
-    """Whether a list contains the value; elements that cannot be compared with it are skipped."""
-    for value in values:
-        try:
-            is_equal = equal(searched, value)
-        except CelError:
-            continue
-        if is_equal:
-            return True
-    return False
+    """Whether a list contains the value."""
+    return any(is_equal(searched, value) for value in values)
 
 
 def compare(function: str, left: Any, right: Any) -> int:
