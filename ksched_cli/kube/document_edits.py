@@ -135,10 +135,12 @@ class EditableDocument:
         if flow is not None:
             return self._flow_rewritten(path[:flow], nodes[flow], path[flow:], _DELETED)
         container = nodes[-2]
-        begin = _begin(container, path[-1])
+        members = _members(container)
+        index = [step for step, _, _ in members].index(path[-1])
+        begin = members[index][1]
+        after = members[index + 1][1] if index + 1 < len(members) else None
         lines = self._text.splitlines(keepends=True)
         before = lines[begin.start_mark.line][: begin.start_mark.column]
-        after = _next_begin(container, path[-1])
         if before.strip(" ") not in ("", "-") or (
             isinstance(container, MappingNode) and before.strip(" ") and after is not None
         ):
@@ -184,42 +186,23 @@ def _refuse_constant(name: str) -> Any:
 
 def _nodes(text: str, path: Path) -> list[Node]:
     """The nodes on a path from the root on, as far as they are there."""
-    node = next(compose(text))
-    nodes = [node]
+    nodes = [next(compose(text))]
     for step in path:
-        child = _child(node, step)
+        children = (value for own, _, value in _members(nodes[-1]) if own == step)
+        child = next(children, None)
         if child is None:
             break
         nodes.append(child)
-        node = child
     return nodes
 
 
-def _child(node: Node, step: str | int) -> Node | None:
-    if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
-        item: Node = node.value[step]
-        return item
+def _members(node: Node) -> list[tuple[str | int, Node, Node]]:
+    """The key or index of each member of a collection, what it begins with (the node of its key, or
+    the item itself), and its value."""
     if isinstance(node, MappingNode):
-        return next((value for key, value in node.value if key.value == step), None)
-    return None
-
-
-def _begin(container: Node, step: str | int) -> Node:
-    """What a member begins with: its key, or the item itself."""
-    if isinstance(container, MappingNode):
-        key: Node = next(key for key, _ in container.value if key.value == step)
-        return key
-    item: Node = container.value[step]
-    return item
-
-
-def _next_begin(container: Node, step: str | int) -> Node | None:
-    """The key after a member of a mapping, the item after one of a sequence."""
-    if not isinstance(container, MappingNode):
-        return _child(container, int(step) + 1)
-    keys = [key for key, _ in container.value]
-    index = [key.value for key in keys].index(step) + 1
-    return keys[index] if index < len(keys) else None
+        return [(key.value, key, value) for key, value in node.value]
+    items = node.value if isinstance(node, SequenceNode) else ()
+    return [(index, item, item) for index, item in enumerate(items)]
 
 
 def _outermost_flow(nodes: list[Node]) -> int | None:
@@ -240,9 +223,8 @@ def _last_line(node: Node) -> int:
         end = node.end_mark
         empty = isinstance(node, ScalarNode) and node.start_mark.index == end.index
         return int(end.line if end.column or empty else end.line - 1)
-    if isinstance(node, MappingNode):
-        return max(max(key.start_mark.line, _value_line(value)) for key, value in node.value)
-    return max(max(item.start_mark.line, _value_line(item)) for item in node.value)
+    members = _members(node)
+    return max(max(begin.start_mark.line, _value_line(value)) for _, begin, value in members)
 
 
 def _value_line(node: Node) -> int:
