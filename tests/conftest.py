@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 from unittest import mock
 
@@ -43,7 +43,7 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
-def pytest_xdist_auto_num_workers() -> Iterator[int]:
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """A worker more than cores with `-n auto`: some tests wait."""
     return (yield) + 1
 
