@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 from tests.extenders.fixtures import extended, serve  # noqa: F401  # fixtures
@@ -46,6 +47,20 @@ def pytest_collection_finish() -> None:
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """A worker more than cores with `-n auto`: some tests wait."""
     return (yield) + 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Of a test that passes, a worker sends the report of the call alone: sending and reading those
+    of its setup and teardown takes longer than most tests."""
+    if not hasattr(item.config, "workerinput"):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from ksched_cli.analysis.replay_result import replay_result
 from ksched_cli.answers import document_of
@@ -177,14 +179,8 @@ class Bench:
         self.recreation = Recreation(evicted)
         self.path.write_text(json.dumps({**header, "events": list(events)}))
 
-    def start(self, stop_after: int = -1) -> Replay:
+    def start(self, on_instant: Callable[[Replay], None] | None = None) -> Replay:
         timeline = read_timeline(str(self.path), self.state, reads=POD_GROUP_KINDS)
-        instants = iter(range(10_000))
-
-        def on_instant(run: Replay) -> None:
-            if next(instants) == stop_after:
-                raise StopHere
-
         options = ReplayOptions(
             timeline.start, timeline.until, traces=True, keeps_records=True,
             on_instant=on_instant, autoscaler=self.autoscaler, evicts_at_once=self.at_once,
@@ -194,14 +190,17 @@ class Bench:
         cluster = cluster_of(self.state, options=Options(tie_break=tie_break), **self.cluster)
         return Replay(cluster, timeline.events(), options)
 
-    def stop(self, after: int) -> Replay | None:
-        """None where the replay is over before."""
-        run = self.start(after)
-        try:
+    def stop(self, after: int) -> Replay:
+        instants = count()
+
+        def stop(run: Replay) -> None:
+            if next(instants) == after:
+                raise StopHere
+
+        run = self.start(stop)
+        with pytest.raises(StopHere):
             run.run()
-        except StopHere:
-            return run
-        return None
+        return run
 
 
 def result(run: Replay) -> dict[str, Any]:
@@ -230,20 +229,26 @@ def interrupted_anywhere(bench: Bench) -> dict[str, Any]:
     whole = bench.start()
     whole.run()
     expected = result(whole)
-    interrupted = after = 0
-    while (run := bench.stop(after)) is not None:
-        after += 1
-        if not run.is_resumable:
-            continue
-        interrupted += 1
-        data = take_checkpoint(run, "f")
-        twice = take_checkpoint(resumed(bench, data), "f")
-        assert in_any_order(content_of(twice)) == in_any_order(content_of(data))
+    checkpoints, waiting = [], 0
+
+    def look(run: Replay) -> None:
+        nonlocal waiting
+        if run.is_resumable:
+            checkpoints.append(take_checkpoint(run, "f"))
+        else:
+            waiting += 1
+
+    run = bench.start(look)
+    run.run()
+    assert result(run) == expected
+    for data in checkpoints:
         again = resumed(bench, data)
+        twice = take_checkpoint(again, "f")
+        assert in_any_order(content_of(twice)) == in_any_order(content_of(data))
         again.run()
         assert result(again) == expected
-    assert interrupted > 6
-    return {**expected, "waiting instants": after - interrupted}
+    assert len(checkpoints) > 6
+    return {**expected, "waiting instants": waiting}
 
 
 def resumed(bench: Bench, data: bytes) -> Replay:

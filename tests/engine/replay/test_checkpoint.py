@@ -95,7 +95,6 @@ def test_a_uid_is_of_a_single_pod_after_an_interruption_too(tmp_path: Path) -> N
     events: list[Plain] = [{"at": 1, "pod": first}, {"at": 9, "pod": second}]
     bench = Bench(tmp_path, [node("a")], events)
     run = bench.stop(1)
-    assert run is not None
     for each in (bench.start(), resumed(bench, take_checkpoint(run, "f"))):
         with pytest.raises(UsageError, match="pod default/second has the UID of pod default/first"):
             each.run()
@@ -118,7 +117,6 @@ def test_a_time_beyond_the_calendar_is_not_written(tmp_path: Path) -> None:
     victim = pod("v", "2", nodeName="b", terminationGracePeriodSeconds=2**50)
     events: list[Plain] = [{"at": 1, "pod": pod("p", "2", priority=9)}]
     run = Bench(tmp_path, [node("b", "2"), victim], events).stop(1)
-    assert run is not None
     with pytest.raises(UsageError, match="--checkpoint: a time or a sum of times is too large"):
         take_checkpoint(run, "f")
 
@@ -168,7 +166,6 @@ def test_a_checkpoint_whose_parts_contradict_each_other_is_refused(
 ) -> None:
     bench = Bench(tmp_path, draws=True)
     run = bench.stop(7)
-    assert run is not None
     data = forged(take_checkpoint(run, "f"), change)
     with pytest.raises(InputError, match="this is not a checkpoint: "):
         resumed(bench, data)
@@ -192,7 +189,6 @@ def test_a_group_without_its_pods_is_refused(
     gates = "GenericWorkload=true"
     bench = Bench(tmp_path, [group], [{"at": 0, "pod": member}], gates=gates, minor="1.37")
     run = bench.stop(0)
-    assert run is not None
     data = forged(take_checkpoint(run, "f"), change)
     with pytest.raises(InputError, match="this is not a checkpoint: "):
         resumed(bench, data)

@@ -40,7 +40,6 @@ def test_extenders_are_asked_the_same_after_an_interruption(tmp_path: Path, serv
     calls = [call.data for call in server.calls]
     server.calls.clear()
     run = bench.stop(5)
-    assert run is not None
     before = len(server.calls)
     again = resumed(bench, take_checkpoint(run, "f"))
     again.run()
