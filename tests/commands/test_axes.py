@@ -177,7 +177,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "explain": ("explain", "q"),
     "preempt": ("preempt", "bully"),
     "capacity": ("capacity", "p"),
-    "shrink": ("shrink", "--force"),
+    "shrink": ("shrink", "--force", "--max", "1"),
     "drift": ("drift",),
     "fix": ("fix", "bent", "--max-runs", "9"),
 }

@@ -82,7 +82,7 @@ def warnings_of(out: str) -> list[str]:
         ("explain", "shop/surge"),
         ("compare", "--vs", "--change", "cordon spot-0"),
         ("schedule", "--no-preemption", "--change", "drain memory-3"),
-        ("shrink", "--max", "1"),
+        ("shrink", "--max", "1", "-l", "pool=memory"),
     ],
     ids=" ".join,
 )
