@@ -51,7 +51,7 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Of a test that passes, a worker sends the report of the call alone: sending and reading those
+    """A worker sends one report of a test that passes, that of the call: sending and reading those
     of its setup and teardown takes longer than most tests."""
     if not hasattr(item.config, "workerinput"):
         return None
