@@ -17,6 +17,7 @@ import pytest
 
 from ksched_cli.commands.main import COMMANDS, GROUPS
 from ksched_cli.testing import node, pod
+from tests.thorough import is_thorough
 
 ROOT = Path(__file__).parents[2]
 CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -68,8 +69,10 @@ COMBINATIONS = [
         if (out, err) != ("usable", "usable")
     ),
 ]
-# All combinations are tried with these; each fifth, beginning with another, with each other line.
+# All combinations are tried with these, and with each other line each fifth, beginning with another;
+# in the plain suite half as many.
 WHOLE = ("--help", "schedule --state state.json", "schedule --state state.json -o json")
+_SHARE = 1 if is_thorough() else 2
 _SECONDS = re.compile(r"[\d.]+ s(econds)?\b")
 UNWRITABLE = {"closed": "it is closed", "full": "No space left on device"}
 
@@ -132,7 +135,7 @@ def test_every_command_is_asked() -> None:
 
 @pytest.mark.parametrize("line", LINES)
 def test_results_depend_on_no_other_stream(line: str, answers: Answers) -> None:
-    step = 1 if line in WHOLE else 5
+    step = _SHARE * (1 if line in WHOLE else 5)
     combinations = [COMBINATIONS[0], *COMBINATIONS[1 + LINES.index(line) % step :: step]]
     usual, *others = answers(line, combinations)
     assert usual[0] in (0, 1, 2)

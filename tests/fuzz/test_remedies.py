@@ -16,13 +16,15 @@ from generate import FAMILIES, WITH_EXTENDERS, Case
 from generate import case as random_case
 from subject import call
 
+from tests.thorough import is_thorough
+
 SEEDS = range(int(os.environ.get("REMEDY_SEEDS", "1")))
 # Configurations are no states; extenders need a server; a replay's time is another question.
 NAMES = [
     name
     for name in FAMILIES
     if name not in ("configs", "gates", *WITH_EXTENDERS) and "replay" not in name
-]
+][:: 1 if is_thorough() or len(SEEDS) > 1 else 3]
 
 
 def options_of(case: Case, folder: Path) -> list[str]:
