@@ -33,11 +33,6 @@ CLUSTER: dict[str, Any] = {
 }
 
 
-def in_a_process(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "ksched_cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-
-
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     file = tmp_path / "state.json"
@@ -159,18 +154,18 @@ def test_the_result_has_every_failure_with_its_pods(
     ],
 )
 def test_no_failure_ends_the_run_of_the_other_pods(
-    act: str, problem: str, tmp_path: Path, state: Path
+    act: str, problem: str, tmp_path: Path, state: Path, ksched: Ksched
 ) -> None:
     file = failing(tmp_path, 'pod.name == "p" and not print("noise")', act=act)
     arguments = ("--plugin", file, "--plugin-timeout", "0.2", "--state", state, "-o", "json")
-    done = in_a_process("schedule", *arguments)
-    result = json.loads(done.stdout)
-    assert done.returncode == 3, done.stderr
+    code, out, err = ksched("schedule", *arguments)
+    result = json.loads(out)
+    assert code == 3, err
     assert result["placements"] == {"default/q": "n"}
     (defect,) = result["defects"]
     assert defect["problem"].startswith(problem)
-    assert "Traceback" not in done.stderr
-    assert "noise" in done.stderr
+    assert "Traceback" not in err
+    assert "noise" in err
 
 
 def test_a_plugin_that_ends_the_process_when_it_is_imported_is_a_wrong_question(
@@ -178,7 +173,9 @@ def test_a_plugin_that_ends_the_process_when_it_is_imported_is_a_wrong_question(
 ) -> None:
     file = tmp_path / "ending.py"
     file.write_text("raise SystemExit(0)")
-    result = in_a_process("schedule", "--plugin", file, "--state", state)
+    command = [sys.executable, "-m", "ksched_cli", "schedule"]
+    command += ["--plugin", str(file), "--state", str(state)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert (result.returncode, result.stdout) == (2, "")
     assert f"--plugin {file}: SystemExit: 0" in result.stderr
 

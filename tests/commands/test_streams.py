@@ -69,7 +69,7 @@ COMBINATIONS = [
         if (out, err) != ("usable", "usable")
     ),
 ]
-# All combinations are tried with these, and with each other line each fifth, beginning with another;
+# All combinations are tried with these; each fifth, beginning with another, with each other line;
 # in the plain suite half as many.
 WHOLE = ("--help", "schedule --state state.json", "schedule --state state.json -o json")
 _SHARE = 1 if is_thorough() else 2
