@@ -12,17 +12,14 @@ Upstream: component-base/featuregate/feature_gate.go, pkg/features/kube_features
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
-
-import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
+from typing import Any, NamedTuple
 
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.formatting import aggregate
@@ -236,7 +233,7 @@ def _since(release: tuple[int, int], *first: tuple[int, int]) -> bool:
     return release >= first[-1] or any(each[0] == release[0] and release >= each for each in first)
 
 
-class Gate(Struct, frozen=True):
+class Gate(NamedTuple):
     """A feature gate of one minor.
 
     stage: ALPHA, BETA, "" (GA) or DEPRECATED; needs: the gates it depends on
@@ -248,18 +245,11 @@ class Gate(Struct, frozen=True):
     stage: str
     default: bool
     locked: bool = False
-    needs: tuple[str, ...] = ()
+    needs: Sequence[str] = ()
     schedules: bool = False
     flips: bool = False
     since: int = 0
-    patches: dict[int, dict[str, Any]] = {}
-
-
-class _Minor(Struct, frozen=True):
-    """gates-MINOR.json. version: that ksched's rules were first read from."""
-
-    version: str
-    gates: dict[str, Gate]
+    patches: Mapping[str, Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +316,7 @@ def release_of(
 
 def _patch(minor: str, number: str | None) -> tuple[str, int, Rules]:
     """The version, the number and the rules of the nearest patch release."""
-    version = _data(minor).version
+    version: str = _data(minor)["version"]
     patch = min(int(number or version.rpartition(".")[2]), _LAST_PATCH[minor])
     return f"v{minor}.{patch}", patch, Rules(int(minor.removeprefix("1.")), patch)
 
@@ -419,21 +409,24 @@ def later_releases(release: Release) -> list[Release]:
 
 
 @cache
-def _data(minor: str) -> _Minor:
+def _data(minor: str) -> dict[str, Any]:
+    """gates-MINOR.json. Its version is that which ksched's rules were first read from."""
     file = Path(__file__).with_name(f"gates-{minor}.json")
-    return msgspec.json.decode(file.read_bytes(), type=_Minor)
+    data: dict[str, Any] = json.loads(file.read_bytes())  # msgspec is slow to import
+    return data
 
 
 @cache
 def _gates(minor: str, patch: int, is_own_compatibility: bool = False) -> Mapping[str, Gate]:
     """is_own_compatibility: --min-compatibility-version is the minor itself"""
-    gates = {name: gate for name, gate in _data(minor).gates.items() if gate.since <= patch}
+    rows = ((name, Gate(**row)) for name, row in _data(minor)["gates"].items())
+    gates = {name: gate for name, gate in rows if gate.since <= patch}
     for name, gate in gates.items():
         for since, change in gate.patches.items():
-            if since <= patch:
-                gates[name] = replace(gates[name], **change)
+            if int(since) <= patch:
+                gates[name] = gates[name]._replace(**change)
         if is_own_compatibility and gate.flips:
-            gates[name] = replace(gates[name], default=not gates[name].default)
+            gates[name] = gates[name]._replace(default=not gates[name].default)
     return gates
 
 
