@@ -27,6 +27,7 @@ from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import IgnoredPod
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.cache.answer_cache import TIE_BITS
 
 
 class Verdict(Enum):
@@ -322,8 +323,11 @@ class _Rankings:
 
 def _best_of(evaluation: Evaluation) -> tuple[Rows, int | None]:
     """Return the rows with the best score, and the score; none where no node fits."""
-    rows, totals = evaluation.feasible.indices(), evaluation.totals
-    if totals is None or not len(rows):
-        return rows[:0], None
-    best_score = totals.item(totals.argmax())
-    return rows[(totals == best_score).nonzero()[0]], best_score
+    feasible, scores, shift = evaluation.feasible, evaluation.sums, 0
+    if evaluation.keys is not None:
+        scores, shift = evaluation.keys, TIE_BITS
+    if scores is None or not len(scores):
+        return feasible.indices()[:0], None
+    best_score = scores.item(scores.argmax()) >> shift
+    ties = (scores >= best_score << shift).nonzero()[0]
+    return ties if feasible.rows is None else feasible.rows[ties], best_score

@@ -45,6 +45,10 @@ class Mode(Enum):
     REASONS = "reasons"
 
 
+# Every attempt compares with these. Python 3.11 takes 0.1 µs to find a member of an Enum.
+SAMPLED, ALL_NODES, RANKED, EXHAUSTIVE, REASONS = Mode
+
+
 class PluginVerdicts(NamedTuple):
     """The verdicts of a plugin, or an extender, on all rows of the snapshot.
 

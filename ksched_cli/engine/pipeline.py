@@ -19,7 +19,17 @@ import numpy as np
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.engine.batching import Batching
-from ksched_cli.engine.evaluation import EXTENDER, Evaluation, Mode, PluginVerdicts
+from ksched_cli.engine.evaluation import (
+    ALL_NODES,
+    EXHAUSTIVE,
+    EXTENDER,
+    RANKED,
+    REASONS,
+    SAMPLED,
+    Evaluation,
+    Mode,
+    PluginVerdicts,
+)
 from ksched_cli.engine.extender_runner import ExtenderRunner, extender_totals
 from ksched_cli.engine.node_search import NodeSearch, feasible_nodes_to_find, first_error
 from ksched_cli.framework.cache.answer_cache import MANY_PODS_ALIKE
@@ -46,7 +56,7 @@ class ExhaustiveFilter:
         self.rejections: list[list[Rejection]] = []
         self.verdicts: list[PluginVerdicts] = []
         self.passing = np.ones(len(self.snapshot), dtype=np.bool_)
-        self.is_detailed = evaluation.mode is Mode.EXHAUSTIVE
+        self.is_detailed = evaluation.mode is EXHAUSTIVE
         if self.is_detailed:
             self.rejections += [[] for _ in self.snapshot.names]
         evaluation.rejections = self.rejections
@@ -197,8 +207,8 @@ class Pipeline:
     def evaluate(self, framework: Framework, pod: PodInfo, mode: Mode) -> Evaluation:
         """`filter`, and `score` where there are nodes to choose from."""
         evaluation = self.filter(framework, pod, mode)
-        enough = 1 if mode is Mode.EXHAUSTIVE or mode is Mode.RANKED else 2
-        is_scored = mode is not Mode.REASONS and not evaluation.error
+        enough = 1 if mode is EXHAUSTIVE or mode is RANKED else 2
+        is_scored = mode is not REASONS and not evaluation.error
         if is_scored and len(evaluation.feasible) >= enough:
             self.score(evaluation)
         trace = framework.caller.trace
@@ -212,7 +222,7 @@ class Pipeline:
     def filter(self, framework: Framework, pod: PodInfo, mode: Mode) -> Evaluation:
         """Find the nodes that the pod fits on. SAMPLED and RANKED use and fill the framework's
         cache."""
-        is_cacheable = mode is Mode.SAMPLED or mode is Mode.RANKED
+        is_cacheable = mode is SAMPLED or mode is RANKED
         cached = framework.answer_cache.entry_for(pod) if is_cacheable else None
         statuses = NodeStatuses(self.snapshot)
         if self.placement is not None:
@@ -231,9 +241,9 @@ class Pipeline:
         else:
             # 2. Filter and the extenders decide about as many nodes as the mode needs.
             try:
-                if mode is Mode.SAMPLED:
+                if mode is SAMPLED:
                     self._filter_sampled(evaluation, outcome)
-                elif mode is Mode.ALL_NODES or mode is Mode.RANKED:
+                elif mode is ALL_NODES or mode is RANKED:
                     self._filter_all_nodes(evaluation, outcome)
                 else:
                     self._filter_exhaustively(evaluation, outcome)
@@ -373,7 +383,7 @@ class Pipeline:
         framework = evaluation.framework
         scoring = framework.cached_scoring
         try:
-            if self.detailed or evaluation.mode is Mode.EXHAUSTIVE:
+            if self.detailed or evaluation.mode is EXHAUSTIVE:
                 evaluation.scores = framework.scoring.run(evaluation.state, pod, feasible)
                 totals = total(evaluation.scores, len(feasible))
             else:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
 from ksched_cli.cluster.snapshot import Rows, Snapshot
-from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.evaluation import SAMPLED, Evaluation
 from ksched_cli.engine.extender_runner import ExtenderRunner
 from ksched_cli.engine.pipeline import Pipeline
 from ksched_cli.engine.records import (
@@ -238,7 +238,7 @@ class SchedulingCycle:
             record = replace(rejection.outcome.attempt, pod=pod.key)
             return replace(rejection.outcome, attempt=record)
         # 2. PreFilter, Filter, extenders and Score. The next search starts where this one ended.
-        evaluation = pipeline.evaluate(framework, pod, Mode.SAMPLED)
+        evaluation = pipeline.evaluate(framework, pod, SAMPLED)
         pipeline.search.advance(evaluation.visited, node_count)
         if evaluation.error:
             return self._failed(evaluation)

@@ -20,6 +20,9 @@ from ksched_cli.cluster.objects import Namespace, Node, PodAffinity, PodAffinity
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import MISSING, Snapshot
 from ksched_cli.cluster.topology.pod_index import (
+    AVOIDS,
+    PREFERS,
+    REQUIRES,
     Clause,
     DomainCounter,
     Domains,
@@ -28,7 +31,6 @@ from ksched_cli.cluster.topology.pod_index import (
     PodSelection,
     Tally,
     TermCounter,
-    TermKind,
 )
 from ksched_cli.framework.cluster_events import NODE, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
@@ -237,7 +239,7 @@ class ExistingTerms:
         trial = self._groups.trial if self._groups is not None else None
         if trial is None or pod.uid not in trial.pods:
             return True
-        avoids = term.kind is TermKind.AVOIDS
+        avoids = term.kind is AVOIDS
         return row in (trial.with_anti_affinity if avoids else trial.with_affinity)
 
     def terms_of(self, pod: PodInfo) -> tuple[TermCounter, ...]:
@@ -249,9 +251,9 @@ class ExistingTerms:
     def _counters(self, pod: PodInfo) -> tuple[TermCounter, ...]:
         terms = self._index.derived(affinity_terms, pod)
         kinds = (
-            (TermKind.REQUIRES, terms.required),
-            (TermKind.AVOIDS, terms.required_anti),
-            (TermKind.PREFERS, terms.preferred),
+            (REQUIRES, terms.required),
+            (AVOIDS, terms.required_anti),
+            (PREFERS, terms.preferred),
         )
         counters = []
         for kind, terms_of_kind in kinds:
@@ -324,7 +326,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         incoming = self._index.derived(self._incoming_terms, pod)
-        avoiding: Iterable[TermCounter] = self._index.group(pod).terms[TermKind.AVOIDS]
+        avoiding: Iterable[TermCounter] = self._index.group(pod).terms[AVOIDS]
         if incoming is NO_INCOMING_TERMS and not avoiding:
             return None, SKIP
         if incoming.error:
@@ -380,7 +382,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
         terms = (*filter_state.incoming.required, *filter_state.incoming.required_anti)
         if any(term.counter in counted_by for term in terms):
             return True
-        matching = self._index.group(pod).terms[TermKind.AVOIDS]
+        matching = self._index.group(pod).terms[AVOIDS]
         return any(term in matching for term in self._existing.terms_of(other))
 
     def _update_with_pod(
@@ -398,7 +400,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
         for term in filter_state.incoming.required_anti:
             if term.counter in counted_by:
                 filter_state.anti_affinity[term.domains.key].add(node.row, number)
-        matching = self._index.group(pod).terms[TermKind.AVOIDS]
+        matching = self._index.group(pod).terms[AVOIDS]
         for counter in self._existing.terms_of(other):
             if counter in matching:
                 key = counter.domains.key
@@ -428,7 +430,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
         if incoming.error:
             raise PluginError(f"failed to parse pod: {incoming.error}")
         matching = self._index.group(pod).terms
-        if not (incoming.preferred or matching[TermKind.REQUIRES] or matching[TermKind.PREFERS]):
+        if not (incoming.preferred or matching[REQUIRES] or matching[PREFERS]):
             return SKIP
         scores: dict[str, Scores] = {}
         for term in self._scoring_terms(pod, incoming):
@@ -439,7 +441,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
             sums += np.multiply(term.counter.counts, term.weight, dtype=np.int64)
         # Terms of pods that are assumed in a trial.
         for unlisted, row in self._existing.unlisted:
-            weight = self._hard_weight if unlisted.kind is TermKind.REQUIRES else unlisted.weight
+            weight = self._hard_weight if unlisted.kind is REQUIRES else unlisted.weight
             domains, code = unlisted.domains, unlisted.domains.codes.item(row)
             is_counted = weight and code != MISSING and _has_preferred_terms(pod)
             if is_counted and unlisted in matching[unlisted.kind]:
@@ -457,10 +459,10 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
                 yield term
         matching = self._index.group(pod).terms
         if self._hard_weight > 0:
-            for counter in matching[TermKind.REQUIRES]:
+            for counter in matching[REQUIRES]:
                 if counter.total:
                     yield CountedTerm(counter.selection, counter, self._hard_weight)
-        for counter in matching[TermKind.PREFERS]:
+        for counter in matching[PREFERS]:
             if counter.total:
                 yield CountedTerm(counter.selection, counter, counter.weight)
 
@@ -495,7 +497,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
                 names = pod_names(pods, node.snapshot)
                 named.add((domain, names))
                 lines.append(f"pods with {term.selection} run in {domain}: {names}")
-        for counter in self._index.group(pod).terms[TermKind.AVOIDS]:
+        for counter in self._index.group(pod).terms[AVOIDS]:
             code, domain = domain_of(counter.domains, node)
             pods = conflicting.get(counter, {}).get(code)
             # Pods of one workload avoid each other: said once.
@@ -515,7 +517,7 @@ class InterPodAffinity(FilteringPlugin, PreFilterExtensions, ScoringPlugin, Prop
             return cached
         conflicting: PodsByDomain = {}
         own = dict.fromkeys(term.counter for term in incoming.required_anti)
-        matching = self._index.group(pod).terms[TermKind.AVOIDS]
+        matching = self._index.group(pod).terms[AVOIDS]
 
         def counters_of(other: PodInfo) -> Iterator[DomainCounter]:
             counted_by = self._index.group(other).counters
@@ -740,7 +742,7 @@ def score_line(counter: DomainCounter, weight: int, selection: PodSelection, nod
     pods = f"{count} pod{'' if count == 1 else 's'} in {domain}"
     if not isinstance(counter, TermCounter):
         line = f"{pods} with {selection}"
-    elif counter.kind is TermKind.REQUIRES:
+    elif counter.kind is REQUIRES:
         line = f"{pods} with required affinity to {selection}"
     else:
         line = f"{pods} with preferred {'anti-' if weight < 0 else ''}affinity to {selection}"

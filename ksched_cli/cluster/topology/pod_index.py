@@ -277,6 +277,10 @@ class TermKind(Enum):
     __hash__ = object.__hash__
 
 
+# Every attempt looks up some of these. Python 3.11 takes 0.1 µs to find a member of an Enum.
+REQUIRES, AVOIDS, PREFERS = TermKind
+
+
 class TermCounter(DomainCounter):
     """Counts, per domain, the pods that have a term, once per time that they have it.
 

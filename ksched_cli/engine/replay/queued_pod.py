@@ -43,6 +43,10 @@ class Place(Enum):
     __hash__ = object.__hash__
 
 
+# Every attempt compares with these. Python 3.11 takes 0.1 µs to find a member of an Enum.
+NOWHERE, ACTIVE, BACKOFF, ERROR_BACKOFF, UNSCHEDULABLE = Place
+
+
 class QueueHistory(Struct, array_like=True, eq=False):
     """What has happened to an entry of the queue; a checkpoint holds it.
 
@@ -71,7 +75,7 @@ class QueueHistory(Struct, array_like=True, eq=False):
     first_active: Moment | None = None
     flushed: Moment = 0
     tries: Count = 0
-    place: Place = Place.NOWHERE
+    place: Place = NOWHERE
 
 
 class QueuedPodInfo(QueueHistory, eq=False, kw_only=True):
@@ -276,7 +280,7 @@ class EquivalenceClass(QueuedPodInfo, eq=False, kw_only=True):
     def dissolve(self) -> None:
         """The members are on their own again, in no place. They must be refreshed."""
         for queued in self:
-            queued.is_member, queued.place = False, Place.NOWHERE
+            queued.is_member, queued.place = False, NOWHERE
         self._segments, self._count = [], 0
 
     def take(self, index: int = 0) -> QueuedPodInfo:
@@ -284,7 +288,7 @@ class EquivalenceClass(QueuedPodInfo, eq=False, kw_only=True):
         members, sequences, rejections = self.in_order()
         queued: QueuedPodInfo = members[index]
         self._write(queued, sequences.item(index), rejections.item(index))
-        queued.is_member, queued.place = False, Place.NOWHERE
+        queued.is_member, queued.place = False, NOWHERE
         if index:
             rest = [np.delete(part, index) for part in (members, sequences, rejections)]
             self.use((rest[0], rest[1], rest[2]))

@@ -60,6 +60,10 @@ class PodOutcome(StrEnum):
     GATED = "gated"
 
 
+# Every pod gets these. Python 3.11 takes 0.1 µs to find a member of an Enum.
+RUNNING, ENDED = PodOutcome.RUNNING, PodOutcome.ENDED
+
+
 class LoggedChange(Struct, frozen=True, array_like=True):
     """A change of the timeline: its time and its text."""
 
@@ -438,7 +442,7 @@ class PodLog(PodRecords, kw_only=True):
         record.runs_for = runs_for
         if pod.pod.node_name:
             record.was_bound, record.node = True, pod.pod.node_name
-            record.outcome = PodOutcome.RUNNING
+            record.outcome = RUNNING
         self.live[pod.key] = record
         return record
 
@@ -463,7 +467,7 @@ class PodLog(PodRecords, kw_only=True):
 
     def place(self, record: PodRecord, node: str, at: int) -> None:
         record.placed, record.node, record.message = at, node, ""
-        record.outcome = PodOutcome.RUNNING
+        record.outcome = RUNNING
         self.counts.placed += 1
         self.waits.add(record, at - record.queued)
 
@@ -476,7 +480,7 @@ class PodLog(PodRecords, kw_only=True):
     def leave(self, record: PodRecord, outcome: PodOutcome, at: int) -> None:
         """Drop the record of a pod that is gone."""
         record.ended, record.outcome = at, outcome
-        if outcome is PodOutcome.ENDED:
+        if outcome is ENDED:
             self.counts.ended += 1
             if record.placed is not None:
                 self.completions.append(at - record.arrived)

@@ -22,6 +22,7 @@ from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.queued_pod import EquivalenceClass, QueuedPodGroupInfo, QueuedPodInfo
 from ksched_cli.engine.replay.records import (
+    ENDED,
     Moment,
     PodLog,
     PodOutcome,
@@ -349,7 +350,7 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
     def schedule_end(self, pod: PodInfo, runs_for: int | None) -> None:
         """The pod on a node ends after so many microseconds, unless the node has failed."""
         if runs_for is not None and pod.pod.node_name not in self.down_nodes:
-            end = End(self.clock.now + runs_for, pod.key, PodOutcome.ENDED)
+            end = End(self.clock.now + runs_for, pod.key, ENDED)
             self.ends.schedule(pod.uid, end)
 
     def evict(self, pod: PodInfo, grace: int | None) -> None:

@@ -23,6 +23,11 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import EXTENDER
 from ksched_cli.engine.replay.queued_pod import (
+    ACTIVE,
+    BACKOFF,
+    ERROR_BACKOFF,
+    NOWHERE,
+    UNSCHEDULABLE,
     Backoff,
     EquivalenceClass,
     OnRejections,
@@ -221,7 +226,7 @@ class SchedulingQueue:
         places = [(queued, queued.place) for queued in everything]
         self._places.dissolve_classes()
         for queued, place in places:
-            self._places.put(queued, Place.NOWHERE)
+            self._places.put(queued, NOWHERE)
             if isinstance(queued, QueuedPodGroupInfo):
                 for member in queued.members:
                     member.pod = info(member.pod.pod)
@@ -283,7 +288,7 @@ class SchedulingQueue:
         if queued.gating_plugin:
             name = queued.pod.spec.scheduler_name
             queued.gating_events = self._hints.events_of(name, queued.gating_plugin)
-        place, queued.place = queued.place, Place.NOWHERE
+        place, queued.place = queued.place, NOWHERE
         if is_placed:
             self._places.put(queued, place)
 
@@ -299,18 +304,18 @@ class SchedulingQueue:
     def pop(self) -> QueuedPodInfo | None:
         """Return the next pod to try, which is in flight then; None if there is none now."""
         # Mostly one is active.
-        queued = self._places.take(Place.ACTIVE) or self._places.take(self._next_place())
+        queued = self._places.take(ACTIVE) or self._places.take(self._next_place())
         if isinstance(queued, QueuedPodGroupInfo):
             return self.pop_group(queued)
         return None if queued is None else self._begin(queued)
 
     def _next_place(self) -> Place:
         """Return the place of the pod to try next, if there is one."""
-        if self.backoff.by_window and self._places.heaps.peek(Place.ACTIVE) is None:
-            backing_off = self._places.heaps.peek(Place.BACKOFF)
+        if self.backoff.by_window and self._places.heaps.peek(ACTIVE) is None:
+            backing_off = self._places.heaps.peek(BACKOFF)
             if backing_off is not None and not self._is_tried_enough(backing_off):
-                return Place.BACKOFF
-        return Place.ACTIVE
+                return BACKOFF
+        return ACTIVE
 
     def _is_tried_enough(self, queued: QueuedPodInfo) -> bool:
         """Whether its backoff counts even where kube-scheduler would not wait for it. Time does not
@@ -323,9 +328,9 @@ class SchedulingQueue:
         Upstream: PopSpecificPod."""
         self.activate((key,))
         queued = self.pods.get(key)
-        if queued is None or self._places.place_of(queued) is not Place.ACTIVE:
+        if queued is None or self._places.place_of(queued) is not ACTIVE:
             return None
-        self._places.put(queued, Place.NOWHERE)
+        self._places.put(queued, NOWHERE)
         return self._begin(queued)
 
     def _begin(self, queued: QueuedPodInfo) -> QueuedPodInfo:
@@ -395,7 +400,7 @@ class SchedulingQueue:
         if key is None or groups is None:
             self._to_active(queued)
         elif groups.root_of(key) is None:
-            queued.place = Place.NOWHERE
+            queued.place = NOWHERE
             self.incomplete[queued.pod.key] = queued
         elif (group := self.entities.get(key)) is not None:
             self._change(group, lambda: group.add(queued))
@@ -430,13 +435,13 @@ class SchedulingQueue:
         for member in [*group.members]:
             if self._groups.root_of(_key_of(member)) is None:
                 group.remove(member)
-                member.place = Place.NOWHERE
+                member.place = NOWHERE
                 self.incomplete[member.pod.key] = member
 
     def _change(self, group: QueuedPodGroupInfo, change: Callable[[], None]) -> None:
         """The group has other pods afterwards, and is where it was if it may be there."""
         strategy = _STRATEGY_OF[group.place]
-        self._places.put(group, Place.NOWHERE)
+        self._places.put(group, NOWHERE)
         change()
         if group.members:
             self._requeue(group, strategy)
@@ -445,11 +450,11 @@ class SchedulingQueue:
 
     def pop_group(self, group: QueuedPodGroupInfo) -> QueuedPodGroupInfo:
         """Pop the group to be tried next, wherever it is."""
-        if group.place is not Place.NOWHERE:
-            self._places.put(group, Place.NOWHERE)
+        if group.place is not NOWHERE:
+            self._places.put(group, NOWHERE)
         del self.entities[group.key]
         self._group_under_way = group.key
-        group.stand_in(Place.NOWHERE)
+        group.stand_in(NOWHERE)
         group.forget_rejection()
         for member in group.members:
             self._begin(member)
@@ -525,7 +530,7 @@ class SchedulingQueue:
     ) -> None:
         """Put back a class that `take_rejected` returned, as `put_back` does."""
         alike.reject(self._clock.now, unschedulable, pending, message)
-        self._places.put(alike, Place.UNSCHEDULABLE)
+        self._places.put(alike, UNSCHEDULABLE)
 
     def update(self, old: PodInfo, new: PodInfo) -> None:
         """A pod without a node has changed. Upstream: Update."""
@@ -543,11 +548,11 @@ class SchedulingQueue:
         if isinstance(queued, QueuedPodGroupInfo) and queued.members[0] is not member:
             member.pod = new
         else:
-            self._places.put(queued, Place.NOWHERE)
+            self._places.put(queued, NOWHERE)
             member.pod = queued.pod = new
             self._places.put(queued, place)
-        if place is Place.UNSCHEDULABLE:
-            leaves = (Place.ACTIVE, *RETRIES) if self.backoff.by_window else (Place.ACTIVE,)
+        if place is UNSCHEDULABLE:
+            leaves = (ACTIVE, *RETRIES) if self.backoff.by_window else (ACTIVE,)
             for happened in events:
                 self._requeue(queued, self._strategy(queued, happened))
                 if queued.place in leaves:
@@ -561,8 +566,8 @@ class SchedulingQueue:
             return
         pod, queued = member.pod, member.group or member
         strategy = self._strategy(queued, ObjectEvent(TARGET_POD_UPDATE, pod, pod))
-        if strategy and self._places.place_of(queued) is Place.UNSCHEDULABLE:
-            self._places.put(queued, Place.NOWHERE)
+        if strategy and self._places.place_of(queued) is UNSCHEDULABLE:
+            self._places.put(queued, NOWHERE)
             self._requeue(queued, strategy)
 
     def delete(self, key: str) -> None:
@@ -575,7 +580,7 @@ class SchedulingQueue:
         if group is not None:
             self._change(group, lambda: group.remove(queued))
         elif not self._is_member(queued):
-            self._places.put(queued, Place.NOWHERE)
+            self._places.put(queued, NOWHERE)
 
     def activate(self, keys: Iterable[str]) -> None:
         """Pods to try at once, whatever rejected them. Upstream: Activate."""
@@ -585,7 +590,7 @@ class SchedulingQueue:
                 continue
             queued = member.group or member
             place = self._places.place_of(queued)
-            if place is Place.ACTIVE or place is Place.NOWHERE:
+            if place is ACTIVE or place is NOWHERE:
                 continue  # to be tried anyway, or never again
             if self._is_tried_enough(queued):
                 continue
@@ -637,7 +642,7 @@ class SchedulingQueue:
         strategy = self._strategy(first, happened)
         if strategy is not Strategy.SKIP:
             for queued in alike:
-                self._places.put(queued, Place.NOWHERE)
+                self._places.put(queued, NOWHERE)
                 self._requeue(queued, strategy)
 
     def _strategy(self, queued: QueuedPodInfo, happened: ObjectEvent) -> Strategy:
@@ -649,11 +654,11 @@ class SchedulingQueue:
     def may_retry(self, changed: int) -> bool:
         """Whether some pod that backs off may fit. Pods whose attempt broke, and those of groups,
         count where they were not tried since something changed, at the time `changed`."""
-        if self._places.heaps.peek(Place.BACKOFF) is not None:
+        if self._places.heaps.peek(BACKOFF) is not None:
             return True
-        if self._places.heaps.peek(Place.ERROR_BACKOFF) is None:
+        if self._places.heaps.peek(ERROR_BACKOFF) is None:
             return False
-        broken = self.in_place(Place.ERROR_BACKOFF)
+        broken = self.in_place(ERROR_BACKOFF)
         return any(queued.timestamp <= changed for queued in broken)
 
     def next_flush(self) -> int | None:
@@ -677,7 +682,7 @@ class SchedulingQueue:
             while (queued := self._places.heaps.peek(place)) is not None:
                 if self.backoff.is_backing_off(queued, self._clock.now):
                     break
-                self._places.put(queued, Place.NOWHERE)
+                self._places.put(queued, NOWHERE)
                 self._to_active(queued, asks_plugins=not self.backoff.by_window)
 
     # -- places ---------------------------------------------------------------------------------
@@ -685,7 +690,7 @@ class SchedulingQueue:
     def _requeue(self, queued: QueuedPodInfo, strategy: Strategy) -> None:
         """Upstream: requeuePodWithQueueingStrategy."""
         if strategy is Strategy.SKIP:
-            self._places.put(queued, Place.UNSCHEDULABLE)
+            self._places.put(queued, UNSCHEDULABLE)
         elif strategy is Strategy.AFTER_BACKOFF and self.backoff.is_backing_off(
             queued, self._clock.now
         ):
@@ -703,21 +708,21 @@ class SchedulingQueue:
             for member in _members(queued):
                 if member.first_active is None:
                     member.first_active = self._clock.now
-            self._places.put(queued, Place.ACTIVE)
-        elif queued.place is Place.NOWHERE or queued.place is Place.UNSCHEDULABLE:
-            self._places.put(queued, Place.UNSCHEDULABLE)
+            self._places.put(queued, ACTIVE)
+        elif queued.place is NOWHERE or queued.place is UNSCHEDULABLE:
+            self._places.put(queued, UNSCHEDULABLE)
 
     def _to_backoff(self, queued: QueuedPodInfo) -> None:
         """Upstream: moveToBackoffQ."""
         if self.backoff.by_window:
             self._run_pre_enqueue(queued)
             if queued.gated:
-                self._places.put(queued, Place.UNSCHEDULABLE)
+                self._places.put(queued, UNSCHEDULABLE)
                 return
         # kube-scheduler takes a pod from the first of the two whenever it has nothing else to try.
         # As attempts take no time, a group would be tried again and again at one instant.
         is_poppable = bool(queued.rejectors) and not self._is_grouped(queued)
-        self._places.put(queued, Place.BACKOFF if is_poppable else Place.ERROR_BACKOFF)
+        self._places.put(queued, BACKOFF if is_poppable else ERROR_BACKOFF)
 
     def _is_grouped(self, queued: QueuedPodInfo) -> bool:
         return self._has_groups and queued.pod.spec.scheduling_group is not None
@@ -745,10 +750,10 @@ class SchedulingQueue:
 # Attempts of one pod at one instant. `schedule`, which is one instant, makes as many passes.
 _MAX_TRIES = 10
 _STRATEGY_OF = {
-    Place.ACTIVE: Strategy.IMMEDIATELY,
-    Place.BACKOFF: Strategy.AFTER_BACKOFF,
-    Place.ERROR_BACKOFF: Strategy.AFTER_BACKOFF,
-    Place.UNSCHEDULABLE: Strategy.SKIP,
+    ACTIVE: Strategy.IMMEDIATELY,
+    BACKOFF: Strategy.AFTER_BACKOFF,
+    ERROR_BACKOFF: Strategy.AFTER_BACKOFF,
+    UNSCHEDULABLE: Strategy.SKIP,
 }
 
 

@@ -14,6 +14,11 @@ from typing import NamedTuple
 
 from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
 from ksched_cli.engine.replay.queued_pod import (
+    ACTIVE,
+    BACKOFF,
+    ERROR_BACKOFF,
+    NOWHERE,
+    UNSCHEDULABLE,
     Backoff,
     EquivalenceClass,
     Key,
@@ -117,7 +122,7 @@ class UnschedulablePods:
             return queued
         alike = EquivalenceClass.of(present, self._on_rejections)
         alike.add(queued)
-        alike.place = Place.UNSCHEDULABLE
+        alike.place = UNSCHEDULABLE
         return alike
 
     def remove(self, queued: QueuedPodInfo) -> None:
@@ -136,7 +141,7 @@ class UnschedulablePods:
         flushes = self._flushes
         while flushes:
             due, _, entry, queued = flushes[0]
-            if queued.place is Place.UNSCHEDULABLE and queued.entry == entry:
+            if queued.place is UNSCHEDULABLE and queued.entry == entry:
                 return due
             heappop(flushes)
         return None
@@ -221,7 +226,7 @@ class PodHeaps:
             return None
         heappop(self._heaps[place])
         queued = item[3]
-        queued.place = Place.NOWHERE
+        queued.place = NOWHERE
         queued.entry += 1
         return queued
 
@@ -242,7 +247,7 @@ class PodHeaps:
 # Whether the pod would be rejected as one alike just was.
 IsRejected = Callable[[PodInfo], bool]
 
-RETRIES = (Place.BACKOFF, Place.ERROR_BACKOFF)
+RETRIES = (BACKOFF, ERROR_BACKOFF)
 
 
 class SubQueues:
@@ -256,7 +261,7 @@ class SubQueues:
         on_rejections: OnRejections | None = None,
     ) -> None:
         self.framework = framework
-        self.heaps = PodHeaps((Place.ACTIVE, *RETRIES))
+        self.heaps = PodHeaps((ACTIVE, *RETRIES))
         self.unschedulable = UnschedulablePods(
             backoff.longest_after(),
             on_rejections,
@@ -270,19 +275,19 @@ class SubQueues:
         """Takes the pod out of the place where it is, and into another."""
         if queued.is_member:
             self._leave_class(queued)
-        elif queued.place is Place.UNSCHEDULABLE:
+        elif queued.place is UNSCHEDULABLE:
             self.unschedulable.remove(queued)
         queued.entry += 1
         queued.place = place
         if isinstance(queued, QueuedPodGroupInfo):
             queued.stand_in(place)
-        if place is Place.UNSCHEDULABLE:
+        if place is UNSCHEDULABLE:
             self.unschedulable.add(queued)
-        elif place is not Place.NOWHERE:
+        elif place is not NOWHERE:
             if isinstance(queued, EquivalenceClass):
                 queued.begin_with_first()
             key = sort_key(queued, self.framework, self._clock)
-            if place is not Place.ACTIVE:
+            if place is not ACTIVE:
                 key = (self._backoff.expiration(queued), key[0]), key[1]
             self.heaps.push(place, key, queued)
 
@@ -305,7 +310,7 @@ class SubQueues:
     def dissolve_classes(self) -> None:
         """Their members, which must be refreshed, are in no place then."""
         for alike in list(self.classes()):
-            self.put(alike, Place.NOWHERE)
+            self.put(alike, NOWHERE)
             alike.dissolve()
 
     def place_of(self, queued: QueuedPodInfo) -> Place:
@@ -319,7 +324,7 @@ class SubQueues:
     def _leave_class(self, queued: QueuedPodInfo) -> None:
         alike = self._class_of(queued)
         place = alike.place
-        self.put(alike, Place.NOWHERE)
+        self.put(alike, NOWHERE)
         alike.take(alike.index_of(queued) or 0)
         if len(alike):
             self.put(alike, place)
