@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
+from operator import sub
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,6 +36,7 @@ from ksched_cli.framework.resource_claims import IMPLICIT_PREFIX
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
+from ksched_cli.kube.int64 import MAX_INT64
 from ksched_cli.kube.quantity import amount_text, amount_texts, exact_text
 from ksched_cli.plugins.args import NodeResourcesFitArgs, ResourceSpec, ScoringStrategy
 from ksched_cli.plugins.helper import PreFiltered, eviction, had_node, may_make_room, named
@@ -64,6 +66,38 @@ MANY_RESOURCES = 8
 # Upstream: InsufficientResource. Reason, the nodes where it is insufficient, and those where it
 # would be even without pods.
 InsufficientResource: TypeAlias = tuple[str, Mask, Mask | None]
+
+
+# After so many changed rows, what all nodes have free is computed anew.
+CHANGES_MAX = 1000
+
+
+class LeastFree:
+    """How much cpu, memory and pods every node has free at least: a pod that requests no more fits
+    on all. It follows the log of changed rows; where pods have left, it is too low until it is
+    computed anew. Without it, `unique`, 5,000 nodes, all scored, takes 1.03 times the
+    instructions."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._compute()
+
+    def _compute(self) -> None:
+        snapshot = self._snapshot
+        free = snapshot.capacity - snapshot.usage[: len(COUNTABLE)]
+        self._amounts: list[int] = free.min(axis=1, initial=MAX_INT64).tolist()
+        self._computed = self._followed = len(snapshot.log)
+
+    def amounts(self) -> Sequence[int]:
+        snapshot = self._snapshot
+        log = snapshot.log
+        if len(log) - self._computed > CHANGES_MAX:
+            self._compute()
+        for row in log[self._followed :]:
+            free = map(sub, snapshot.capacity_by_row[row], snapshot.row_usage(row))
+            self._amounts = list(map(min, self._amounts, free))
+        self._followed = len(log)
+        return self._amounts
 
 
 class NodeResourcesFit(
@@ -138,14 +172,11 @@ class NodeResourcesFit(
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         requested: dict[str, int] = state.read(PRE_FILTER_KEY, "error reading")
         snapshot = nodes.snapshot
-        if not pod.resources.others:
-            # Without this comparison, `unique`, 5,000 nodes, adaptive, takes 1.07 times the
-            # instructions.
-            countable = pod.resources.usage[: len(COUNTABLE), None]
-            used = nodes.gather_columns(snapshot.usage[: len(COUNTABLE)])
-            free = nodes.gather_columns(snapshot.capacity) - used
-            # Otherwise a node may still fit: one overcommitted by what the pod does not request.
-            if not np.count_nonzero(free < countable):
+        # A fork keeps no log to follow.
+        if not pod.resources.others and type(snapshot) is Snapshot:
+            cpu, memory = pod.resources.principal
+            free_cpu, free_memory, free_pods = snapshot.index(LeastFree).amounts()
+            if cpu <= free_cpu and memory <= free_memory and free_pods >= 1:
                 return Verdicts.passing(len(nodes))
         columns = {name: nodes.gather(snapshot.requested(name)) for name in requested}
         columns[PODS] = nodes.gather(snapshot.pod_count)

@@ -129,3 +129,28 @@ def test_most_nodes_score_as_each_of_them(
     many = plugin.score_nodes(CycleState(), pending, Nodes(run.snapshot, rows)).tolist()
     assert many == scores
     assert len(set(scores)) > 1
+
+
+@given(st.lists(st.integers(0, 5), max_size=12))
+def test_verdicts_and_scores_follow_the_pods(moves: list[int]) -> None:
+    """A move puts a pod on its node, or takes it off again."""
+    nodes = [node(f"n{i}", cpu=2 + i % 2, memory="4Gi") for i in range(3)]
+    others = [pod(f"o{i}", cpu=1 + i % 2, memory="1Gi") for i in range(6)]
+    run = simulation(cluster(*nodes, *others, pod("p", cpu=1, memory="1Gi")))
+    pending, snapshot, placed = find(run, "p"), run.snapshot, set[int]()
+    fit = plugin_of(run, NodeResourcesFit)
+    plugins = (fit, plugin_of(run, NodeResourcesBalancedAllocation))
+    cycle = CycleState()
+    fit.pre_filter(cycle, pending, Nodes(snapshot))
+    for move in moves:
+        change = snapshot.remove if move in placed else snapshot.add
+        change(find(run, f"o{move}"), move % 3)
+        placed ^= {move}
+        # A fork follows nothing: it has the amounts as they are.
+        now, anew = Nodes(snapshot), Nodes(snapshot.fork([]))
+        verdicts, expected = (fit.filter_nodes(cycle, pending, each) for each in (now, anew))
+        assert verdicts.statuses == expected.statuses
+        assert verdicts.ids.tolist() == expected.ids.tolist()
+        for plugin in plugins:
+            scores = plugin.score_nodes(CycleState(), pending, now).tolist()
+            assert scores == plugin.score_nodes(CycleState(), pending, anew).tolist()
