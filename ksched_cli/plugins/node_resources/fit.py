@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from operator import sub
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -94,7 +93,8 @@ class LeastFree:
         if len(log) - self._computed > CHANGES_MAX:
             self._compute()
         for row in log[self._followed :]:
-            free = map(sub, snapshot.capacity_by_row[row], snapshot.row_usage(row))
+            used_cpu, used_memory, pods, _, _, cpu, memory, most_pods = snapshot.row_amounts(row)
+            free = (cpu - used_cpu, memory - used_memory, most_pods - pods)
             self._amounts = list(map(min, self._amounts, free))
         self._followed = len(log)
         return self._amounts
