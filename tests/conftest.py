@@ -31,6 +31,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 gc.disable()  # until all tests are collected
 
+MOMENT = 0.005  # seconds; `--durations` does not list what takes less
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="Write the golden files anew.")
@@ -51,13 +53,13 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """A worker sends one report of a test that passes, that of the call: sending and reading those
-    of its setup and teardown takes longer than most tests."""
+    """A worker sends one report of a test that passes, that of the call, unless setup or teardown
+    took long: sending and reading all three takes longer than most tests."""
     if not hasattr(item.config, "workerinput"):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
-        if report.when == "call" or not report.passed:
+        if report.when == "call" or not report.passed or report.duration > MOMENT:
             item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True

@@ -12,7 +12,8 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -103,17 +104,27 @@ def call(*args: str) -> dict[str, Any]:
     return printed
 
 
+@cache
+def built(application: Callable[..., Any], names: tuple[str, ...]) -> Any:
+    """The command line with these commands, which takes longer to build than most of them run."""
+    import typer.main
+
+    return typer.main.get_command(application(names))
+
+
 def within(args: tuple[str, ...]) -> tuple[int, str, str]:
-    from ksched_cli.commands.main import main
+    from ksched_cli.commands import main as entry
 
     out, err, code = io.StringIO(), io.StringIO(), 0
+    build = partial(built, entry.application)
     with (
         mock.patch.object(sys, "argv", ["ksched", *args]),
+        mock.patch.object(entry, "application", lambda names: build(tuple(names))),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
         try:
-            main()
+            entry.main()
         except SystemExit as exit:
             code = exit.code if isinstance(exit.code, int) else 1
     return code, out.getvalue(), err.getvalue()
