@@ -48,6 +48,9 @@ MAX_CUSTOM_PRIORITY_SCORE = 10
 # at least 1 / MAX_PLAIN, and more than half the distance between two floats there.
 MAX_PLAIN = 2**46
 
+# Beyond so many changed rows, to convert all of them costs less.
+MANY_CHANGED = 20
+
 
 class ResourceUsage(Struct, frozen=True):
     """One resource on some nodes: requested with the pod there, and allocatable; 0 does not
@@ -136,8 +139,12 @@ class FloatUsage:
     def amounts(self) -> Floats:
         """Read-only."""
         log, usage = self._snapshot.log, self._snapshot.usage
-        for row in log[self._log_length :]:
-            self._amounts[:, row] = usage[:, row]
+        changed = {*log[self._log_length :]}
+        if len(changed) > MANY_CHANGED:
+            self._amounts[:] = usage
+        else:
+            for row in changed:
+                self._amounts[:, row] = usage[:, row]
         self._log_length = len(log)
         return self._amounts
 
