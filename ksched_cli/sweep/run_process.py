@@ -20,7 +20,7 @@ from itertools import chain, repeat
 from math import inf
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import msgspec
 from msgspec import structs
@@ -78,12 +78,16 @@ def serially(shared: Shared, timeout: float) -> Executor:
     return execute
 
 
+# A run that has ended, or what broke while a thread waited for it.
+_Ended: TypeAlias = "tuple[Task, Outcome] | BaseException"
+
+
 def side_by_side(shared: Shared, options: ExecutorOptions) -> Executor:
     """As many runs at a time as there are workers, each in a process that a thread waits for."""
 
     def execute(tasks: Iterator[Task], count: int) -> Iterator[tuple[Task, Outcome]]:
         waiting: SimpleQueue[Task | None] = SimpleQueue()
-        ended: SimpleQueue[tuple[Task, Outcome]] = SimpleQueue()
+        ended: SimpleQueue[_Ended] = SimpleQueue()
         # After the last task comes what ends a thread.
         remaining = chain(tasks, repeat(None))
 
@@ -92,20 +96,21 @@ def side_by_side(shared: Shared, options: ExecutorOptions) -> Executor:
             waiting.put(task)
             return task is not None
 
-        def work(number: int, process: RunProcess) -> None:
-            for task, outcome in process.perform_all(iter(waiting.get, None), AHEAD_SECONDS):
-                ended.put((task, structs.replace(outcome, worker=f"local-{number}")))
-
         numbers = range(1, min(options.workers, count) + 1)
         pickled = pickle.dumps((shared, options.timeout))
         processes = [RunProcess(pickled, options.timeout) for _ in numbers]
-        threads = [Thread(target=work, args=pair) for pair in zip(numbers, processes, strict=True)]
+        threads = [
+            Thread(target=_perform_waiting, args=(process, f"local-{number}", waiting, ended))
+            for number, process in zip(numbers, processes, strict=True)
+        ]
         for thread in threads:
             thread.start()
         try:
             under_way = sum(send() for _ in range(RUNS_AHEAD * len(threads)))
             while under_way:
                 pair = ended.get()
+                if isinstance(pair, BaseException):
+                    raise pair
                 under_way += send() - 1
                 yield pair
         finally:
@@ -116,6 +121,16 @@ def side_by_side(shared: Shared, options: ExecutorOptions) -> Executor:
                 thread.join()
 
     return execute
+
+
+def _perform_waiting(
+    process: RunProcess, name: str, waiting: SimpleQueue[Task | None], ended: SimpleQueue[_Ended]
+) -> None:
+    try:
+        for task, outcome in process.perform_all(iter(waiting.get, None), AHEAD_SECONDS):
+            ended.put((task, structs.replace(outcome, worker=name)))
+    except BaseException as error:
+        ended.put(error)
 
 
 class RunProcess:

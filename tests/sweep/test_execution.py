@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from ksched_cli.errors import InputError, MissingExtraError
 from ksched_cli.sweep.execution import Execution, open_executor
-from ksched_cli.sweep.outcome import Ended, RowsFile, Task
-from ksched_cli.sweep.run_process import ExecutorOptions
+from ksched_cli.sweep.outcome import Ended, Outcome, RowsFile, Task
+from ksched_cli.sweep.run_process import ExecutorOptions, RunProcess
 from tests.report.schemas import conforms
 from tests.sweep.sweeps import STRATEGY, Sweep, in_this_process, sweep, write_state
 
@@ -170,6 +170,20 @@ def test_a_process_that_is_killed_loses_no_row(slow: Sweep) -> None:
             if len(statuses) == 1:
                 os.kill(int(outcome.metrics["Slow.process"]), signal.SIGKILL)
     assert statuses == ["ok"] * 6
+
+
+def test_what_breaks_while_a_process_is_waited_for_ends_the_sweep(
+    slow: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def perform(*_: object) -> Outcome:
+        raise MemoryError
+
+    monkeypatch.setattr(RunProcess, "perform", perform)
+    with (
+        open_executor(slow.shared, ExecutorOptions(workers=2)) as (executor, _),
+        pytest.raises(MemoryError),
+    ):
+        list(executor(iter(slow.tasks()), 2))
 
 
 def test_without_dask_the_scheduler_names_the_extra(
