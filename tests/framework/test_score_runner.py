@@ -12,7 +12,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.cache.answer_cache import RowSums
+from ksched_cli.framework.cache.answer_cache import SINGLE_ROWS_MAX, RowSums
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import PreScorePlugin, ScorePlugin
 from ksched_cli.framework.nodes import Nodes
@@ -182,8 +182,8 @@ def sums_by_app(run: Simulation) -> dict[str, RowSums]:
 
 def alike_but_for_labels() -> Simulation:
     """Pods of apps a and b request the same, those of c more; without detail, so that answers are
-    cached."""
-    nodes = [node(f"n{i}", cpu="64") for i in range(12)]
+    cached. The nodes are too many to be scored one by one."""
+    nodes = [node(f"n{i}", cpu="64") for i in range(SINGLE_ROWS_MAX)]
     cpus = {"a": "1", "b": "1", "c": "2"}
     pods = [
         pod(f"{app}{i}", labels={"app": app}, cpu=cpu)

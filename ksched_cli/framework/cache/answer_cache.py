@@ -419,7 +419,7 @@ class FilterCache(Struct):
 # Read the log up to this length; beyond it compare the column of the log's lengths.
 LOG_SCAN_MAX = 100
 # Below this many rows, asking row by row costs less than the array form.
-SINGLE_ROWS_MAX = 12
+SINGLE_ROWS_MAX = 18
 
 
 class StaleRows:
