@@ -16,12 +16,15 @@ import resource
 import signal
 import sys
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from typer.main import get_command
+
+from ksched_cli.commands import main as entry
 from ksched_cli.commands import replay as checkpoints
-from ksched_cli.commands.main import main
 from ksched_cli.live.snapshot import ClusterSnapshot
 from ksched_cli.live.snapshot_file import parts
 from ksched_cli.sweep import execution, run_process
@@ -57,10 +60,15 @@ def completed(arguments: list[str]) -> int:
         if arguments[0] == RECORDER:
             record(arguments[1])
         else:
-            main()
+            entry.main()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     return 0
+
+
+@cache
+def built(build: Callable[..., Any], names: tuple[str, ...]) -> Any:
+    return get_command(build(names))
 
 
 def record(path: str) -> None:
@@ -109,6 +117,9 @@ def content_of(file: Path) -> str | None:
 if __name__ == "__main__":
     results = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    # The command line is built once, before a command is run again and again.
+    build = entry.application
+    setattr(entry, "application", lambda names: built(build, tuple(names)))  # noqa: B010
     # This process writes all files; another for each run would only take long to start.
     for module in (execution, run_process):
         setattr(module, "serially", lambda shared, timeout: in_this_process(shared))  # noqa: B010
