@@ -612,15 +612,15 @@ def aftermath(before: Outcome, after: Outcome, pods: frozenset[str]) -> Aftermat
     )
 
 
-def fix_subject(subject: Subject, search: Search) -> Remedies:
-    """Search for changes that would give the subject's pods a node; all that stay pending, where it
-    names none. Raises KschedError."""
+def remedies_of(subject: Subject, search: Search, *, pending: bool = False) -> Remedies:
+    """Search for changes that would give the subject's pods a node. pending: all pods that stay
+    pending instead. Raises KschedError."""
     simulation, name = subject.simulation, subject.name
     fixer = Fixer(subject.simulation_of, simulation.state, search, workloads=subject.run.workloads)
-    if name:
-        answer = fix(fixer, name, pods_of(simulation, name, subject.namespace))
-    else:
+    if pending:
         answer = fix_pending(fixer)
+    else:
+        answer = fix(fixer, name, pods_of(simulation, name, subject.namespace))
     simulation.caller.defects.update(fixer.defects)
     return answer
 

@@ -56,14 +56,14 @@ def fix(
         ksched fix deployment/web -o json
         ksched fix --pending --price m5.large=0.1
     """
-    from ksched_cli.analysis.fix import fix_subject
+    from ksched_cli.analysis.fix import remedies_of
     from ksched_cli.report import fix as renderer
 
     if [bool(pod), options.manifest is not None, options.pending].count(True) != 1:
         raise UsageError("fix takes one of POD, -f FILE, and --pending for all pending pods")
     subject = runs.open_subject(options, pod, options.manifest)
     with progress.of_runs("runs") as on_run:
-        answer = fix_subject(subject, _search(options, on_run))
+        answer = remedies_of(subject, _search(options, on_run), pending=options.pending)
     code = ExitCode.of(answer.is_yes, answer.undecided)
     return runs.conclude(
         subject.simulation,

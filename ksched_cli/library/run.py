@@ -226,7 +226,7 @@ class Run:
         arguments are the options of `ksched fix`. progress: called after each run, with the
         number of runs so far and the maximum
         """
-        from ksched_cli.analysis.fix import Search, fix_subject
+        from ksched_cli.analysis.fix import Search, remedies_of
 
         search = Search(
             prefer=frozenset(prefer),
@@ -239,7 +239,8 @@ class Run:
         search.check()
         question = self._question()
         subject = question.subject(pod or "")
-        return question.answer(fix_subject(subject, search), subject.simulation)
+        answer = remedies_of(subject, search, pending=pod is None)
+        return question.answer(answer, subject.simulation)
 
     def capacity(
         self, pod: str, *, maximum: int = MAX_COPIES, alone: bool = False

@@ -402,11 +402,11 @@ class Workbench:
         return self._complete(explain(subject.simulation, subject.pod), subject.simulation)
 
     def _fix(self, run: Run, pod: str) -> StateAnswer:
-        from ksched_cli.analysis.fix import Search, fix_subject
+        from ksched_cli.analysis.fix import Search, remedies_of
 
         subject = self._subject(run, pod)
         search = Search(max_seconds=FIX_SECONDS, on_run=lambda done, total: self._check())
-        return self._complete(fix_subject(subject, search), subject.simulation)
+        return self._complete(remedies_of(subject, search), subject.simulation)
 
     def _compare(self, *runs: Run) -> StateAnswer:
         from ksched_cli.analysis.compare import compare, sides_of

@@ -271,3 +271,10 @@ def test_threads_may_ask_at_once() -> None:
     with ThreadPoolExecutor(2) as threads:
         together = list(threads.map(ask, runs))
     assert together == [[answer] * 5 for answer in alone]
+
+
+def test_fix_takes_no_name_for_all_pending_pods_and_refuses_an_empty_one() -> None:
+    run = Run(state=[*NODES, pod("big", cpu=9), pod("bigger", cpu=10)])
+    assert run.fix().pods == ("default/big", "default/bigger")
+    with pytest.raises(UsageError, match='no pod ""'):
+        run.fix("")
