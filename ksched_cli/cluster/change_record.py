@@ -33,5 +33,5 @@ class ChangeRecord(Struct, frozen=True):
 
     @property
     def applied(self) -> AppliedChange:
-        """What an answer says of it."""
+        """The change as answers show it."""
         return AppliedChange(self.text, tuple(effect.text for effect in self.effects))

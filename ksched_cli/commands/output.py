@@ -127,7 +127,7 @@ def _page(text: str) -> None:
 
 
 def _whole(report: Report, records: Sequence[ChangeRecord]) -> Report:
-    """With the release whose rules were applied, what changes did, and all warnings printed."""
+    """Add the release whose rules applied, the effects of changes, and all printed warnings."""
     from ksched_cli.report.changes import completed, table
 
     def answer() -> Answer:
@@ -153,7 +153,7 @@ def note(line: str) -> None:
 
 
 def warn(*lines: str) -> None:
-    """Prints each line of warning once, but for --quiet; the result's document will have it too."""
+    """Prints each warning once, unless --quiet is given. The result's document gets it, too."""
     collected = _warnings.get()
     for line in map(shortened_lines, lines):
         if collected is not None:

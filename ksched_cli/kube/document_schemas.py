@@ -126,7 +126,7 @@ def _described(schema: Any) -> str:
 
 
 def wrong_type(instance: Any, value: Any) -> tuple[str, str]:
-    """Message and hint. value: the types that are allowed, by JSON Schema's names"""
+    """Return the message and the hint. value: the allowed types, by JSON Schema's names"""
     names = [name for name in _as_list(value) if name != "null"]
     expected = " or ".join(TYPES[name] for name in names)
     return f"expected {expected}, got {shown(instance)}", _type_hint(names, instance)

@@ -196,7 +196,7 @@ def _aggregate(
     containers: tuple[Container, ...],
     inits: tuple[Container, ...],
 ) -> ResourceList:
-    """What the containers need together. amounts: of one of them"""
+    """Add up what the containers need. amounts: returns those of one container"""
     init_requests = [ContainerRequests(amounts(c), c.is_sidecar) for c in inits]
     total = aggregate_containers(map(amounts, containers), init_requests)
     return {name: ResourceAmount.of(amount) for name, amount in total.items()}

@@ -161,7 +161,7 @@ class KubeObject(Record, frozen=True):
 
     @property
     def owner(self) -> tuple[str, str]:
-        """Kind and name of its controller; of none, empty."""
+        """Kind and name of its controller; both are empty if it has none."""
         controller = self.metadata.controller
         return ("", "") if controller is None else (controller.kind, controller.name)
 
@@ -186,7 +186,7 @@ class LabelSelector(Record, frozen=True):
 
 
 class NodeSelectorRequirement(LabelSelectorRequirement, frozen=True):
-    """It may have operators that a LabelSelector's may not."""
+    """A requirement of a node selector, with more operators than a LabelSelector's."""
 
 
 class NodeSelectorTerm(Record, frozen=True):

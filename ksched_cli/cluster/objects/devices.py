@@ -76,11 +76,11 @@ class CounterConsumption(Record, frozen=True):
 
 
 class DeviceTaint(Taint, frozen=True):
-    """As a node's."""
+    """A device's taint, which has the fields of a node's."""
 
 
 class DeviceToleration(Toleration, frozen=True):
-    """As a pod's, but for the operator that it has by default."""
+    """A toleration as a pod's, with Equal as its default operator."""
 
     operator: str = "Equal"
 
@@ -217,7 +217,7 @@ class ConsumerReference(Record, frozen=True):
 
 
 class DeviceCondition(PodCondition, frozen=True):
-    """As a pod's."""
+    """A condition of a device, which has the fields of a pod's."""
 
 
 class AllocatedDeviceStatus(Record, frozen=True):

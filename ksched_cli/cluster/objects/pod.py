@@ -234,7 +234,7 @@ class Pod(KubeObject, frozen=True):
 
     @property
     def is_mirror(self) -> bool:
-        """It is what the API server has of a node's own pod. Upstream: IsMirrorPod."""
+        """It stands for a static pod of a kubelet. Upstream: IsMirrorPod."""
         return MIRROR_ANNOTATION in self.metadata.annotations
 
     @property

@@ -62,7 +62,7 @@ def _unknown_key(path: Path, key: str, keys: tuple[str, ...], findings: Findings
 
 
 def _wrong_value(wire: Wire, data: Any) -> tuple[str, str]:
-    """Message and hint."""
+    """Return the message and the hint for a value of another type."""
     kinds = ["array" if isinstance(wire, ListOf) else "object"]
     if isinstance(wire, Scalar):
         kinds = [wire.kind.value]

@@ -433,7 +433,7 @@ class PodLog(PodRecords, kw_only=True):
 
     @property
     def records(self) -> list[PodRecord]:
-        """All that are kept; where pods have the same name, the last one counts."""
+        """All records that are kept. If pods share a name, the last one counts."""
         return [*(self.departed or ()), *self.live.values()]
 
     def arrive(self, pod: PodInfo, at: int, runs_for: int | None = None) -> PodRecord:
