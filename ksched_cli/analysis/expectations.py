@@ -29,7 +29,7 @@ from ksched_cli.kube.near_names import near_hint
 from ksched_cli.kube.time import SECOND
 from ksched_cli.run.inputs import code_from
 from ksched_cli.run.open import Opener
-from ksched_cli.run.run import ChangeSource, Patch, Run
+from ksched_cli.run.run import SETTINGS, ChangeSource, Patch, Run, setting_of
 from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 
 _LISTED = 3
@@ -564,7 +564,6 @@ class _Reader:
         plugins = data.get("plugins", ())
         return Run(
             states=tuple(map(here, [states] if isinstance(states, str) else states)),
-            workloads=not data.get("noWorkloads", False),
             changes=(ChangeSource(scenario=path),) if data.get("changes") else (),
             configuration=here(data.get("config", "")),
             patches=tuple(Patch(each["path"], each["value"]) for each in data.get("patches", ())),
@@ -573,16 +572,13 @@ class _Reader:
                 for text in ([plugins] if isinstance(plugins, str) else plugins)
             ),
             kubernetes_version=data.get("kubernetesVersion", ""),
-            feature_gates=data.get("featureGates", ""),
-            min_compatibility_version=str(data.get("minCompatibilityVersion", "")),
             timeline=here(data.get("timeline", "")),
-            until=str(data.get("until", "")),
             autoscaler=here(data.get("autoscaler", "")),
-            evict_at_once=data.get("evictAtOnce", False),
-            preemption=not data.get("noPreemption", False),
-            retries=not data.get("noRetries", False),
-            extenders=not data.get("noExtenders", False),
-            replay_extenders=here(data.get("replayExtenders", "")),
+            **{
+                field.name: setting_of(field, data[key], here)
+                for key, field in SETTINGS.items()
+                if key in data
+            },
         )
 
     def expectation(self, entry: Mapping[str, Any], place: tuple[str | int, ...]) -> Expectation:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ksched_cli.commands import progress, runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import (
+    OF_CONFIGURATION,
     All,
     CommonOptions,
-    Config,
     Debug,
-    ExtendersFile,
-    PluginTimeout,
 )
 from ksched_cli.commands.output import report_of, show, warn
 from ksched_cli.errors import UsageError
@@ -36,15 +34,14 @@ class AuditOptions(CommonOptions):
     timeline FILE: Audit this recording by ksched record, whose state is the default --before.
     """
 
+    TAKES: ClassVar = (*OF_CONFIGURATION, "configuration", "replay_extenders", "plugin_timeout")
+
     before: list[str] | None = None
     after: list[str] | None = None
     scheduler_log: list[str] | None = None
     timeline: str = ""
-    config: Config = None
-    replay_extenders: ExtendersFile = ""
     everything: All = False
     debug: Debug = False
-    plugin_timeout: PluginTimeout = 0
 
 
 def audit(options: AuditOptions) -> ExitCode:
@@ -102,7 +99,7 @@ def _open(
     from ksched_cli.cluster.loading.load import load_state
 
     logs = options.scheduler_log or []
-    config = [options.config]
+    config = [options.given["config"]]
     check_standard_input(
         {"--before": before, "--after": after, "--config": config, "--scheduler-log": logs}
     )
@@ -148,16 +145,7 @@ def _open_recording(options: AuditOptions) -> tuple[Callable[[], Simulation], De
 
 
 def _run(options: AuditOptions, states: list[str]) -> Run:
-    from msgspec.structs import replace as with_fields
-
-    run = with_fields(
-        runs.configured_run(options, options.config),
-        states=tuple(states),
-        workloads=False,
-        extenders=not options.no_extenders,
-        replay_extenders=options.replay_extenders,
-        plugin_timeout=options.plugin_timeout,
-    )
+    run = runs.run_of(options, states=tuple(states), workloads=False)
     run.check()
     return run
 

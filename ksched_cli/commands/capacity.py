@@ -69,7 +69,7 @@ def capacity(
         raise UsageError("capacity takes one of POD, -f FILE, and --pending --like NODE")
     if options.pending != bool(options.like):
         raise UsageError("--pending and --like NODE require each other")
-    if options.price and not (options.like or options.timeline):
+    if options.given["price"] and not (options.like or options.given["timeline"]):
         raise UsageError("--price requires --pending --like NODE")
     if options.like:
         if len(set(options.like)) > MAX_LIKE:

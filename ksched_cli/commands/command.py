@@ -15,15 +15,16 @@ from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from enum import IntEnum
 from functools import wraps
 from inspect import Parameter, cleandoc, signature
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.models import OptionInfo
 
-from ksched_cli.commands.command_line import option
+from ksched_cli.commands import completion
+from ksched_cli.commands.command_line import option, positive_number, whole_number
 from ksched_cli.commands.options import (
+    EVERY_FIELD,
     CommonOptions,
-    ReplayableOptions,
     ShownOptions,
     StateOptions,
 )
@@ -31,6 +32,10 @@ from ksched_cli.commands.output import SETTINGS, command_output
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.kube.streams import LIMIT, MAX_SIZE
 from ksched_cli.report.forms import Form
+
+if TYPE_CHECKING:
+    from ksched_cli.run.axes import Field as RunField
+    from ksched_cli.run.axes import Option
 
 DEBUG_HINT = "--debug prints the traceback"
 
@@ -53,11 +58,17 @@ def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
     hints = get_type_hints(function, include_extras=True)
     objects: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters = _parameters(function, hints, objects)
+    of_runs = {
+        name: [parameter.name for parameter in _options_of_runs(options, function.__name__)]
+        for name, options in objects.items()
+    }
 
     @wraps(function)
     def command(**values: Any) -> None:
         for name, options in objects.items():
             taken = {each.name: values.pop(each.name) for each in _taken(options)}
+            if of_runs[name]:
+                taken["given"] = {each: values.pop(each) for each in of_runs[name]}
             values[name] = _with_page(options(**taken))
             _configure_output(values[name])
         _refuse_idle(values)
@@ -108,21 +119,17 @@ def _with_page(options: Any) -> Any:
 def _refuse_idle(values: Mapping[str, Any]) -> None:
     """Raises UsageError for a shared option that would do nothing. values: by parameter"""
     options = values.get("options")
-    if not isinstance(options, ReplayableOptions):
+    if not isinstance(options, StateOptions):
         return
     if options.everything and options.output not in (Form.TABLE, Form.WIDE, Form.MARKDOWN):
         raise UsageError(f"--all has no effect with -o {options.output.value}")
-    if options.live and options.state:
-        raise UsageError("--live cannot be combined with --state")
-    for name, value in (("--context", options.context), ("--kubeconfig", options.kubeconfig)):
-        if value and not options.live:
-            raise UsageError(f"{name} has no effect without --live")
-    if options.live:
+    given = options.given
+    if given["live"]:
         return  # where not all namespaces may be listed, it is of the one that is
-    names = values.get("pod") or values.get("traced") or options.change or options.scenario
+    names = values.get("pod") or values.get("traced") or given["change"] or given["scenario"]
     names = names or getattr(options, "manifest", None)
     names = names or getattr(options, "listen", None)  # changes come over the network
-    if options.namespace and not names and not isinstance(options, ShownOptions):
+    if given["namespace"] and not names and not isinstance(options, ShownOptions):
         raise UsageError(
             "-n has no effect here: it sets the namespace of POD and of names in changes"
         )
@@ -132,7 +139,11 @@ def _parameters(
     function: Callable[..., ExitCode], hints: dict[str, Any], objects: dict[str, Any]
 ) -> list[Parameter]:
     """One per option and argument."""
-    of_objects = [each for options in objects.values() for each in _options(options)]
+    of_objects = [
+        each
+        for options in objects.values()
+        for each in (*_options_of_runs(options, function.__name__), *_options(options))
+    ]
     own = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
         for name, parameter in signature(function).parameters.items()
@@ -147,7 +158,7 @@ def _parameters(
 def _options(options: Any) -> Iterator[Parameter]:
     """One per field: its type with an option, which the docstrings describe unless it describes
     itself."""
-    described = _descriptions(StateOptions) | _descriptions(options)
+    described = _descriptions(CommonOptions) | _descriptions(options)
     hints = get_type_hints(options, include_extras=True)
     for field in _taken(options):
         hint = hints[field.name]
@@ -159,6 +170,52 @@ def _options(options: Any) -> Iterator[Parameter]:
         default = Parameter.empty if field.default is MISSING else field.default
         parameter = Parameter(field.name, Parameter.KEYWORD_ONLY, default=default)
         yield parameter.replace(annotation=Annotated[kind, mark])
+
+
+def _options_of_runs(options: Any, command: str) -> Iterator[Parameter]:
+    """One per option of the fields of a Run that the command takes."""
+    takes, leaves = getattr(options, "TAKES", ()), getattr(options, "LEAVES", ())
+    if not takes:
+        return
+    from ksched_cli.run.axes import options_of
+    from ksched_cli.run.run import FIELDS
+
+    taken = [
+        each
+        for each in FIELDS
+        if (takes == EVERY_FIELD or each.name in takes) and each.name not in leaves
+    ]
+    help_texts = getattr(options, "HELP", {})
+    for each, mark in options_of(taken):
+        if not mark.only or command in mark.only:
+            yield _option_of(each, mark, help_texts.get(each.name, mark.help))
+
+
+def _option_of(field: RunField, mark: Option, help_text: str) -> Parameter:
+    """typer's parameter for an option of a Run's field."""
+    name, default = field.parameter(mark), field.default
+    kind: Any = str
+    typed = f"--{name.replace('_', '-')}"
+    settings: dict[str, Any] = {}
+    if field.nested is not None or isinstance(default, bool):
+        kind, default = bool, False
+    elif isinstance(default, tuple):
+        kind, default = list[str] | None, None
+    elif field.type is float:
+        kind = float
+        settings = {"parser": positive_number(typed), "show_default": False}
+    elif field.type in (int, int | None):
+        kind = field.type
+        settings = {"parser": whole_number(typed, mark.least)}
+    if mark.variable:
+        settings |= {"envvar": mark.variable, "show_envvar": mark.shows_variable}
+    if mark.completes:
+        settings["autocompletion"] = getattr(completion, f"complete_{mark.completes}")
+    about = option(
+        help_text, mark.metavar or None, short=mark.short, name=typed, panel=mark.panel, **settings
+    )
+    parameter = Parameter(name, Parameter.KEYWORD_ONLY, default=default)
+    return parameter.replace(annotation=Annotated[kind, about])
 
 
 def _descriptions(options: Any) -> dict[str, tuple[str | None, str]]:
@@ -174,7 +231,7 @@ def _descriptions(options: Any) -> dict[str, tuple[str | None, str]]:
 
 def _taken(options: Any) -> list[Field[Any]]:
     """The fields of an object of options, without those that the command does without."""
-    without = getattr(options, "WITHOUT", ())
+    without = (*getattr(options, "WITHOUT", ()), "given")
     return [field for field in fields(options) if field.name not in without]
 
 

@@ -29,14 +29,11 @@ _LISTED = re.compile(r" \((.*)\)$")
 _MISSING_OPTION = re.compile(r"Missing option '([^']*)'")
 
 
-# The panels of options that commands share; --help shows them in this order.
-STATE = "Cluster state"
+# The panels of options that commands share; --help shows them in this order. The options of a Run
+# are in the first five (run/axes.py).
 CONFIGURATION = "Configuration"
-DECISIONS = "Decisions"
-TIME = "Over time"
-EXTENDERS = "Extenders"
 OUTPUT = "Output"
-COMMON = (STATE, CONFIGURATION, DECISIONS, TIME, EXTENDERS, OUTPUT)
+COMMON = ("Cluster state", CONFIGURATION, "Decisions", "Over time", "Extenders", OUTPUT)
 # Begins the examples in a command's docstring.
 EXAMPLES = "\n\nExamples:\n"
 # Parts a command line into sides.

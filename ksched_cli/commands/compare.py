@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -34,11 +34,13 @@ _ADDED = ("change", "scenario", "plugin", "patch")
 class CompareOptions(StateOptions):
     """Options of `compare`: a field per option.
 
-    timeline FILE: Replay this timeline on each side, as `replay` does: who waits how long.
     vs OPTIONS...: Add a side: the options before the first --vs, plus these; repeatable.
     """
 
-    timeline: str = ""
+    HELP: ClassVar = {
+        "timeline": "Replay this timeline on each side, as `replay` does: who waits how long."
+    }
+
     seeds: Seeds = None
     vs: list[str] | None = None
 
@@ -147,8 +149,9 @@ def _changes(states: Iterable[ClusterState]) -> list[ChangeRecord]:
 def _runs(options: CompareOptions, paths: Sequence[str]) -> list[Run]:
     """A Run per side. Raises UsageError."""
     if options.seeds:
-        options = replace(options, tie_break="random", seed=options.seed or 0)
-    if options.record_extenders:
+        seed = options.given["seed"] or 0
+        options = _given(options, tie_break="random", seed=seed)
+    if options.given["record_extenders"]:
         raise UsageError(
             "compare does not support --record-extenders, because it makes several runs"
         )
@@ -171,9 +174,19 @@ def _runs(options: CompareOptions, paths: Sequence[str]) -> list[Run]:
             )
             raise UsageError(f"{error}\n  {hint}") from None
         raise
-    drawn = [replace(side, seed=first.seed) if side.seed is None and side.tie_break == "random"
-             else side for side in sides[1:]]  # fmt: skip
-    return [first, *map(run_of, drawn)]
+    draws = {"seed": first.seed}
+    described = [first]
+    for side in sides[1:]:
+        is_drawn = side.given["seed"] is None and side.given["tie_break"] == "random"
+        described.append(run_of(side, **(draws if is_drawn else {})))
+    for run in described:
+        run.check()
+    return described
+
+
+def _given(options: CompareOptions, **values: Any) -> CompareOptions:
+    """The options with other values of some."""
+    return replace(options, given={**options.given, **values})
 
 
 def _sides_of_paths(options: CompareOptions, paths: Sequence[str]) -> list[CompareOptions]:
@@ -186,32 +199,37 @@ def _sides_of_paths(options: CompareOptions, paths: Sequence[str]) -> list[Compa
             "--change 'drain node-3'`"
         )
     if len(paths) == 1:
-        return [options, replace(options, config=paths[0])]
-    if options.config and options.config != os.environ.get("KSCHED_CONFIG"):
+        return [options, _given(options, config=paths[0])]
+    config = options.given["config"]
+    if config and config != os.environ.get("KSCHED_CONFIG"):
         raise UsageError(
             "--config has no effect here: name all configurations as arguments: "
-            f"`{program_name()} compare {options.config} {' '.join(paths)}`"
+            f"`{program_name()} compare {config} {' '.join(paths)}`"
         )
-    return [replace(options, config=path) for path in paths]
+    return [_given(options, config=path) for path in paths]
 
 
-def _with(options: CompareOptions, given: Mapping[str, Any]) -> CompareOptions:
-    """The shared options and those of one side. given: by the name of the field. Raises
+def _with(options: CompareOptions, side: Mapping[str, Any]) -> CompareOptions:
+    """The shared options and those of one side. side: by the name of the option. Raises
     UsageError."""
-    if "configs" in given:
+    if "configs" in side:
         raise UsageError(
-            f"after --vs, name a configuration by --config: --config {given['configs'][0]}"
+            f"after --vs, name a configuration by --config: --config {side['configs'][0]}"
         )
-    values = dict(given)
+    own = [name for name in side if name not in options.given]
+    if own:
+        option = f"--{own[0].replace('_', '-')}"
+        raise UsageError(f"{option} is of all sides: give it before the first --vs")
+    values = dict(side)
     for name in _ADDED:
         if name in values:
-            values[name] = [*(getattr(options, name) or ()), *values[name]]
-    if "feature_gates" in values and options.feature_gates:
-        values["feature_gates"] = f"{options.feature_gates},{values['feature_gates']}"
+            values[name] = [*(options.given[name] or ()), *values[name]]
+    if "feature_gates" in values and options.given["feature_gates"]:
+        values["feature_gates"] = f"{options.given['feature_gates']},{values['feature_gates']}"
     if "state" in values:
         values = {"live": False, "context": "", "kubeconfig": "", **values}
     if "live" in values:
         values = {"state": None, **values}
     if values.get("tie_break") == "name":
         values = {"seed": None, **values}
-    return replace(options, **values)
+    return _given(options, **values)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands import output, runs
-from ksched_cli.commands.command import ExitCode, as_command
-from ksched_cli.commands.command_line import Command, CommandGroup, option
+from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import SOURCE_HELP, AllowPlugins, CommonOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_paths import STDIN, check_standard_input, split_reference
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 
 VERSIONED_HELP = f"{SOURCE_HELP} REV:PATH reads a file from git."
 
-app = typer.Typer(help="Show the configuration that takes effect.", cls=CommandGroup)
+HELP = "Show the configuration that takes effect."
 
 
-@app.command(cls=Command)
-@as_command
 def show(
     options: CommonOptions,
     config: Annotated[
@@ -52,8 +50,7 @@ def show(
     from ksched_cli.config.answers import EffectiveConfiguration
     from ksched_cli.report.configuration import table
 
-    options = runs.in_project(options, config or STDIN)
-    run = runs.configured_run(options, config)
+    run = runs.in_project(runs.run_of(options, configuration=config or ""), config or STDIN)
     opener = runs.opener(run)
     output.set_release(opener.release(run))
     allowed = runs.allowed_in_project(allow_plugins, config or STDIN)
@@ -62,8 +59,6 @@ def show(
     return ExitCode.YES
 
 
-@app.command(cls=Command)
-@as_command
 def diff(
     options: CommonOptions,
     before: Annotated[str, typer.Argument(metavar="A", help=VERSIONED_HELP)],
@@ -91,8 +86,8 @@ def diff(
     from ksched_cli.report import configuration as renderer
 
     check_standard_input({"A": [before], "B": [after]})
-    options = runs.in_project(options, after)
-    sides = [runs.configured_run(options, path) for path in (before, after)]
+    run = runs.in_project(runs.run_of(options), after)
+    sides = [replace(run, configuration=path) for path in (before, after)]
     names = before, after
     if from_version:
         sides[0] = replace(sides[0], kubernetes_version=from_version)
@@ -121,8 +116,6 @@ def _configuration(opener: Opener, run: Run, allowed: tuple[AllowedPlugin, ...])
     return load_configuration_source(text, opener.registry(run), allowed)
 
 
-@app.command(cls=Command)
-@as_command
 def migrate(
     options: CommonOptions,
     file: Annotated[str, typer.Argument(metavar="FILE", help=SOURCE_HELP)],
@@ -145,7 +138,7 @@ def migrate(
 
     if write and options.output is not Form.TABLE:
         raise UsageError(f"-w prints nothing: it cannot be combined with -o {options.output.value}")
-    registry = runs.registry(runs.in_project(options, file))
+    registry = runs.registry(runs.in_project(runs.run_of(options), file))
     source = read_configuration_text(file)
     migration = migrate_source(source, registry)
     if options.output is Form.TABLE and not write:

@@ -24,7 +24,7 @@ def drift(options: ShownOptions) -> ExitCode:
     from ksched_cli.analysis import drift as analysis
     from ksched_cli.report import drift as renderer
 
-    simulation = runs.open_simulation(runs.run_of(options))
+    simulation = runs.open_simulation(options)
     chosen = runs.chosen_pods(simulation, options)
     with progress.of_pods("pods asked about") as on_progress:
         answer = analysis.drift(simulation, on_progress, chosen)

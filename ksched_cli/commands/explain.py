@@ -85,7 +85,7 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
     from ksched_cli.run.run import NEEDS_NO_TIMELINE
 
     nodes, top = options.node or (), options.top or 0
-    if options.autoscaler and options.alone:
+    if options.given["autoscaler"] and options.alone:
         raise UsageError(
             "--autoscaler looks at all pending pods and cannot be combined with --alone"
         )
@@ -110,7 +110,7 @@ def _explain_group(options: ExplainOptions, simulation: Simulation, group: Group
     from ksched_cli.analysis.explain import explain_group
     from ksched_cli.report import group_explanation as renderer
 
-    if options.node or options.top or options.alone or options.autoscaler:
+    if options.node or options.top or options.alone or options.given["autoscaler"]:
         raise UsageError(
             "a PodGroup cannot be combined with --node, --top, --alone or --autoscaler; ask about"
             " one of its pods"
@@ -124,7 +124,7 @@ def _explain_pending(options: ShownOptions) -> ExitCode:
     from ksched_cli.analysis.diagnosis import pending_report
     from ksched_cli.report import pending as renderer
 
-    simulation = runs.open_simulation(runs.run_of(options))
+    simulation = runs.open_simulation(options)
     report = pending_report(simulation, runs.chosen_pods(simulation, options))
     code = ExitCode.of(not report.groups, any(group.undecided for group in report.groups))
     return runs.conclude(simulation, options, report, renderer, code)

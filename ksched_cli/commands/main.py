@@ -41,8 +41,12 @@ PANELS = {
     "Live clusters": ("snapshot", "record", "audit"),
     "Serve": ("serve",),
 }
-# Commands that have commands: the module of each has a typer.Typer named `app`.
-GROUPS = ("config", "timeline", "serve")
+# Commands that have commands: the module of each has their functions, and the group's HELP.
+GROUPS = {
+    "config": ("show", "diff", "migrate"),
+    "timeline": ("from_dump", "generate", "from_csv"),
+    "serve": ("extender", "page", "mcp"),
+}
 # The others: the module of each has a function of its name.
 COMMANDS = tuple(name for names in PANELS.values() for name in names if name not in GROUPS)
 
@@ -52,30 +56,64 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 def application(names: Collection[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
     """The command line with these commands, whose modules are imported."""
-    app = typer.Typer(
-        name="ksched",
+    return _built(names, as_command)
+
+
+def listing() -> typer.Typer:
+    """The command line with all commands, without their options: for help, nothing that these need
+    is imported."""
+
+    def listed(function: Callable[..., ExitCode]) -> Callable[[], None]:
+        def command() -> None:
+            raise AssertionError("it is listed, not called")
+
+        command.__doc__ = function.__doc__
+        return command
+
+    return _built((*COMMANDS, *GROUPS), listed)
+
+
+def _built(names: Collection[str], command_of: Callable[..., Callable[..., None]]) -> typer.Typer:
+    app = _group("ksched")
+    app.callback()(ksched)
+
+    def add(group: typer.Typer, function: Callable[..., ExitCode], name: str, panel: str) -> None:
+        group.command(name, cls=Command, rich_help_panel=panel)(command_of(function))
+
+    for name, panel in ((name, title) for title in PANELS for name in PANELS[title]):
+        if name not in names:
+            continue
+        module = import_module(f"ksched_cli.commands.{name}")
+        if name not in GROUPS:
+            add(app, getattr(module, name), name, panel)
+            continue
+        group = _group(name, module.HELP)
+        for inner in GROUPS[name]:
+            add(group, getattr(module, inner), inner.replace("_", "-"), "")
+        app.add_typer(group, name=name, rich_help_panel=panel)
+    return app
+
+
+def _group(name: str, help_text: str = "") -> typer.Typer:
+    return typer.Typer(
+        name=name,
+        help=help_text or None,
         cls=CommandGroup,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(ksched)
-    for name, panel in ((name, title) for title in PANELS for name in PANELS[title]):
-        if name not in names:
-            continue
-        module = import_module(f"ksched_cli.commands.{name}")
-        if name in GROUPS:
-            app.add_typer(module.app, name=name, rich_help_panel=panel)
-        else:
-            app.command(cls=Command, rich_help_panel=panel)(as_command(getattr(module, name)))
-    return app
 
 
-def _named(arguments: Sequence[str]) -> Collection[str]:
-    """The command that the arguments name; all of them where it is none, as for help, completion
-    and misspelt ones."""
-    everything = (*COMMANDS, *GROUPS)
-    return arguments[:1] if arguments and arguments[0] in everything else everything
+def _application_for(arguments: Sequence[str]) -> typer.Typer:
+    """The command line that these arguments need: of the command that they name; of all of them
+    for completion; their names alone for help and for a misspelt one."""
+    if any(name.endswith("_COMPLETE") for name in os.environ if "KSCHED" in name):
+        return application()
+    words = arguments[1:] if arguments[:1] == ["help"] else arguments
+    if words and words[0] in (*COMMANDS, *GROUPS):
+        return application(words[:1])
+    return listing()
 
 
 def _print_version(context: typer.Context, requested: bool) -> None:
@@ -165,7 +203,7 @@ def _run() -> int | str | None:
     """Runs the command that the arguments name, and returns its exit code. Raises KschedError."""
     try:
         with raised_signals():
-            app = application(_named(sys.argv[1:]))
+            app = _application_for(sys.argv[1:])
             code: int | None = app(prog_name=program_name(), standalone_mode=False)
     except EndedBySignal as ended:
         end_by(ended.number)

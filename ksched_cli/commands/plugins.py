@@ -26,8 +26,9 @@ def plugins(options: CommonOptions) -> ExitCode:
     from ksched_cli.report.configuration import plugins_table
     from ksched_cli.run.plugins import discovered
 
-    discovery = discovered(options.plugin or ())
-    registry = runs.in_named_release(discovery.registry, options)
+    run = runs.run_of(options)
+    discovery = discovered(run.plugins)
+    registry = runs.in_named_release(discovery.registry, run)
     discovery = tried(replace(discovery, registry=registry))
     default_profile = default_configuration(discovery.registry).profiles[0]
     enabled = {ref.name for refs in default_profile.plugins.values() for ref in refs}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -28,13 +28,13 @@ class RecordOptions(ClusterReadingOptions):
 
     duration DURATION: Stop after this time, such as 24h; by default on Ctrl-C.
     part_size SIZE: Start a new part when a timeline reaches this size, such as 100Mi.
-    feature_gates GATES: Record the pod groups that these gates schedule, too.
     redact: Rename everything that has a name, like snapshot.
     """
 
+    HELP: ClassVar = {"feature_gates": "Record the pod groups that these gates schedule, too."}
+
     duration: Annotated[str, option(name="--for")] = ""
     part_size: str = ""
-    feature_gates: str = ""
     redact: bool = False
     redact_key: RedactKey = ""
 
@@ -79,7 +79,7 @@ def record(
             stack.enter_context(locked(options.redact_key, "--redact-key"))
             redactor = RecordingRedactor(options.redact_key)
             stack.callback(redactor.save)
-        reads = group_kinds(options.feature_gates)
+        reads = group_kinds(options.given["feature_gates"])
         recorder = Recorder(server, options.namespace, files, limits, warn, redactor, reads)
         with interruption.awaited():
             recorder.run()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from ksched_cli.commands import progress, runs
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.options import ReplayableOptions, Seeds
+from ksched_cli.commands.options import Seeds, StateOptions
 from ksched_cli.commands.output import limit, note, report_of, show, warn
 from ksched_cli.commands.signals import EndedBySignal, Interruption
 from ksched_cli.errors import UsageError
@@ -30,7 +30,7 @@ _LONG = 2.0  # seconds after which a replay says how fast it was
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayCommandOptions(ReplayableOptions):
+class ReplayOptions(StateOptions):
     """Options of `replay`: a field per option.
 
     summary: Leave individual pods out of -o json and -o yaml.
@@ -41,6 +41,8 @@ class ReplayCommandOptions(ReplayableOptions):
     from_now: Predict when pending pods start: p50 and p90 over --seeds draws, default 20.
     history FILE: With --from-now: dump or timeline that gives run times; repeatable.
     """
+
+    LEAVES: ClassVar = ("timeline",)  # an argument here
 
     summary: bool = False
     trace: bool = False
@@ -53,7 +55,7 @@ class ReplayCommandOptions(ReplayableOptions):
 
 
 def replay(
-    options: ReplayCommandOptions,
+    options: ReplayOptions,
     timeline: Annotated[
         str, typer.Argument(metavar="[TIMELINE]", help="Timeline file, or JSON lines, *.jsonl.")
     ] = "",
@@ -82,6 +84,7 @@ def replay(
     if options.seeds:
         return _draw(options, timeline, name)
     described = runs.run_of(options, timeline=timeline)
+    described.check()
     run = _Run(described, runs.opener(described), options)
     with locked(options.checkpoint, "--checkpoint"):
         replay = run.run()
@@ -95,15 +98,15 @@ def replay(
     return ExitCode.of(not replay.pending(), bool(replay.scheduler.failed))
 
 
-def _draw(options: ReplayCommandOptions, timeline: str, name: str) -> ExitCode:
+def _draw(options: ReplayOptions, timeline: str, name: str) -> ExitCode:
     """Several draws of it."""
     from ksched_cli.analysis.compare import replay_draws
     from ksched_cli.report.replay import draws_table
     from ksched_cli.run.differences import NamedRun
 
-    first, count = options.seed or 0, options.seeds or 0
-    options = replace(options, tie_break="random", seed=first)
-    described = runs.run_of(options, timeline=timeline)
+    first, count = options.given["seed"] or 0, options.seeds or 0
+    described = runs.run_of(options, timeline=timeline, tie_break="random", seed=first)
+    described.check()
     opener = runs.opener(described)
     runs.introduce(opener.replay(described))
     draws = runs.draws_of([NamedRun("", described)], opener, count)
@@ -113,15 +116,15 @@ def _draw(options: ReplayCommandOptions, timeline: str, name: str) -> ExitCode:
     return ExitCode.of(not any(draw["pending"] for draw in figures))
 
 
-def _look_forward(options: ReplayCommandOptions, timeline: str) -> ExitCode:
+def _look_forward(options: ReplayOptions, timeline: str) -> ExitCode:
     """When the pending pods start."""
     from ksched_cli.analysis.replay_result import forward_look
     from ksched_cli.report.replay import forecast_table
     from ksched_cli.scenario.timelines.dump import RunTimes
 
-    first, until = options.seed or 0, options.until
-    options = replace(options, tie_break="random", seed=first, until="")
-    described = runs.run_of(options, timeline=timeline)
+    first, until = options.given["seed"] or 0, options.given["until"]
+    described = runs.run_of(options, timeline=timeline, tie_break="random", seed=first, until="")
+    described.check()
     opener = runs.opener(described)
     history = RunTimes(warn)
     history.add_dump([path for path in described.states if path != "-"])
@@ -136,17 +139,17 @@ def _look_forward(options: ReplayCommandOptions, timeline: str) -> ExitCode:
     return ExitCode.of(answer.is_certain)
 
 
-def _is_data(options: ReplayCommandOptions) -> bool:
+def _is_data(options: ReplayOptions) -> bool:
     return options.output in (Form.JSON, Form.YAML)
 
 
-def _lists_pods(options: ReplayCommandOptions) -> bool:
+def _lists_pods(options: ReplayOptions) -> bool:
     if _is_data(options):
         return not options.summary
     return options.output is Form.CSV and not options.usage
 
 
-def _check(options: ReplayCommandOptions, timeline: str) -> None:
+def _check(options: ReplayOptions, timeline: str) -> None:
     """Raises UsageError for options that exclude or require each other."""
     if not timeline and not options.from_now:
         raise UsageError("replay requires a TIMELINE or --from-now")
@@ -166,14 +169,14 @@ def _check(options: ReplayCommandOptions, timeline: str) -> None:
         _check_draws(options, "--from-now" if options.from_now else "--seeds")
 
 
-def _check_draws(options: ReplayCommandOptions, option: str) -> None:
+def _check_draws(options: ReplayOptions, option: str) -> None:
     """Raises UsageError for what requires a single draw. option: the one that makes several"""
     given = {
         "--trace": options.trace,
         "--summary": options.summary,
         "--save-state": options.save_state,
         "--checkpoint": options.checkpoint,
-        "--record-extenders": options.record_extenders,
+        "--record-extenders": options.given["record_extenders"],
         f"-o {options.output.value}": options.output in (Form.CSV, Form.NAME),
     }
     for name in (name for name, is_given in given.items() if is_given):
@@ -275,7 +278,7 @@ def fingerprint_of(run: Run, opener: Opener, **others: object) -> str:
 class _Run:
     described: Run
     opener: Opener
-    options: ReplayCommandOptions
+    options: ReplayOptions
     interruption: Interruption = field(default_factory=Interruption)
     _checkpoints: Checkpoints | None = None
 
@@ -327,7 +330,7 @@ class _Run:
         self._checkpoints.resume(replay)
 
 
-def _report(run: Replay, name: str, options: ReplayCommandOptions) -> Report:
+def _report(run: Replay, name: str, options: ReplayOptions) -> Report:
     from ksched_cli.analysis.replay_result import replay_result
     from ksched_cli.report import replay as renderer
 

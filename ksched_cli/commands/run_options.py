@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from ksched_cli.commands.command_line import option, positive_number, whole_number
-from ksched_cli.commands.options import CommonOptions, NoWorkloads
+from ksched_cli.commands.options import OF_CONFIGURATION, CommonOptions
 from ksched_cli.commands.output import note, set_release, warn
-from ksched_cli.commands.runs import configured_run, note_hosts
+from ksched_cli.commands.runs import note_hosts, refuses_plugins
 from ksched_cli.commands.signals import EndedBySignal, unmasked_signals
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from ksched_cli.framework.discovery import ImportPolicy
-    from ksched_cli.run.run import Run
     from ksched_cli.sweep.preparation import Prepared
     from ksched_cli.sweep.run_process import ExecutorOptions
     from ksched_cli.sweep.sweep_file import SweepFile
@@ -34,6 +33,8 @@ class ManyRunsOptions(CommonOptions):
         record; repeatable.
     """
 
+    TAKES: ClassVar = (*OF_CONFIGURATION, "workloads")
+
     workers: Annotated[
         int | None,
         option(parser=whole_number("--workers", 1, 1_000), show_default="one run after the other"),
@@ -44,7 +45,6 @@ class ManyRunsOptions(CommonOptions):
         float, option(parser=positive_number("--run-timeout", "a number of seconds"))
     ] = 600.0
     metric: list[str] | None = None
-    no_workloads: NoWorkloads = False
 
 
 def executor_options(options: ManyRunsOptions) -> ExecutorOptions:
@@ -58,23 +58,13 @@ def executor_options(options: ManyRunsOptions) -> ExecutorOptions:
     )
 
 
-def base_run(options: ManyRunsOptions) -> Run:
-    """What holds of all runs where the file says nothing else."""
-    from msgspec.structs import replace
-
-    return replace(
-        configured_run(options),
-        workloads=not options.no_workloads,
-        extenders=not options.no_extenders,
-    )
-
-
-def import_policy(options: ManyRunsOptions, file: SweepFile) -> ImportPolicy:
-    """Which plugins may be imported. Raises UsageError where the file names another one."""
+def import_policy(options: ManyRunsOptions, path: str, file: SweepFile) -> ImportPolicy:
+    """Which plugins may be imported. path: of the file. Raises UsageError where the file names
+    another one."""
     from ksched_cli.framework.discovery import ImportPolicy
     from ksched_cli.sweep.plan import PLUGINS
 
-    policy = ImportPolicy(options.plugin or (), not options.no_plugins)
+    policy = ImportPolicy(options.given["plugin"] or (), not refuses_plugins(options, path))
     for run in map(file.plan.run, file.plan.varied(PLUGINS)):
         for source in run.plugins:
             policy.check(source, file.document.name)

@@ -11,13 +11,13 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import SystemRandom
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ksched_cli.commands import progress
 from ksched_cli.commands.command import DEBUG_HINT, ExitCode
-from ksched_cli.commands.options import CommonOptions, ReplayableOptions, ShownOptions, StateOptions
+from ksched_cli.commands.options import CommonOptions, ShownOptions, StateOptions
 from ksched_cli.commands.output import SETTINGS, note, report_of, set_release, show, warn
-from ksched_cli.errors import InputError, UsageError
+from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_paths import check_standard_input
 from ksched_cli.kube.versions import inferred_release, release_of
 from ksched_cli.report.forms import Form
@@ -34,133 +34,125 @@ if TYPE_CHECKING:
     from ksched_cli.engine.replay.replay import Replay
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.framework.registry import Registry
+    from ksched_cli.run.axes import Field
     from ksched_cli.run.differences import NamedRun
     from ksched_cli.run.inputs import Inputs
     from ksched_cli.run.open import Opener, Watch
-    from ksched_cli.run.run import LiveCluster, Patch, Run
+    from ksched_cli.run.run import LiveCluster, Run
     from ksched_cli.sweep.outcome import Draws
 
-AnyOptions = TypeVar("AnyOptions", bound=CommonOptions)
 A = TypeVar("A", bound="Answer")
 A_contra = TypeVar("A_contra", bound="Answer", contravariant=True)
 
 # -- options → Run --------------------------------------------------------------------------------
 
 
-def run_of(
-    options: ReplayableOptions,
-    *,
-    timeline: str = "",
-    extender_bind: bool = False,
-    uses: Collection[str] = (),
-) -> Run:
-    """The Run that the options describe. uses: as Run.check has it. Raises UsageError."""
-    from ksched_cli.run.run import ChangeSource, Run
+class HasGiven(Protocol):
+    """Options of a command that takes some of a Run's."""
 
-    run = Run(
-        states=() if options.live else tuple(options.state or [_default_state_path()]),
-        live=_live_cluster(options),
-        workloads=not options.no_workloads,
-        changes=(
-            *(ChangeSource(scenario=path) for path in options.scenario or ()),
-            *(ChangeSource(line=text) for text in options.change or ()),
-        ),
-        namespace=options.namespace,
-        configuration=options.config or "",
-        patches=tuple(map(_patch, options.patch or ())),
-        plugins=tuple(options.plugin or ()),
-        kubernetes_version=options.kubernetes_version,
-        feature_gates=options.feature_gates,
-        min_compatibility_version=options.min_compatibility_version,
-        timeline=timeline or getattr(options, "timeline", ""),
-        until=options.until,
-        autoscaler=options.autoscaler,
-        prices=tuple(options.price or ()),
-        evict_at_once=options.evict_at_once,
-        tie_break=_tie_break(options.tie_break),
-        seed=_seed(options),
-        preemption=not options.no_preemption,
-        retries=not options.no_retries,
-        extenders=not options.no_extenders,
-        extender_bind=extender_bind,
-        record_extenders=options.record_extenders,
-        replay_extenders=options.replay_extenders,
-        cache=not options.no_cache,
-        plugin_timeout=options.plugin_timeout or 0,
-    )
-    run.check(uses)
-    return run
+    @property
+    def given(self) -> Mapping[str, Any]: ...
+
+
+def run_of(options: HasGiven, **fields: Any) -> Run:
+    """The Run that the options describe, with these fields in place of what they say. Raises
+    UsageError."""
+    from msgspec.structs import replace
+
+    from ksched_cli.run.axes import fields_of
+    from ksched_cli.run.run import FIELDS, Run
+
+    given = options.given
+
+    def value_of(field: Field) -> Any:
+        """The field's value of what its options say."""
+        values = [(option, given[field.parameter(option)]) for option in field.options]
+        if field.nested is not None:
+            # Where not all namespaces may be listed, -n names the one to read.
+            own = {each.name: given.get(each.name, "") for each in fields_of(field.nested)}
+            return field.nested(**own) if values[0][1] else None
+        if isinstance(field.default, tuple):
+            return tuple(each for option, texts in values for each in option.read(texts or ()))
+        ((_, value),) = values
+        if value is None:
+            return field.default
+        return value is not field.is_on if isinstance(field.default, bool) else value
+
+    takes = [field for field in FIELDS if field.options and _is_given(field, given)]
+    run = Run(**{field.name: value_of(field) for field in takes})
+    if "live" in given:
+        run = replace(run, **_source(run, given))
+    if run.tie_break == "random" and run.seed is None:
+        # A draw of one's own, so that what is printed can be repeated.
+        run = replace(run, seed=SystemRandom().randrange(2**31))
+    return replace(run, **fields)
+
+
+def _is_given(field: Field, given: Mapping[str, Any]) -> bool:
+    return field.parameter(field.options[0]) in given
+
+
+def _source(run: Run, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the state is from, without --state and --live. Raises UsageError where the options
+    exclude each other."""
+    if run.live and run.states:
+        raise UsageError("--live cannot be combined with --state")
+    for name in ("context", "kubeconfig"):
+        if given[name] and not run.live:
+            raise UsageError(f"--{name} has no effect without --live")
+    return {} if run.live or run.states else {"states": (_default_state_path(),)}
 
 
 def arguments_of(run: Run) -> list[str]:
     """The options that describe the Run, as they are typed: the inverse of `run_of`. Changes that
     are objects have no option; a scenario file has them."""
-    from ksched_cli.run.run import as_json
+    from ksched_cli.run.run import FIELDS
 
-    named: list[tuple[str, str]] = [
-        *(("--state", path) for path in run.states),
-        ("--config", run.configuration),
-        *(("--patch", f"{patch.path}={as_json(patch.value).decode()}") for patch in run.patches),
-        *(("--scenario", each.scenario) for each in run.changes if each.scenario),
-        *(("--change", each.line) for each in run.changes if each.line),
-        *(("--plugin", text) for text in run.plugins),
-        ("--namespace", run.namespace),
-        ("--kubernetes-version", run.kubernetes_version),
-        ("--feature-gates", run.feature_gates),
-        ("--min-compatibility-version", run.min_compatibility_version),
-        ("--timeline", run.timeline),
-        ("--until", run.until),
-        ("--autoscaler", run.autoscaler),
-        *(("--price", text) for text in run.prices),
-        ("--tie-break", "random" if run.tie_break == "random" else ""),
-        ("--seed", "" if run.seed is None else str(run.seed)),
-        ("--record-extenders", run.record_extenders),
-        ("--replay-extenders", run.replay_extenders),
-        ("--plugin-timeout", f"{run.plugin_timeout:g}" if run.plugin_timeout else ""),
-    ]
-    if run.live is not None:
-        named += [("--context", run.live.context), ("--kubeconfig", run.live.kubeconfig)]
-    flags = {
-        "--live": run.live is not None,
-        "--no-workloads": not run.workloads,
-        "--evict-at-once": run.evict_at_once,
-        "--no-preemption": not run.preemption,
-        "--no-retries": not run.retries,
-        "--no-extenders": not run.extenders,
-        "--no-cache": not run.cache,
-    }
-    options = [part for name, value in named if value for part in (name, value)]
-    return options + [name for name, is_set in flags.items() if is_set]
+    line: list[str] = []
+    for field in FIELDS:
+        line += _arguments(field, getattr(run, field.name))
+    return line
 
 
-def configured_run(options: CommonOptions, configuration: str | None = None) -> Run:
-    """A Run without a state, for questions about plugins and configurations. configuration: its
-    path, or "-"; empty for the default one"""
-    from ksched_cli.run.run import Run
+def _arguments(field: Field, value: Any) -> Iterator[str]:
+    """What is typed for a field's value; nothing for its default."""
+    from ksched_cli.run.axes import fields_of
 
-    return Run(
-        configuration=configuration or "",
-        plugins=tuple(options.plugin or ()),
-        kubernetes_version=options.kubernetes_version,
-        feature_gates=options.feature_gates,
-        min_compatibility_version=options.min_compatibility_version,
-    )
+    if value == field.default:
+        return
+    for option in field.options:
+        name = f"--{field.parameter(option).replace('_', '-')}"
+        if field.nested is not None:
+            yield name
+            for inner in (each for each in fields_of(field.nested) if each.options):
+                yield from _arguments(inner, getattr(value, inner.name))
+        elif isinstance(value, tuple):
+            yield from (part for text in option.write(value) for part in (name, text))
+        elif isinstance(value, bool):
+            yield name
+        else:
+            yield from (name, f"{value:g}" if isinstance(value, float) else str(value))
 
 
-def in_project(options: AnyOptions, file: str) -> AnyOptions:
-    """The options, and what the project file of a file says where they leave it open. Raises
+def in_project(run: Run, file: str) -> Run:
+    """The Run with what the project file of a file says where the Run leaves it open. Raises
     InputError for a project file that is not valid."""
+    from msgspec.structs import replace
+
     from ksched_cli.config.project import Projects
+    from ksched_cli.run.axes import fields_of
+    from ksched_cli.run.run import ReleaseSettings
 
     stated = Projects().of(file).settings
-    return replace(
-        options,
-        kubernetes_version=options.kubernetes_version or stated.kubernetes_version,
-        feature_gates=options.feature_gates or stated.feature_gates,
-        min_compatibility_version=options.min_compatibility_version
-        or stated.min_compatibility_version,
-        no_plugins=options.no_plugins or stated.no_plugins,
-    )
+    names = [field.name for field in fields_of(ReleaseSettings)]
+    return replace(run, **{name: getattr(run, name) or getattr(stated, name) for name in names})
+
+
+def refuses_plugins(options: CommonOptions, file: str) -> bool:
+    """Whether plugins that only the file names may not be imported. Raises InputError."""
+    from ksched_cli.config.project import Projects
+
+    return options.no_plugins or Projects().of(file).settings.no_plugins
 
 
 def allowed_in_project(values: Sequence[str] | None, file: str) -> tuple[AllowedPlugin, ...]:
@@ -170,44 +162,6 @@ def allowed_in_project(values: Sequence[str] | None, file: str) -> tuple[Allowed
     from ksched_cli.config.project import Projects
 
     return (*Projects().of(file).allowed, *read_allowed(values or ()))
-
-
-def _live_cluster(options: ReplayableOptions) -> LiveCluster | None:
-    if not options.live:
-        return None
-    from ksched_cli.run.run import LiveCluster
-
-    return LiveCluster(options.kubeconfig, options.context, options.namespace)
-
-
-def _seed(options: ReplayableOptions) -> int | None:
-    """A draw of one's own where none is given, so that what is printed can be repeated."""
-    if options.tie_break == "random" and options.seed is None:
-        return SystemRandom().randrange(2**31)
-    return options.seed
-
-
-def _tie_break(name: str) -> Literal["name", "random"]:
-    if name not in ("name", "random"):
-        raise UsageError(f'--tie-break takes name or random; not "{name}"')
-    return "name" if name == "name" else "random"
-
-
-def _patch(text: str) -> Patch:
-    """PATH=VALUE, the value as YAML. Raises UsageError."""
-    from ksched_cli.kube.documents import load_documents
-    from ksched_cli.run.patches import parse_path
-    from ksched_cli.run.run import Patch
-
-    path, equals, value = text.partition("=")
-    if not equals or not value:
-        raise UsageError(f'--patch takes PATH=VALUE; not "{text}"')
-    parse_path(path)
-    try:
-        (data,) = load_documents(value, "--patch")
-    except (InputError, ValueError):
-        raise UsageError(f'--patch {path}: "{value}" is not valid YAML') from None
-    return Patch(path, data)
 
 
 def _default_state_path() -> str:
@@ -274,20 +228,20 @@ def draws_of(sides: Sequence[NamedRun], opener: Opener, count: int) -> Draws:
     return result
 
 
-def registry(options: CommonOptions) -> Registry:
-    """The plugins in the release that the options name, else in the newest; the result names it.
+def registry(run: Run) -> Registry:
+    """The plugins in the release that the Run names, else in the newest; the result names it.
     Raises UsageError."""
     from ksched_cli.run.plugins import discovered, usable
 
-    return in_named_release(usable(discovered(options.plugin or ()), warn), options)
+    return in_named_release(usable(discovered(run.plugins), warn), run)
 
 
-def in_named_release(plugins: Registry, options: CommonOptions) -> Registry:
+def in_named_release(plugins: Registry, run: Run) -> Registry:
     """The same plugins in that release. Raises UsageError."""
     from ksched_cli.run.plugins import in_release
 
-    minor, gates = options.kubernetes_version, options.feature_gates
-    compatibility = options.min_compatibility_version
+    minor, gates = run.kubernetes_version, run.feature_gates
+    compatibility = run.min_compatibility_version
     release = (
         release_of(minor, gates, compatibility=compatibility)
         if minor
@@ -297,8 +251,10 @@ def in_named_release(plugins: Registry, options: CommonOptions) -> Registry:
     return in_release(plugins, release)
 
 
-def open_simulation(run: Run, watch: Watch | None = None) -> Simulation:
+def open_simulation(options: HasGiven, watch: Watch | None = None) -> Simulation:
     """Opens the Run and warns of what its state lacks. Raises KschedError."""
+    run = run_of(options)
+    run.check()
     simulation = opener(run).simulation(run, watch)
     introduce(simulation)
     return simulation
@@ -315,7 +271,8 @@ def open_subject(
     from ksched_cli.analysis.named_objects import Subject
     from ksched_cli.run.run import ChangeSource
 
-    run, source = run_of(options, uses=uses), None
+    run, source = run_of(options), None
+    run.check(uses)
     if manifest is not None:
         check_standard_input({"--state": run.states, "-f": [manifest]})
         source = ChangeSource(line=f"apply -f {shlex.quote(manifest)}")
@@ -337,7 +294,9 @@ def chosen_pods(simulation: Simulation, options: ShownOptions) -> frozenset[str]
     """The pods to show; None: all. Says that all were decided. Raises UsageError."""
     from ksched_cli.analysis import named_objects
 
-    pods = named_objects.chosen_pods(simulation, options.namespace, options.selector, options.owner)
+    pods = named_objects.chosen_pods(
+        simulation, options.given["namespace"], options.selector, options.owner
+    )
     if pods is not None:
         note(
             f"showing {len(pods):,} of {len(simulation.state.pods):,} pods; ksched schedules "
@@ -399,7 +358,7 @@ class Renderer(Protocol[A_contra]):
 
 def conclude(
     simulation: Simulation,
-    options: ReplayableOptions,
+    options: StateOptions,
     answer: A,
     renderer: Renderer[A],
     code: ExitCode,

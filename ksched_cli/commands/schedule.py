@@ -10,7 +10,6 @@ import typer
 
 from ksched_cli.commands import progress, runs
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.command_line import EXTENDERS, option
 from ksched_cli.commands.completion import complete_pod
 from ksched_cli.commands.options import ShownOptions
 from ksched_cli.commands.output import limit, show
@@ -28,13 +27,11 @@ class ScheduleOptions(ShownOptions):
     """The options of `schedule`.
 
     trace: With -o json or yaml: add all attempts; --trace POD: those of this pod.
-    extender_bind: Send bind calls to extenders; on a live cluster they bind pods.
     nodes: List every node with requested of allocatable, and its pods.
     by LABEL: Show utilization by this label of nodes.
     """
 
     trace: bool = False
-    extender_bind: Annotated[bool, option(panel=EXTENDERS)] = False
     nodes: bool = False
     by: str = ""
 
@@ -68,10 +65,9 @@ def schedule(
     _check(options, traced or ())
     with progress.of_pods() as on_progress:
         watch = Watch(detailed=options.trace and not traced, on_progress=on_progress)
-        described = runs.run_of(options, extender_bind=options.extender_bind)
-        simulation = runs.open_simulation(described, watch)
+        simulation = runs.open_simulation(options, watch)
         chosen = runs.chosen_pods(simulation, options)
-        traced_pods = named_objects.find_pods(simulation, traced or (), options.namespace)
+        traced_pods = named_objects.find_pods(simulation, traced or (), options.given["namespace"])
         if traced_pods:
             simulation.focus = Focus(traced_pods)
         before = node_usages(simulation.snapshot) if options.output is Form.HTML else None

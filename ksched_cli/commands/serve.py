@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Annotated, ClassVar
-
-import typer
+from typing import Annotated, Any, ClassVar
 
 from ksched_cli.commands import runs
-from ksched_cli.commands.command import ExitCode, as_command
-from ksched_cli.commands.command_line import Command, CommandGroup, option, positive_number
+from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.command_line import option, positive_number
 from ksched_cli.commands.options import (
+    OF_RELEASE,
     SOURCE_HELP,
-    Config,
-    KubernetesVersion,
-    Live,
-    OfKubeconfig,
-    OfRelease,
-    Plugin,
     Quiet,
-    State,
     StateOptions,
 )
 from ksched_cli.commands.output import note, results, show_text, warn
 from ksched_cli.commands.signals import Interruption, end_by
 from ksched_cli.errors import MissingExtraError, UsageError
 
-app = typer.Typer(help="Answer over a network.", cls=CommandGroup)
+HELP = "Answer over a network."
 
 # kube-scheduler waits for an extender for 5 s, unless its configuration says otherwise.
 PLUGIN_SECONDS = 3.0
@@ -68,7 +61,9 @@ class ExtenderOptions(ListeningOptions):
     debug: Print tracebacks of plugins that do not load.
     """
 
-    plugin: Plugin = None
+    TAKES: ClassVar = ("plugins", *OF_RELEASE)
+
+    given: Mapping[str, Any] = field(default_factory=dict)
     config: Annotated[
         str | None,
         option(
@@ -87,15 +82,10 @@ class ExtenderOptions(ListeningOptions):
     )
     settle: Annotated[float, option(min=0)] = SETTLE_SECONDS
     print_config: bool = False
-    kubernetes_version: KubernetesVersion = ""
-    feature_gates: OfRelease = ""
-    min_compatibility_version: OfRelease = ""
     quiet: Quiet = False
     debug: bool = False
 
 
-@app.command(cls=Command)
-@as_command
 def extender(options: ExtenderOptions) -> ExitCode:
     """Python plugins as an HTTP extender of a real kube-scheduler.
 
@@ -109,7 +99,7 @@ def extender(options: ExtenderOptions) -> ExitCode:
         ksched serve extender --plugin packing.py --print-config
     """
     from ksched_cli.run.open import Opener
-    from ksched_cli.run.run import LiveCluster, Run
+    from ksched_cli.run.run import LiveCluster
     from ksched_cli.serve.listening import Listening
     from ksched_cli.serve.plugins import fragment, served
 
@@ -117,15 +107,12 @@ def extender(options: ExtenderOptions) -> ExitCode:
     live = LiveCluster(options.kubeconfig, options.context, options.namespace)
     if options.state and live != LiveCluster():
         raise UsageError("--state cannot be combined with --kubeconfig, --context or -n")
-    run = Run(
+    run = runs.run_of(
+        options,
         states=tuple(options.state or ()),
         live=None if options.state or options.print_config else live,
         workloads=False,
         configuration=options.config or "",
-        plugins=tuple(options.plugin or ()),
-        kubernetes_version=options.kubernetes_version,
-        feature_gates=options.feature_gates,
-        min_compatibility_version=options.min_compatibility_version,
         plugin_timeout=options.plugin_timeout,
     )
     if options.print_config:
@@ -155,8 +142,6 @@ class PageOptions(StateOptions):
     token_file: TokenFile = ""
 
 
-@app.command(cls=Command)
-@as_command
 def page(options: PageOptions) -> ExitCode:
     """A workbench in the browser: edit a cluster and see what changes.
 
@@ -169,7 +154,7 @@ def page(options: PageOptions) -> ExitCode:
         ksched serve page --state cluster.json --open
         ksched serve page --live --config scheduler.yaml
     """
-    if options.record_extenders:
+    if options.given["record_extenders"]:
         raise UsageError("--record-extenders has no effect here: no extender is called")
     _require_extra("serve page")
     import webbrowser
@@ -184,6 +169,7 @@ def page(options: PageOptions) -> ExitCode:
 
     listening = Listening.of(*_listening(options))
     run = runs.run_of(options)
+    run.check()
     run = replace(
         run,
         extenders=bool(run.replay_extenders),
@@ -210,21 +196,16 @@ class McpOptions(ListeningOptions):
     timeout SECONDS: End a question that takes longer.
     """
 
-    plugin: Plugin = None
+    TAKES: ClassVar = (
+        *("plugins", "configuration", "states", "live", "kubernetes_version", "feature_gates"),
+    )
+
+    given: Mapping[str, Any] = field(default_factory=dict)
     http: bool = False
     timeout: Annotated[float, option(parser=positive_number("--timeout"))] = QUESTION_SECONDS
-    state: State = None
-    live: Live = False
-    context: OfKubeconfig = ""
-    kubeconfig: OfKubeconfig = ""
-    config: Config = None
-    kubernetes_version: KubernetesVersion = ""
-    feature_gates: OfRelease = ""
     quiet: Quiet = False
 
 
-@app.command(cls=Command)
-@as_command
 def mcp(options: McpOptions) -> ExitCode:
     """The questions as read-only tools for agents, over MCP.
 
@@ -244,9 +225,10 @@ def mcp(options: McpOptions) -> ExitCode:
     from ksched_cli.serve.listening import Listening
     from ksched_cli.serve.mcp import Questions, http_app, serve_stdio
 
-    if options.live and options.state:
+    given = options.given
+    if given["live"] and given["state"]:
         raise UsageError("--live cannot be combined with --state")
-    if "-" in (*(options.state or ()), options.config):
+    if "-" in (*(given["state"] or ()), given["config"]):
         raise UsageError(
             "--state - cannot be used: each question reads the state again; name a file"
         )
@@ -275,20 +257,21 @@ def _listening(options: ListeningOptions | PageOptions) -> tuple[str, ...]:
 
 def _of_state(options: McpOptions) -> list[str]:
     """The options of commands that are about a state."""
-    if options.live:
-        named = {"--context": options.context, "--kubeconfig": options.kubeconfig}
+    given = options.given
+    if given["live"]:
+        named = {"--context": given["context"], "--kubeconfig": given["kubeconfig"]}
         return ["--live", *(f"{name}={value}" for name, value in named.items() if value)]
-    return [f"--state={path}" for path in options.state or ()]
+    return [f"--state={path}" for path in given["state"] or ()]
 
 
 def _of_configuration(options: McpOptions) -> list[str]:
     """The options of all commands."""
     named = {
-        "--config": options.config,
-        "--kubernetes-version": options.kubernetes_version,
-        "--feature-gates": options.feature_gates,
+        "--config": options.given["config"],
+        "--kubernetes-version": options.given["kubernetes_version"],
+        "--feature-gates": options.given["feature_gates"],
     }
-    plugins = [f"--plugin={source}" for source in options.plugin or ()]
+    plugins = [f"--plugin={source}" for source in options.given["plugin"] or ()]
     return [*plugins, *(f"{name}={value}" for name, value in named.items() if value)]
 
 

@@ -85,7 +85,7 @@ def _check(options: ShrinkOptions) -> None:
         raise UsageError("--upgrade requires -l SELECTOR, the labels of the nodes to replace")
     if options.upgrade and options.maximum is not None:
         raise UsageError("--upgrade replaces all nodes of -l and cannot be combined with --max")
-    if options.upgrade and (options.repack or options.price):
+    if options.upgrade and (options.repack or options.given["price"]):
         raise UsageError("--upgrade cannot be combined with --repack or --price")
     if options.surge != 1 and not options.upgrade:
         raise UsageError("--surge requires --upgrade")

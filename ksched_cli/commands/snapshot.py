@@ -77,8 +77,8 @@ def snapshot(
         raise UsageError("--full cannot be combined with --redact")
     if options.events and (options.redact or options.redact_key):
         raise UsageError("--events cannot be combined with --redact")
-    run = runs.configured_run(options)
-    reads = kinds_read(runs.opener(run).plugins(run), options.feature_gates)
+    run = runs.run_of(options)
+    reads = kinds_read(runs.opener(run).plugins(run), run.feature_gates)
     if options.redact or options.redact_key:
         with locked(options.redact_key, "--redact-key"):
             return write_redacted(options, origin, reads, path, options.redact_key)

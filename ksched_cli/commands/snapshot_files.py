@@ -28,6 +28,7 @@ from ksched_cli.commands import progress
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import note, print_text, report_of, set_release, show, warn
+from ksched_cli.commands.runs import run_of
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.errors import UsageError, first_names
 from ksched_cli.live.client import connect
@@ -43,7 +44,6 @@ from ksched_cli.report import snapshot as renderer
 from ksched_cli.report.forms import Form, safe_in_job
 from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.open import Opener
-from ksched_cli.run.run import Run
 
 # -- where objects come from, and their file -------------------------------------------------------
 
@@ -248,8 +248,7 @@ def _opener(options: CommonOptions, objects: Sequence[bytes], version: str) -> O
     """Opens the objects as a state, without the pods that workloads lack, and no other plugins.
 
     version: of the API server"""
-    run = Run(states=("the snapshot",), workloads=False, feature_gates=options.feature_gates,
-              kubernetes_version=options.kubernetes_version)  # fmt: skip
+    run = run_of(options, states=("the snapshot",), workloads=False)
     inputs = Inputs()
     about = ClusterSnapshot("", version, "", ())
     text = b"".join(snapshot_text(objects, lambda: about))

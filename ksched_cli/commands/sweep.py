@@ -15,13 +15,12 @@ from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import limit, report_of, show, warn
 from ksched_cli.commands.run_options import (
     ManyRunsOptions,
-    base_run,
     executor_options,
     import_policy,
     interruptible,
     introduce,
 )
-from ksched_cli.commands.runs import in_project
+from ksched_cli.commands.runs import in_project, run_of
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_lock import locked
 from ksched_cli.report.forms import Form, Report
@@ -73,13 +72,12 @@ def sweep(
     from ksched_cli.sweep.sweep_file import read_sweep
 
     cluster = executor_options(options)
-    options = in_project(options, file)
     if options.dry_run and options.output is Form.CSV:
         raise UsageError(
             f"--dry-run cannot be combined with -o {options.output.value}, which prints rows"
         )
-    sweep_file = read_sweep(file, base_run(options))
-    policy = import_policy(options, sweep_file)
+    sweep_file = read_sweep(file, in_project(run_of(options), file))
+    policy = import_policy(options, file, sweep_file)
 
     def is_named(run: Run) -> bool:
         return all(map(policy.names, run.plugins))

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -14,9 +14,9 @@ from ksched_cli import program_name
 from ksched_cli.commands import runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import (
+    OF_CONFIGURATION,
     CommonOptions,
     Debug,
-    PluginTimeout,
 )
 from ksched_cli.commands.output import limit, show
 from ksched_cli.report.forms import Form, Report
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 class TestOptions(CommonOptions):
     """Options of `test`: what the command line says of the runs of all files."""
 
+    TAKES: ClassVar = (*OF_CONFIGURATION, "plugin_timeout")
+
     debug: Debug = False
-    plugin_timeout: PluginTimeout = 0
 
 
 def test(
@@ -71,13 +72,13 @@ def test(
     from ksched_cli.report import expectations as renderer
     from ksched_cli.report.ci_forms import junit
 
+    given = runs.run_of(options)
     read = [read_expectations(path) for path in files_of_expectations(files)]
     for file in read:
-        is_closed = runs.in_project(options, file.path).no_plugins
-        policy = ImportPolicy(options.plugin or (), not is_closed)
+        policy = ImportPolicy(given.plugins, not runs.refuses_plugins(options, file.path))
         for source in dict.fromkeys(text for run in file.runs for text in run.plugins):
             policy.check(source, file.path)
-    answers = _Runs(options, read)
+    answers = _Runs(options, given, read)
     cases = [case for file in read for case in answers.cases(file)]
     report = Report(
         lambda: ExpectationsResult.of(cases),
@@ -95,8 +96,8 @@ def test(
 class _Runs:
     """Opens the files' Runs. Cases about the same Run share one, and Runs share their states."""
 
-    def __init__(self, options: TestOptions, files: Sequence[ExpectationsFile]) -> None:
-        self._options = options
+    def __init__(self, options: TestOptions, given: Run, files: Sequence[ExpectationsFile]) -> None:
+        self._options, self._given_run = options, given
         self._runs = {
             file.path: tuple(self._given(run, file.path) for run in file.runs) for file in files
         }
@@ -109,20 +110,19 @@ class _Runs:
         where neither says it."""
         from msgspec.structs import replace
 
-        options = self._options
-        default = runs.in_project(options, path)
-        return replace(
-            run,
-            plugins=(*run.plugins, *(options.plugin or ())),
-            kubernetes_version=options.kubernetes_version
-            or run.kubernetes_version
-            or default.kubernetes_version,
-            feature_gates=options.feature_gates or run.feature_gates or default.feature_gates,
-            min_compatibility_version=options.min_compatibility_version
-            or run.min_compatibility_version
-            or default.min_compatibility_version,
-            extenders=run.extenders and not options.no_extenders,
-            plugin_timeout=options.plugin_timeout,
+        given = self._given_run
+        return runs.in_project(
+            replace(
+                run,
+                plugins=(*run.plugins, *given.plugins),
+                kubernetes_version=given.kubernetes_version or run.kubernetes_version,
+                feature_gates=given.feature_gates or run.feature_gates,
+                min_compatibility_version=given.min_compatibility_version
+                or run.min_compatibility_version,
+                extenders=run.extenders and given.extenders,
+                plugin_timeout=given.plugin_timeout,
+            ),
+            path,
         )
 
     def cases(self, file: ExpectationsFile) -> Iterator[CaseResult]:

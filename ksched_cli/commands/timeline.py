@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ksched_cli.commands.command import ExitCode, as_command
+from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import (
-    Command,
-    CommandGroup,
     option,
     positive_number,
     whole_number,
@@ -45,9 +43,7 @@ MAX_PODS = 10_000_000
 _PODS = 1_000
 MAX_PRIORITY = 2**31 - 1
 
-app = typer.Typer(
-    help="Timelines for ksched replay: of a dump, of a trace, at random.", cls=CommandGroup
-)
+HELP = "Timelines for ksched replay: of a dump, of a trace, at random."
 
 To = Annotated[
     str,
@@ -55,8 +51,6 @@ To = Annotated[
 ]
 
 
-@app.command("from-dump", cls=Command)
-@as_command
 def from_dump(
     dump: Annotated[
         list[str], typer.Argument(metavar="DUMP...", help="Files or folders; - is standard input.")
@@ -111,8 +105,6 @@ class GenerateOptions:
     to: To = ""
 
 
-@app.command(cls=Command)
-@as_command
 def generate(
     options: GenerateOptions,
     templates: Annotated[
@@ -253,8 +245,6 @@ class TraceOptions:
     to: To = ""
 
 
-@app.command("from-csv", cls=Command)
-@as_command
 def from_csv(
     options: TraceOptions,
     trace: Annotated[

@@ -13,12 +13,11 @@ from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import limit, show, warn
 from ksched_cli.commands.run_options import (
     ManyRunsOptions,
-    base_run,
     executor_options,
     interruptible,
     introduce,
 )
-from ksched_cli.commands.runs import in_project
+from ksched_cli.commands.runs import in_project, run_of
 from ksched_cli.kube.file_lock import locked
 from ksched_cli.report.forms import Report
 from ksched_cli.report.table import PAGE
@@ -61,10 +60,9 @@ def tune(
     from ksched_cli.sweep.tuning import Problem, Search, search_and_judge
 
     cluster = executor_options(options)
-    options = in_project(options, file)
     if options.best:
         check_writable(options.best)
-    tune_file = read_tune(file, base_run(options))
+    tune_file = read_tune(file, in_project(run_of(options), file))
     plans = (tune_file.plan, tune_file.held_out, tune_file.bounds)
     prepared = prepare(tune_file.document, plans, options.metric or ())
     introduce(prepared)

@@ -15,6 +15,7 @@ from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import AllowPlugins, CommonOptions
 from ksched_cli.commands.output import limit, set_release, show, show_text, warn
+from ksched_cli.commands.runs import run_of
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.file_paths import STDIN, split_reference
 from ksched_cli.report.forms import Form, Report
@@ -121,12 +122,13 @@ def _reviewer(options: ValidateOptions) -> Reviewer:
         rules_of(selector)
     for selector in selection.ignore:
         check_ignored(selector)
-    plugins = usable(discovered(options.plugin or ()), warn)
+    run = run_of(options)
+    plugins = usable(discovered(run.plugins), warn)
     return Reviewer(
         ReviewOptions(
-            options.kubernetes_version,
-            options.feature_gates,
-            options.min_compatibility_version,
+            run.kubernetes_version,
+            run.feature_gates,
+            run.min_compatibility_version,
             read_allowed(options.allow_plugins or ()),
             selection,
             Severity(options.fail_on) if options.fail_on else None,

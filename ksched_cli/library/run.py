@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import structs
 
@@ -23,6 +22,8 @@ from ksched_cli.library.given import (
     change_of,
 )
 from ksched_cli.run import run as described
+from ksched_cli.run.axes import fields_of
+from ksched_cli.run.run import Settings
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
@@ -46,12 +47,9 @@ if TYPE_CHECKING:
     AnyComparison: TypeAlias = Comparison | ReplayComparison | DrawnComparison
 
 MAX_COPIES = 10_000
-# Fields of both kinds of Runs that are not the same in both.
-_CONVERTED = ("changes", "patches", "plugins", "timeline", "autoscaler", "prices", "tie_break")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Run:
+class Run(Settings, frozen=True, kw_only=True):
     """Everything that decides a run's result: the command line's options by their names.
 
     state:    a path, or several; the content of a file as bytes; objects as mappings
@@ -72,43 +70,25 @@ class Run:
     state: State = ()
     config: Config | None = None
     changes: Sequence[Change] = ()
-    patches: Mapping[str, Any] = field(default_factory=dict)
+    patches: Mapping[str, Any] = {}
     plugins: Sequence[PluginSource] = ()
-    namespace: str = ""
-    kubernetes_version: str = ""
-    feature_gates: str = ""
-    min_compatibility_version: str = ""
     timeline: Timeline | None = None
     autoscaler: Path | bytes | Manifest | None = None
     prices: Sequence[str] = ()
-    until: str = ""
-    evict_at_once: bool = False
-    tie_break: Literal["name", "random"] | None = None
-    seed: int | None = None
-    workloads: bool = True
-    preemption: bool = True
-    retries: bool = True
-    extenders: bool = True
-    record_extenders: str = ""
-    replay_extenders: str = ""
-    cache: bool = True
-    plugin_timeout: float = 0
 
     def with_(self, **fields: Any) -> Run:
         """Return the same Run with other values of these fields."""
-        return replace(self, **fields)
+        return structs.replace(self, **fields)
 
     def described(self, given: Given, uses: Collection[str] = ()) -> described.Run:
         """The Run as the engine knows it. given: takes what is in no file; uses: the fields of
         replays that the question takes at one instant, too. Raises KschedError."""
-        same = {
-            name: getattr(self, name)
-            for name in described.Run.__struct_fields__
-            if name in self.__dataclass_fields__ and name not in _CONVERTED
-        }
+        settings = {field.name: getattr(self, field.name) for field in fields_of(Settings)}
         timeline, autoscaler = self.timeline, self.autoscaler
+        if self.seed is not None:
+            settings["tie_break"] = "random"
         run = described.Run(
-            **same,
+            **settings,
             states=given.states(self.state),
             changes=tuple(map(change_of, self.changes)),
             configuration="" if self.config is None else given.configuration(self.config),
@@ -117,7 +97,6 @@ class Run:
             plugins=tuple(map(given.plugin, self.plugins)),
             timeline="" if timeline is None else given.file("Timeline", timeline),
             autoscaler="" if autoscaler is None else given.file("Autoscaler", autoscaler),
-            tie_break=self.tie_break or ("name" if self.seed is None else "random"),
         )
         run.check(uses)
         return run

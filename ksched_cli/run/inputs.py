@@ -244,6 +244,22 @@ class Inputs:
         parsed = (_parsed(source, run.namespace) for source in run.changes)
         return _once(self._changes, key, lambda: tuple(chain.from_iterable(parsed)))
 
+    def changes_content(self, run: Run) -> Any:
+        """Plain data that is equal where the Run's changes do the same: their texts, and the
+        objects of the files that they apply. Raises KschedError."""
+        from ksched_cli.scenario.apply import Apply
+
+        return [
+            [each.text, [each.namespace, *each.manifests] if isinstance(each, Apply) else []]
+            for each in self.changes(run)
+        ]
+
+    def prices_content(self, run: Run) -> list[Any]:
+        """The Run's prices, those of files as their contents. Raises InputError."""
+        from ksched_cli.scenario.prices import is_price_file
+
+        return [self.file(each).content if is_price_file(each) else each for each in run.prices]
+
     def configuration(self, reference: str) -> ConfigurationText:
         """reference: in the form of Run.configuration. Raises InputError."""
         # Brings the reader of YAML along.
@@ -331,14 +347,3 @@ def _parsed(source: ChangeSource, namespace: str) -> Sequence[Change]:
         return read_scenario(source.scenario, namespace)
     entry = source.line or {"apply": source.apply}
     return (read_change(entry, namespace, Path(source.folder), "--change"),)
-
-
-def contents_of(changes: Sequence[Change]) -> Any:
-    """Plain data that is equal where the changes do the same: their texts, and the objects of the
-    files that they apply."""
-    from ksched_cli.scenario.apply import Apply
-
-    return [
-        [change.text, [change.namespace, *change.manifests] if isinstance(change, Apply) else []]
-        for change in changes
-    ]

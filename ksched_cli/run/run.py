@@ -4,26 +4,49 @@ Options, files and Python calls describe Runs; `open.py` turns one into a simula
 A Run names its files and does not hold them, so that it can be printed, compared and read back:
 
     msgspec.json.decode(msgspec.json.encode(run), type=Run) == run
+
+The annotation of a field says how the field is given and named (axes.py); nothing else lists the
+fields. A new axis is a field here, and what uses it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.file_paths import check_standard_input
+from ksched_cli.kube.versions import MINORS
+from ksched_cli.run.axes import (
+    CHANGES_AXIS,
+    CONFIGURATION,
+    CONFIGURATION_AXIS,
+    DECISIONS,
+    EXTENDERS,
+    PATCHES_AXIS,
+    PLUGIN_TIMEOUT_AXIS,
+    PLUGINS_AXIS,
+    PRICES_AXIS,
+    RECORDING_AXIS,
+    STATE_AXIS,
+    TIES_AXIS,
+    TIME,
+    TIMELINE_AXIS,
+    Axis,
+    Field,
+    InFiles,
+    Option,
+    fields_of,
+    of_field,
+    switch,
+    text,
+)
+from ksched_cli.run.patches import parse_path
 
-# Fields of replays, by their options; and those that some questions take at one instant, too.
-_OF_REPLAYS = {
-    "autoscaler": "--autoscaler",
-    "prices": "--price",
-    "until": "--until",
-    "evict_at_once": "--evict-at-once",
-}
+# Fields of replays that some questions take at one instant, too.
 NEEDS_NO_TIMELINE = ("autoscaler", "prices")
 
 
@@ -60,13 +83,222 @@ class LiveCluster(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     namespace: read instead of all namespaces, where those may not be listed
     """
 
-    kubeconfig: str = ""
-    context: str = ""
+    kubeconfig: Annotated[
+        str, Option("With --live: default $KUBECONFIG, else ~/.kube/config.", "PATH")
+    ] = ""
+    context: Annotated[
+        str, Option("With --live: the context of the kubeconfig; default the current one.", "NAME")
+    ] = ""
     namespace: str = ""
 
 
+def _patches(texts: Sequence[str]) -> tuple[Patch, ...]:
+    """PATH=VALUE, the value as YAML. Raises UsageError."""
+    from ksched_cli.kube.documents import load_documents
+
+    patches = []
+    for each in texts:
+        path, equals, value = each.partition("=")
+        if not equals or not value:
+            raise UsageError(f'--patch takes PATH=VALUE; not "{each}"')
+        parse_path(path)
+        try:
+            (data,) = load_documents(value, "--patch")
+        except (InputError, ValueError):
+            raise UsageError(f'--patch {path}: "{value}" is not valid YAML') from None
+        patches.append(Patch(path, data))
+    return tuple(patches)
+
+
+def _patch_texts(patches: Iterable[Patch]) -> Iterator[str]:
+    return (f"{patch.path}={as_json(patch.value).decode()}" for patch in patches)
+
+
+def _scenarios(paths: Sequence[str]) -> tuple[ChangeSource, ...]:
+    return tuple(ChangeSource(scenario=path) for path in paths)
+
+
+def _scenario_paths(changes: Iterable[ChangeSource]) -> Iterator[str]:
+    return (change.scenario for change in changes if change.scenario)
+
+
+def _changes(lines: Sequence[str]) -> tuple[ChangeSource, ...]:
+    return tuple(ChangeSource(line=line) for line in lines)
+
+
+def _change_lines(changes: Iterable[ChangeSource]) -> Iterator[str]:
+    return (change.line for change in changes if change.line)
+
+
+class ReleaseSettings(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The kube-scheduler whose rules decide.
+
+    kubernetes_version: the minor whose rules decide; "" is that of the state's kubelets
+    feature_gates: as kube-scheduler's --feature-gates
+    min_compatibility_version: as kube-scheduler's --min-compatibility-version
+    """
+
+    kubernetes_version: Annotated[
+        str,
+        Option(
+            "Whose rules apply, as 1.36 or 1.36.1; default the cluster's own release.",
+            "|".join(MINORS),
+            CONFIGURATION,
+            variable="KSCHED_KUBERNETES_VERSION",
+            shows_variable=False,
+        ),
+        of_field(
+            "kubernetes_version",
+            "Kubernetes version",
+            "Kubernetes {}",
+            "Kubernetes of the kubelets",
+        ),
+    ] = ""
+    feature_gates: Annotated[
+        str,
+        Option(
+            "Set feature gates, like kube-scheduler's option.",
+            "NAME=true|false,...",
+            CONFIGURATION,
+        ),
+        text("feature gates", "{}", "default feature gates"),
+        InFiles(),
+    ] = ""
+    min_compatibility_version: Annotated[
+        str,
+        Option(
+            "Use the default gates of this minor, like kube-scheduler's option.",
+            "MINOR",
+            CONFIGURATION,
+        ),
+        of_field(
+            "min_compatibility_version",
+            "compatibility version",
+            "compatible with {}",
+            "default compatibility version",
+        ),
+        InFiles(),
+    ] = ""
+
+
+class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
+    """What decides and is plain: options, files and Python programs give it alike.
+
+    namespace:     of names in changes; "" looks in all of them
+    until:         when the replay of the timeline stops, as `6h` or as a time; "" is its end
+    tie_break:     which of equally good nodes is taken
+    seed:          of the draws; None draws differently each time
+    preemption:    evict the victims that PostFilter finds
+    retries:       try pods again that failed
+    evict_at_once: in a replay, victims leave at the instant of their eviction
+    workloads:     create the pods that workloads lack
+    extenders:     call the configuration's extenders
+    extender_bind: send extenders the bind calls
+    record_extenders, replay_extenders: the path of a recording to write, or to answer from
+    cache:         reuse plugins' answers for pods that look alike
+    plugin_timeout: seconds that a call of a plugin that is not in-tree may take; 0 is no limit
+    """
+
+    namespace: Annotated[
+        str,
+        Option(
+            "The namespace of POD, of names in changes and of the pods to show.",
+            "NAME",
+            short="-n",
+            completes="namespace",
+        ),
+        CHANGES_AXIS,
+        TIMELINE_AXIS,
+        InFiles(),
+    ] = ""
+    workloads: Annotated[
+        bool,
+        Option("Do not create the missing pods of the state's workloads."),
+        STATE_AXIS,
+        InFiles(),
+    ] = True
+    until: Annotated[
+        str,
+        Option("End the timeline here: 6h, a number of seconds, or a time.", "TIME", TIME),
+        TIMELINE_AXIS,
+        InFiles(),
+    ] = ""
+    tie_break: Annotated[
+        Literal["name", "random"],
+        Option("Choose among equally good nodes by name, or at random.", "name|random", DECISIONS),
+        TIES_AXIS,
+    ] = "name"
+    seed: Annotated[
+        int | None,
+        Option("Repeat the random choices of this seed.", "N", DECISIONS),
+        TIES_AXIS,
+    ] = None
+    preemption: Annotated[
+        bool,
+        Option("Evict no pod.", panel=DECISIONS),
+        switch("preemption", "with preemption", "without preemption"),
+        InFiles(),
+    ] = True
+    retries: Annotated[
+        bool,
+        Option("Try every pod once.", panel=DECISIONS),
+        switch("retries", "with retries", "without retries"),
+        InFiles(),
+    ] = True
+    evict_at_once: Annotated[
+        bool,
+        Option("In a replay, remove victims at once, as schedule does.", panel=TIME),
+        switch("evict_at_once", "eviction at once", "eviction with grace periods"),
+        InFiles(),
+    ] = False
+    extenders: Annotated[
+        bool,
+        Option("Decide without calling the extenders.", panel=EXTENDERS),
+        switch("extenders", "with extenders", "without extenders"),
+        InFiles(),
+    ] = True
+    extender_bind: Annotated[
+        bool,
+        Option(
+            "Send bind calls to extenders; on a live cluster they bind pods.",
+            panel=EXTENDERS,
+            only=("schedule",),
+        ),
+        switch("extender_bind", "with binding by extenders", "without binding by extenders"),
+    ] = False
+    record_extenders: Annotated[
+        str,
+        Option(
+            "Save every request to extenders and its answer; .gz is gzipped.", "FILE", EXTENDERS
+        ),
+        RECORDING_AXIS,
+    ] = ""
+    replay_extenders: Annotated[
+        str,
+        Option("Take the extenders' answers from this file, without a network.", "FILE", EXTENDERS),
+        RECORDING_AXIS,
+        InFiles(is_path=True),
+    ] = ""
+    cache: Annotated[
+        bool,
+        Option("Do not cache plugin results.", panel=CONFIGURATION),
+        switch("cache", "with caching", "without caching"),
+        InFiles(),
+    ] = True
+    plugin_timeout: Annotated[
+        float,
+        Option(
+            "Fail plugin calls that take longer; in-tree plugins have no limit.",
+            "SECONDS",
+            CONFIGURATION,
+        ),
+        PLUGIN_TIMEOUT_AXIS,
+        InFiles(),
+    ] = 0
+
+
 class Run(
-    Struct,
+    Settings,
     frozen=True,
     kw_only=True,
     omit_defaults=True,
@@ -75,65 +307,109 @@ class Run(
 ):
     """Everything that decides a run's result.
 
+    configuration: PATH, PATH#NAME or "-"; "" is the default configuration
+    plugins:       MODULE:NAME, FILE.py or FILE.py:NAME of plugins that are not installed
+    patches:       of the configuration, in order
     states:        paths of the cluster state's files and folders; "-" is standard input
     live:          the cluster to read in place of files
-    workloads:     create the pods that workloads lack
     changes:       changes to the state before the run, in order
-    namespace:     of names in changes; "" looks in all of them
-    configuration: PATH, PATH#NAME or "-"; "" is the default configuration
-    patches:       of the configuration, in order
-    plugins:       MODULE:NAME, FILE.py or FILE.py:NAME of plugins that are not installed
-    kubernetes_version: the minor whose rules decide; "" is that of the state's kubelets
-    feature_gates: as kube-scheduler's --feature-gates
-    min_compatibility_version: as kube-scheduler's --min-compatibility-version
     timeline:      the path of a timeline; "" is a run at one instant
-    until:         when the replay of the timeline stops, as `6h` or as a time; "" is its end
     autoscaler: the path of a file with node groups; "" means no autoscaler
     prices: prices of nodes, in the form of --price; the first that applies to a node counts
-    evict_at_once: in a replay, victims leave at the instant of their eviction
-    tie_break:     which of equally good nodes is taken
-    seed:          of the draws; None draws differently each time
-    preemption:    evict the victims that PostFilter finds
-    retries:       try pods again that failed
-    extenders:     call the configuration's extenders
-    extender_bind: send extenders the bind calls
-    record_extenders, replay_extenders: the path of a recording to write, or to answer from
-    cache:         reuse plugins' answers for pods that look alike
-    plugin_timeout: seconds that a call of a plugin that is not in-tree may take; 0 is no limit
     """
 
-    states: tuple[str, ...] = ()
-    live: LiveCluster | None = None
-    workloads: bool = True
-    changes: tuple[ChangeSource, ...] = ()
-    namespace: str = ""
-    configuration: str = ""
-    patches: tuple[Patch, ...] = ()
-    plugins: tuple[str, ...] = ()
-    kubernetes_version: str = ""
-    feature_gates: str = ""
-    min_compatibility_version: str = ""
-    timeline: str = ""
-    until: str = ""
-    autoscaler: str = ""
-    prices: tuple[str, ...] = ()
-    evict_at_once: bool = False
-    tie_break: Literal["name", "random"] = "name"
-    seed: int | None = None
-    preemption: bool = True
-    retries: bool = True
-    extenders: bool = True
-    extender_bind: bool = False
-    record_extenders: str = ""
-    replay_extenders: str = ""
-    cache: bool = True
-    plugin_timeout: float = 0
+    configuration: Annotated[
+        str,
+        Option(
+            "A file, - or FILE#NAME; without it, the default configuration.",
+            "PATH",
+            CONFIGURATION,
+            name="config",
+            variable="KSCHED_CONFIG",
+        ),
+        CONFIGURATION_AXIS,
+    ] = ""
+    plugins: Annotated[
+        tuple[str, ...],
+        Option(
+            "Load a plugin that is not installed; repeatable.",
+            "MODULE:NAME|FILE.py",
+            CONFIGURATION,
+            name="plugin",
+        ),
+        PLUGINS_AXIS,
+    ] = ()
+    patches: Annotated[
+        tuple[Patch, ...],
+        Option(
+            "Set a value in the configuration; repeatable.",
+            "PATH=VALUE",
+            CONFIGURATION,
+            name="patch",
+            read=_patches,
+            write=_patch_texts,
+        ),
+        PATCHES_AXIS,
+    ] = ()
+    states: Annotated[
+        tuple[str, ...],
+        Option(
+            "A file, a folder or - (standard input); repeatable. Default: cluster.yaml or .json.",
+            "PATH",
+            name="state",
+        ),
+        STATE_AXIS,
+    ] = ()
+    live: Annotated[
+        LiveCluster | None, Option("Read the cluster that your kubeconfig names."), STATE_AXIS
+    ] = None
+    changes: Annotated[
+        tuple[ChangeSource, ...],
+        Option(
+            "Apply a file of changes, before --change; repeatable.",
+            "FILE",
+            name="scenario",
+            read=_scenarios,
+            write=_scenario_paths,
+        ),
+        Option(
+            "Change the state first, in kubectl's words: 'drain node-3'; repeatable.",
+            "TEXT",
+            name="change",
+            completes="change",
+            read=_changes,
+            write=_change_lines,
+        ),
+        CHANGES_AXIS,
+    ] = ()
+    timeline: Annotated[
+        str,
+        Option("Replay this timeline first; ask about the cluster at its end.", "FILE", TIME),
+        TIMELINE_AXIS,
+    ] = ""
+    autoscaler: Annotated[
+        str,
+        Option("Autoscaler file that defines the node groups of a replay.", "FILE", TIME),
+        text("autoscaler", "with {}", "without autoscaler", is_file=True),
+    ] = ""
+    prices: Annotated[
+        tuple[str, ...],
+        Option(
+            "Hourly price of nodes by name, group or label, or a file of prices; repeatable.",
+            "NODE=N|LABEL=VALUE=N|FILE",
+            TIME,
+            name="price",
+        ),
+        PRICES_AXIS,
+    ] = ()
 
     def check(self, uses: Collection[str] = ()) -> None:
         """Raises UsageError for fields that contradict each other, or do nothing.
 
         uses: those of NEEDS_NO_TIMELINE that the question takes
         """
+        for field in FIELDS:
+            field.check(getattr(self, field.name))
         if self.seed is not None and self.tie_break != "random":
             raise UsageError("--seed requires --tie-break random")
         if self.record_extenders and self.replay_extenders:
@@ -150,9 +426,41 @@ class Run(
                 "--replay-extenders cannot be combined with --extender-bind: it calls no extender"
             )
         if not self.timeline:
-            for field, option in _OF_REPLAYS.items():
-                if getattr(self, field) and field not in uses:
-                    raise UsageError(f"{option} requires a timeline")
+            for name in ("autoscaler", "prices", "until", "evict_at_once"):
+                if getattr(self, name) and name not in uses:
+                    raise UsageError(f"{_option_of(name)} requires a timeline")
+
+
+FIELDS: tuple[Field, ...] = fields_of(Run)
+_RELEASE = len(fields_of(ReleaseSettings))
+_SETTINGS = len(fields_of(Settings))
+# The axes in which Runs differ, in the order in which names of sides have them: the release, what
+# is read from files, how it is decided.
+AXES: tuple[Axis, ...] = tuple(
+    dict.fromkeys(
+        axis
+        for fields in (FIELDS[:_RELEASE], FIELDS[_SETTINGS:], FIELDS[_RELEASE:_SETTINGS])
+        for field in fields
+        for axis in field.axes
+    )
+)
+
+
+# What files set for all of their runs, by the keys there.
+SETTINGS: Mapping[str, Field] = {field.key: field for field in FIELDS if field.in_files}
+
+
+def setting_of(field: Field, value: Any, from_here: Callable[[str], str]) -> Any:
+    """Return the field's value of what a file says. from_here: see OwnDocument"""
+    if field.in_files is not None and field.in_files.is_path:
+        return from_here(value)
+    return not value if field.is_on else field.type(value)
+
+
+def _option_of(name: str) -> str:
+    """The option of a field, as it is typed."""
+    (field,) = (field for field in FIELDS if field.name == name)
+    return "--" + field.parameter(field.options[0]).replace("_", "-")
 
 
 def check_standard_input_of(runs: Iterable[Run]) -> None:

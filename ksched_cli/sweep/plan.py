@@ -15,7 +15,8 @@ from msgspec import structs
 
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.discovery import source_identity
-from ksched_cli.run.differences import changes_label, configuration_label, names_of
+from ksched_cli.run.axes import changes_label, configuration_label
+from ksched_cli.run.differences import names_of
 from ksched_cli.run.run import Run
 
 Parameters = dict[str, Any]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import not_
 from typing import Any
 
-from ksched_cli.run.differences import changes_label, configuration_label
+from ksched_cli.run.axes import changes_label, configuration_label
 from ksched_cli.run.inputs import code_from
 from ksched_cli.run.patches import parse_path
-from ksched_cli.run.run import ChangeSource, Patch, Run
+from ksched_cli.run.run import SETTINGS, ChangeSource, Patch, Run, setting_of
 from ksched_cli.scenario.file import read_change
 from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 from ksched_cli.scenario.prices import is_price_file
@@ -31,22 +30,6 @@ from ksched_cli.sweep.plan import (
     Value,
 )
 
-# Fields that have a value for all runs, or a list of values: the field of the Run, and what makes
-# its value of the file's.
-SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
-    "featureGates": ("feature_gates", str),
-    "minCompatibilityVersion": ("min_compatibility_version", str),
-    "namespace": ("namespace", str),
-    "until": ("until", str),
-    "evictAtOnce": ("evict_at_once", bool),
-    "noPreemption": ("preemption", not_),
-    "noRetries": ("retries", not_),
-    "noWorkloads": ("workloads", not_),
-    "noExtenders": ("extenders", not_),
-    "replayExtenders": ("replay_extenders", str),
-    "noCache": ("cache", not_),
-    "pluginTimeout": ("plugin_timeout", float),
-}
 _OF_REPLAYS = (AUTOSCALERS, PRICES, "until", "evictAtOnce")
 _NONE = "none"
 
@@ -204,12 +187,12 @@ def _version_values(document: OwnDocument) -> Iterator[Value]:
 
 
 def _setting_axis(document: OwnDocument, key: str) -> Axis:
-    attribute, convert = SETTINGS[key]
+    field = SETTINGS[key]
     values = []
     for value, place in _listed(document, key):
-        own = document.from_here(value) if key == "replayExtenders" else convert(value)
+        own = setting_of(field, value, document.from_here)
         label = own if key == "until" else value
-        values.append(Value(label, {attribute: own}, place=place))
+        values.append(Value(label, {field.name: own}, place=place))
     return Axis(key, tuple(values))
 
 

@@ -65,4 +65,4 @@ def test_help_has_own_options_then_panels_of_shared_ones_then_examples() -> None
 
 def test_the_object_has_its_defaults() -> None:
     options = CommonOptions()
-    assert (options.plugin, options.output) == (None, Form.TABLE)
+    assert (options.given, options.output) == ({}, Form.TABLE)

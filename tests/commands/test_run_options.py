@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ksched_cli.commands.command_line import positive_number
-from ksched_cli.commands.run_options import ManyRunsOptions, base_run, executor_options
+from ksched_cli.commands.run_options import ManyRunsOptions, executor_options
+from ksched_cli.commands.runs import run_of
 from ksched_cli.errors import UsageError
 from ksched_cli.run.run import Run
 
@@ -13,18 +14,18 @@ from ksched_cli.run.run import Run
 def test_without_options_runs_are_made_here_one_after_the_other() -> None:
     executor = executor_options(ManyRunsOptions())
     assert (executor.workers, executor.address, executor.retries) == (0, "", 2)
-    assert base_run(ManyRunsOptions()) == Run()
+    assert run_of(ManyRunsOptions()) == Run()
 
 
 def test_options_say_what_all_runs_have() -> None:
-    options = ManyRunsOptions(
-        plugin=["p.py"],
-        kubernetes_version="1.35",
-        feature_gates="A=true",
-        no_workloads=True,
-        no_extenders=True,
-    )
-    assert base_run(options) == Run(
+    given = {
+        "plugin": ["p.py"],
+        "kubernetes_version": "1.35",
+        "feature_gates": "A=true",
+        "no_workloads": True,
+        "no_extenders": True,
+    }
+    assert run_of(ManyRunsOptions(given=given)) == Run(
         plugins=("p.py",),
         kubernetes_version="1.35",
         feature_gates="A=true",
