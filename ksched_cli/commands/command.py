@@ -188,10 +188,12 @@ def _options_of_runs(options: Any, command: str) -> Iterator[Parameter]:
     help_texts = getattr(options, "HELP", {})
     for each, mark in options_of(taken):
         if not mark.only or command in mark.only:
-            yield _option_of(each, mark, help_texts.get(each.name, mark.help))
+            own = help_texts.get(each.name)  # then it is the command's own, beside its others
+            panel = None if own else mark.panel
+            yield _option_of(each, mark, own or mark.help, panel)
 
 
-def _option_of(field: RunField, mark: Option, help_text: str) -> Parameter:
+def _option_of(field: RunField, mark: Option, help_text: str, panel: str | None) -> Parameter:
     """typer's parameter for an option of a Run's field."""
     name, default = field.parameter(mark), field.default
     kind: Any = str
@@ -212,7 +214,7 @@ def _option_of(field: RunField, mark: Option, help_text: str) -> Parameter:
     if mark.completes:
         settings["autocompletion"] = getattr(completion, f"complete_{mark.completes}")
     about = option(
-        help_text, mark.metavar or None, short=mark.short, name=typed, panel=mark.panel, **settings
+        help_text, mark.metavar or None, short=mark.short, name=typed, panel=panel, **settings
     )
     parameter = Parameter(name, Parameter.KEYWORD_ONLY, default=default)
     return parameter.replace(annotation=Annotated[kind, about])

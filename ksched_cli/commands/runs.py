@@ -76,7 +76,9 @@ def run_of(options: HasGiven, **fields: Any) -> Run:
         ((_, value),) = values
         if value is None:
             return field.default
-        return value is not field.is_on if isinstance(field.default, bool) else value
+        if isinstance(field.default, bool):
+            return value is not field.is_on
+        return field.default if value == field.default else value  # 0.0 is written, 0 is not
 
     takes = [field for field in FIELDS if field.options and _is_given(field, given)]
     run = Run(**{field.name: value_of(field) for field in takes})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import structs
 
@@ -75,6 +75,7 @@ class Run(Settings, frozen=True, kw_only=True):
     timeline: Timeline | None = None
     autoscaler: Path | bytes | Manifest | None = None
     prices: Sequence[str] = ()
+    tie_break: Literal["name", "random"] | None = None  # type: ignore[assignment]  # as seed says
 
     def with_(self, **fields: Any) -> Run:
         """Return the same Run with other values of these fields."""
@@ -85,8 +86,7 @@ class Run(Settings, frozen=True, kw_only=True):
         replays that the question takes at one instant, too. Raises KschedError."""
         settings = {field.name: getattr(self, field.name) for field in fields_of(Settings)}
         timeline, autoscaler = self.timeline, self.autoscaler
-        if self.seed is not None:
-            settings["tie_break"] = "random"
+        settings["tie_break"] = self.tie_break or ("name" if self.seed is None else "random")
         run = described.Run(
             **settings,
             states=given.states(self.state),

@@ -431,19 +431,17 @@ class Run(
                     raise UsageError(f"{_option_of(name)} requires a timeline")
 
 
-FIELDS: tuple[Field, ...] = fields_of(Run)
-_RELEASE = len(fields_of(ReleaseSettings))
-_SETTINGS = len(fields_of(Settings))
-# The axes in which Runs differ, in the order in which names of sides have them: the release, what
-# is read from files, how it is decided.
-AXES: tuple[Axis, ...] = tuple(
-    dict.fromkeys(
-        axis
-        for fields in (FIELDS[:_RELEASE], FIELDS[_SETTINGS:], FIELDS[_RELEASE:_SETTINGS])
-        for field in fields
-        for axis in field.axes
-    )
+_RELEASE, _SETTINGS = len(fields_of(ReleaseSettings)), len(fields_of(Settings))
+_FIELDS = fields_of(Run)
+# In the order in which help and names of sides have them: the release, what is read from files, how
+# it is decided.
+FIELDS: tuple[Field, ...] = (
+    *_FIELDS[:_RELEASE],
+    *_FIELDS[_SETTINGS:],
+    *_FIELDS[_RELEASE:_SETTINGS],
 )
+# The axes in which Runs differ.
+AXES: tuple[Axis, ...] = tuple(dict.fromkeys(axis for field in FIELDS for axis in field.axes))
 
 
 # What files set for all of their runs, by the keys there.

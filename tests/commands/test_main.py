@@ -142,7 +142,7 @@ def test_an_error_has_its_exit_code_and_one_line(
         raise error
 
     monkeypatch.setattr(entry, "application", lambda names: fail)
-    assert ksched() == (code, "", f"error: {error}\n")
+    assert ksched("schedule") == (code, "", f"error: {error}\n")
 
 
 def test_a_defect_is_exit_code_3_with_its_traceback_in_a_file(
@@ -153,7 +153,7 @@ def test_a_defect_is_exit_code_3_with_its_traceback_in_a_file(
 
     monkeypatch.setattr(entry, "application", lambda names: fail)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    code, out, err = ksched()
+    code, out, err = ksched("schedule")
     assert (code, out) == (3, "")
     assert err.startswith("ksched has a defect: ZeroDivisionError: by nothing\n")
     assert "Traceback" not in err

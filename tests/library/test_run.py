@@ -131,10 +131,10 @@ def test_a_pod_that_is_asked_about_may_be_a_manifest() -> None:
 
 
 def test_a_run_has_every_axis_of_the_command_line() -> None:
-    """But for live clusters, which `ksched snapshot` saves, and binding by extenders."""
+    """But for live clusters, which `ksched snapshot` saves."""
     renamed = {"states": "state", "configuration": "config"}
     fields = {renamed.get(name, name) for name in described.Run.__struct_fields__}
-    assert fields - {"live", "extender_bind"} == set(Run.__dataclass_fields__)
+    assert fields - {"live"} == set(Run.__struct_fields__)
 
 
 # -- several Runs ---------------------------------------------------------------------------------
