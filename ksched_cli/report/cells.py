@@ -75,18 +75,17 @@ def amount(resource: str, value: int, of: int | None = None) -> str:
     from ksched_cli.kube.quantity import is_of_bytes
 
     amounts = [value] if of is None else [value, of]
-    show: Callable[[int], str] = "{:,}".format
     if resource == "cpu":
-        show = _cpu_format(amounts)
-    elif is_of_bytes(resource):
-        show = _bytes_format(amounts)
+        is_large = max(map(abs, amounts)) >= _MANY_CORES
+        return " of ".join(_cpu_format([each], 1 if is_large else 3)(each) for each in amounts)
+    show = _bytes_format(amounts) if is_of_bytes(resource) else "{:,}".format
     return " of ".join(map(show, amounts))
 
 
-def _cpu_format(amounts: Iterable[int]) -> Callable[[int], str]:
-    """Cores, with as many decimals as the amounts need, and no more than say something."""
-    amounts = [*amounts]
-    most = 1 if max(map(abs, amounts), default=0) >= _MANY_CORES else 3
+def _cpu_format(amounts: Sequence[int], most: int = 3) -> Callable[[int], str]:
+    """Cores, with as many decimals as the amounts need, and at most so many."""
+    if max(map(abs, amounts), default=0) >= _MANY_CORES:
+        most = 1
     decimals = next(
         (n for n in range(most) if all(each * 10**n % _MILLI == 0 for each in amounts)), most
     )

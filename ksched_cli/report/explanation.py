@@ -43,7 +43,7 @@ from ksched_cli.report.view import (
     View,
     table,
 )
-from ksched_cli.report.words import counted, listed, printable
+from ksched_cli.report.words import counted, listed, marked, printable
 
 SHORT_NAMES = short_names()
 LONGEST_NAME = 9
@@ -80,7 +80,7 @@ def _verdict(answer: Explanation) -> Iterator[Line]:
     """The answer, the cause, what to do about it, then what else there is to say."""
     pod = answer.pod
     if answer.ignored:
-        yield Line(f"{pod} is never looked at by the scheduler: it is {answer.ignored}", Tone.WARN)
+        yield Line(f"The scheduler never looks at {pod}: it is {answer.ignored}", Tone.WARN)
         return
     subject = pod
     if answer.gated:
@@ -220,7 +220,7 @@ def _ranking(
         "Nodes that fit, best first",
         fitting,
         (Column("Rank", Kind.NUMBER), lambda node: node.rank),
-        (Column("Node", Kind.NODE), lambda node: node.node),
+        (Column("Node", Kind.NODE), lambda node: marked(node.node, answer.node)),
         (Column("Total", Kind.NUMBER), lambda node: node.total),
         *scores,
         brief=BEST_NODES_OF_RUNNING if answer.running_on else BEST_NODES,
@@ -256,7 +256,7 @@ def _page_sections(
     answer: Explanation, fitting: Sequence[NodeExplanation], plugins: Sequence[str]
 ) -> Iterator[Section]:
     if fitting and plugins:
-        yield _ranking_bars(fitting, plugins)
+        yield _ranking_bars(answer.node, fitting, plugins)
     if not answer.nodes:
         return
     from ksched_cli.report.html.sections import Pair
@@ -318,7 +318,7 @@ def _funnel(steps: Sequence[FilterStep]) -> Bars:
     )
 
 
-def _ranking_bars(fitting: Sequence[NodeExplanation], plugins: Sequence[str]) -> Bars:
+def _ranking_bars(taken: str, fitting: Sequence[NodeExplanation], plugins: Sequence[str]) -> Bars:
     """The first of them, a part of the bar for each plugin's weighted score."""
     points = {plugin: _weighted_by(plugin) for plugin in plugins}
     scoring = [plugin for plugin in plugins if any(map(points[plugin], fitting))]
@@ -332,7 +332,7 @@ def _ranking_bars(fitting: Sequence[NodeExplanation], plugins: Sequence[str]) ->
     return Bars(
         heading="Ranking",
         columns=(Column("Rank", Kind.NUMBER), Column("Node"), Column("Total", Kind.NUMBER)),
-        rows=[(node.rank, node.node, node.total) for node in shown],
+        rows=[(node.rank, marked(node.node, taken), node.total) for node in shown],
         values=[[points[plugin](node) or 0 for plugin in scoring] for node in shown],
         legend=scoring,
         note=" ".join(notes),

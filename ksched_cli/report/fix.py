@@ -16,6 +16,7 @@ from ksched_cli.report.view import (
     Kind,
     Line,
     Section,
+    Text,
     Tile,
     Tone,
     View,
@@ -30,8 +31,6 @@ def view(answer: Remedies) -> View:
     """The cause, then a block per remedy; without any, the reasons that conflict."""
     title, *lines = _verdict(answer)
     remedies = answer.remedies
-    if answer.runs:
-        lines.append(Line(_search(answer), Tone.SOFT))
     return View(
         title=title.text,
         tone=title.tone,
@@ -111,6 +110,8 @@ def _sections(answer: Remedies) -> Iterator[Section]:
         (Column("Nodes", Kind.NUMBER), lambda each: each.nodes),
         (Column("Why not"), lambda each: why_not(each.plugin, (each.reason,))),
     )
+    if answer.runs:
+        yield Text(heading="What was tried", lines=[_search(answer)])
 
 
 def _block(number: int, remedy: Remedy, answer: Remedies) -> Block:

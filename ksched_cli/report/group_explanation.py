@@ -49,8 +49,14 @@ def view(answer: GroupExplanation) -> View:
         tiles=tiles,
         sections=[*_sections(answer)],
         names=lambda: [member.pod for member in answer.members if not member.node],
-        nodes=[member.node for member in answer.members],
+        nodes=[*(member.node for member in answer.members), *_blocking_nodes(answer)],
     )
+
+
+def _blocking_nodes(answer: GroupExplanation) -> tuple[str, ...]:
+    """The nodes that the cause names."""
+    diagnosis = answer.blocked_by and answer.blocked_by.diagnosis
+    return diagnosis.nodes if diagnosis else ()
 
 
 def _verdict(answer: GroupExplanation) -> Iterator[Line]:
@@ -61,7 +67,7 @@ def _verdict(answer: GroupExplanation) -> Iterator[Line]:
     if not answer.pending:
         chosen = (domain.domain for domain in answer.domains if domain.chosen)
         where = "".join(f", in {answer.topology_key}={name}" for name in chosen)
-        yield Line(f"every pod of {answer.group} has a node{where}", Tone.GOOD)
+        yield Line(f"Every pod of {answer.group} has a node{where}", Tone.GOOD)
         yield about
     else:
         yield from _unplaced(answer, about)
@@ -136,8 +142,8 @@ def _domains(answer: GroupExplanation) -> Table:
         domains,
         (Column(key), lambda each: each.domain),
         (Column("Nodes", Kind.NUMBER, drop=1), lambda each: each.nodes),
-        (Column("Fit", Kind.NUMBER), lambda each: (each.fitting, each.tried)),
-        (Column(""), _domain_verdict),
+        (Column("Pods fit", Kind.NUMBER), lambda each: (each.fitting, each.tried)),
+        (Column("Fits"), _domain_verdict),
         (Column("Blocked by", Kind.POD), lambda each: each.blocked_by),
         (Column("Why not"), lambda each: each.message),
         brief=SHOWN_DOMAINS,
@@ -147,7 +153,7 @@ def _domains(answer: GroupExplanation) -> Table:
 
 
 def _domain_verdict(domain: Domain) -> str:
-    return "chosen" if domain.chosen else "fits" if domain.fits else "does not fit"
+    return "chosen" if domain.chosen else "yes" if domain.fits else "no"
 
 
 def _domain_bars(domains: tuple[Domain, ...], key: str) -> Bars:
@@ -157,7 +163,7 @@ def _domain_bars(domains: tuple[Domain, ...], key: str) -> Bars:
         columns=(
             Column("Domain"),
             Column("Nodes", Kind.NUMBER),
-            Column(""),
+            Column("Fits"),
             Column("Blocked by"),
         ),
         rows=[

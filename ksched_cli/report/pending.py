@@ -60,7 +60,7 @@ SHOWN_REASONS_OF_GROUP = 4
 def view(report: PendingReport) -> View:
     """A block per group, those of the most pods first, and the counts."""
     summary, groups = report.summary, report.groups
-    title, tone = "no pod stays pending", Tone.GOOD
+    title, tone = "No pod stays pending", Tone.GOOD
     if groups:
         pods = counted(summary.pending, "pod")
         title = f"{pods} {verb(summary.pending, 'stays', 'stay')} pending"

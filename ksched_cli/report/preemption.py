@@ -27,7 +27,7 @@ from ksched_cli.report.view import (
     View,
     table,
 )
-from ksched_cli.report.words import counted, grouped, listed, verb
+from ksched_cli.report.words import counted, grouped, listed, marked, verb
 
 BEST_CANDIDATES = 3
 SHOWN_CANDIDATES = 10  # on a page
@@ -63,7 +63,7 @@ def view(answer: PreemptionResult) -> View:
 def _verdict(answer: PreemptionResult) -> Iterator[Line]:
     pod = answer.pod
     if answer.ignored:
-        yield Line(f"{pod} is never looked at by the scheduler: it is {answer.ignored}", Tone.WARN)
+        yield Line(f"The scheduler never looks at {pod}: it is {answer.ignored}", Tone.WARN)
         return
     subject = pod
     if answer.gated:
@@ -176,10 +176,14 @@ def _candidates(
 def _victim_rows(
     answer: PreemptionResult, candidate: CandidateNode, victims: int | None
 ) -> Iterator[tuple[Any, ...]]:
-    where = candidate.node
+    where = marked(candidate.node, answer.node)
     shown = candidate.victims[:victims]
     for victim in shown:
-        parts = [why_not_with_it(victim.cannot_stay)] if victim.cannot_stay else []
+        parts = []
+        if victim.cannot_stay and victims is not None:
+            parts = [why_not(victim.cannot_stay.plugin, victim.cannot_stay.reasons)]
+        elif victim.cannot_stay:
+            parts = [why_not_with_it(victim.cannot_stay)]
         if victim.violates:
             parts.append(f"violates {', '.join(victim.violates)}")
         yield where, victim.pod, victim.priority, victim.start_time, "; ".join(parts)

@@ -63,9 +63,9 @@ def view(answer: ScheduleResult) -> View:
 def _title(summary: RunSummary) -> tuple[str, Tone]:
     total = summary.placed + summary.pending
     if not total:
-        return "no pod waits for a node", Tone.GOOD
+        return "No pod waits for a node", Tone.GOOD
     if not summary.pending:
-        text = f"all {total:,} pods got a node" if total > 1 else "the pod got a node"
+        text = f"All of {total:,} pods got a node" if total > 1 else "The pod got a node"
         return text, Tone.GOOD
     stays = verb(summary.pending, "stays", "stay")
     tone = Tone.BAD if summary.undecided else Tone.WARN

@@ -67,7 +67,9 @@ def _nodes_of(sections: Sequence[Section]) -> Iterable[str]:
                 if column.kind is Kind.NODE:
                     for row in section.rows:
                         cell = row[index]
-                        yield from (cell,) if isinstance(cell, str) else cell or ()
+                        # A count, or a mark of the chosen one, may follow a name.
+                        for name in (cell,) if isinstance(cell, str) else cell or ():
+                            yield name.partition(" (")[0]
 
 
 def _mapped(value: T, short: Callable[[str], str]) -> T:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ksched_cli.report.cells import (
+    LISTED_NAMES,
     all_names,
     column_texts,
     cut,
@@ -17,6 +19,7 @@ from ksched_cli.report.cells import (
 )
 from ksched_cli.report.table import Limit
 from ksched_cli.report.view import (
+    ALL_HINT,
     Block,
     Column,
     Command,
@@ -35,6 +38,7 @@ from ksched_cli.report.words import printable
 
 GAP = 2  # between columns
 INDENT = "  "
+NO_BREAK = "\x00"  # a space in a cell, where no line breaks; `printable` leaves none in texts
 MIN_PROSE = 24  # of a column that wraps
 
 _BOLD = "1"
@@ -52,7 +56,15 @@ class _Terminal:
         self._limit = limit
         self._width = limit.width
         self._is_cut = limit.rows is not None
-        self._listed = first_names if self._is_cut else all_names
+
+    def _listed(self, names: Sequence[str]) -> str:
+        """The first names, fewer where they take more than half of the width."""
+        if not self._is_cut:
+            return all_names(names)
+        most = LISTED_NAMES
+        while most > 1 and self._width and len(first_names(names, most)) > self._width // 2:
+            most -= 1
+        return first_names(names, most)
 
     def view(self, view: View) -> str:
         title = self._paragraph(view.title, bold=True, tone=view.tone)
@@ -107,7 +119,7 @@ class _Terminal:
         yield from map(self._block, shown)
         rest = len(groups.blocks) - len(shown)
         if rest:
-            (line,) = self._soft(f"… and {rest:,} more {groups.noun}".rstrip() + " (--all)")
+            (line,) = self._soft(f"… and {rest:,} more {groups.noun}".rstrip() + f" ({ALL_HINT})")
             yield line
 
     def _block(self, block: Block) -> str:
@@ -170,10 +182,18 @@ class _Terminal:
     def _texts(self, table: Table) -> list[list[str]]:
         """Per column, its header and its cells; marks of rows are a column of their own."""
         columns = [
-            [column.title.upper(), *column_texts(column.kind, values, self._listed)]
+            [
+                column.title.upper(),
+                *self._column(column, values),
+            ]
             for column, values in zip(table.columns, zip(*table.rows, strict=True), strict=True)
         ]
         return [["", *table.marks], *columns] if table.marks else columns
+
+    def _column(self, column: Column, values: Sequence[Any]) -> list[str]:
+        """Figures, such as `43 of 44`, have spaces at which no line breaks."""
+        texts = column_texts(column.kind, values, self._listed)
+        return [text.replace(" ", NO_BREAK) for text in texts] if column.kind.is_figure else texts
 
     def _has_room(self, texts: Sequence[Sequence[str]], prose: int = 0) -> bool:
         """Whether the columns fit beside each other with no name or word taken apart. prose: what
@@ -194,7 +214,7 @@ class _Terminal:
             for at in range(max(map(len, cells))):
                 parts = []
                 for cell, width, column in zip(cells, widths, kinds, strict=True):
-                    text = cell[at] if at < len(cell) else ""
+                    text = cell[at].replace(NO_BREAK, " ") if at < len(cell) else ""
                     is_figure = column is not None and column.kind.is_figure
                     parts.append(text.rjust(width) if is_figure else text.ljust(width))
                 lines.append((" " * GAP).join(parts).rstrip())
@@ -209,11 +229,13 @@ class _Terminal:
         lines = []
         for row in zip(*(column[1:] for column in texts), strict=True):
             mark = f"{row[0]} " if first else ""
-            name = row[first]
+            name = row[first].replace(NO_BREAK, " ")
+            if name and table.columns[0].kind.is_figure:
+                name = f"{headers[first]} {name}"
             if name:
                 lines += _wrap(f"{mark}{name}", self._width or 0)
             others = [
-                f"{header} {cell}".lstrip().replace("\n", "; ")
+                f"{header} {cell}".lstrip().replace("\n", "; ").replace(NO_BREAK, " ")
                 for header, cell in zip(headers[first + 1 :], row[first + 1 :], strict=True)
                 if cell
             ]

@@ -52,6 +52,11 @@ def printable(text: str) -> str:
     )
 
 
+def marked(name: str, chosen: str) -> str:
+    """Return the name of a node, with a mark where it is the chosen one."""
+    return f"{name} (chosen)" if name == chosen else name
+
+
 def percent(share: float) -> str:
     """Round a share, but to 100% and 0% only where they are exact."""
     rounded = round(share * 100)

@@ -121,7 +121,7 @@ def pages() -> Mapping[type[Answer], Callable[[Any], Page]]:
         answer: function
         for module in MODULES
         for name, function in vars(module).items()
-        if name.endswith("_page")
+        if "page" in name
         for shown in (get_type_hints(function)["answer"],)
         for answer in get_args(shown) or (shown,)
     }
