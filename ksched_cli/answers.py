@@ -89,11 +89,33 @@ def _has_items(value: object) -> bool:
     return isinstance(value, Mapping | tuple | list)
 
 
+class Effect(Struct, frozen=True):
+    """The effect of a change on one object.
+
+    subject: the object, as "node-3" or "default/web-1"
+    action:  the same words for the same thing, as "pending again": tables group by them
+    detail:  about this object, as "was on node-3"
+    """
+
+    subject: str
+    action: str
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """One line of all."""
+        return f"{self.subject}: {self.action}" + (f" ({self.detail})" if self.detail else "")
+
+
 class AppliedChange(Part, frozen=True):
-    """A change, and a line for each thing that it did."""
+    """A change, and a line for each thing that it did.
+
+    effects: what the lines say, as data
+    """
 
     text: str
     did: tuple[str, ...]
+    effects: Annotated[tuple[Effect, ...], HIDDEN] = ()
 
 
 class StateAnswer(Answer, frozen=True, kw_only=True):

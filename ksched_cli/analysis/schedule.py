@@ -161,6 +161,23 @@ class RunSummary(Part, frozen=True):
     undecided: Count
 
 
+class PlacedPod(Part, frozen=True):
+    """A pod that was placed, with what the placement was chosen by.
+
+    owner: namespace/Kind/name of its controller, or of itself
+    score: of the node taken; null where it was the only one that fits
+    evaluated: how many nodes were looked at
+    claims: its device claims and their devices
+    """
+
+    pod: str
+    node: str
+    owner: str = ""
+    score: int | None = None
+    evaluated: Count = 0
+    claims: Mapping[str, tuple[str, ...]] = {}
+
+
 class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     """A run of `schedule`.
 
@@ -178,6 +195,10 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     attempts: with --trace only
     cluster_map: the nodes before and after the run, and the pods on them
     pending_groups: the pending pods by owner and cause
+    placed: the pods of placements
+    owners: gated pod → who manages it
+    usages: how full the nodes are after the run
+    lists_nodes: whether every node's usage is shown
     """
 
     COMMAND: ClassVar = "schedule"
@@ -201,6 +222,10 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     attempts: tuple[AttemptTrace, ...] | UnsetType = UNSET
     cluster_map: Annotated[ClusterMap | None, HIDDEN] = None
     pending_groups: Annotated[tuple[PendingGroup, ...], HIDDEN] = ()
+    placed: Annotated[tuple[PlacedPod, ...], HIDDEN] = ()
+    owners: Annotated[Mapping[str, str], HIDDEN] = {}
+    usages: Annotated[tuple[NodeUsage, ...], HIDDEN] = ()
+    lists_nodes: Annotated[bool, HIDDEN] = False
 
 
 def result_of(
@@ -211,9 +236,14 @@ def result_of(
     traced: Collection[str] = (),
     by: str = "",
     before: Sequence[NodeUsage] | None = None,
+    shown: bool = False,
+    lists_nodes: bool = False,
 ) -> ScheduleResult:
     """simulation: after the run. traced: the pods whose attempts are in it; where empty, all are.
-    by: the label that nodes are shown by. before: how full they were before the run, for a page"""
+    by: the label that nodes are shown by. before: how full they were before the run, for a page.
+    shown: people read the answer, not only programs. lists_nodes: with every node's usage"""
+    shown = shown or before is not None
+    owners = {pod.key: owner_path(pod) for pod in simulation.state.pods} if shown else {}
     usages = node_usages(simulation.snapshot)
     notes = {pod: run.last[pod].notes for pod in sorted(run.placements)}
     attempts = [record for record in run.attempts if not traced or record.pod in traced]
@@ -240,7 +270,20 @@ def result_of(
         extender_bindings=run.extender_bindings or UNSET,
         attempts=tuple(map(trace_of, attempts)) if trace else UNSET,
         cluster_map=cluster_map(simulation, run, before) if before is not None else None,
-        pending_groups=pending_groups(simulation, run) if before is not None else (),
+        pending_groups=pending_groups(simulation, run) if shown else (),
+        placed=_placed(run, owners) if shown else (),
+        owners={pod: owners[pod] for pod in run.gated if pod in owners},
+        usages=usages if shown else (),
+        lists_nodes=lists_nodes,
+    )
+
+
+def _placed(run: RunRecord, owners: Mapping[str, str]) -> tuple[PlacedPod, ...]:
+    """By name."""
+    placed = ((pod, node, run.last[pod]) for pod, node in sorted(run.placements.items()))
+    return tuple(
+        PlacedPod(pod, node, owners.get(pod, ""), last.score, last.evaluated, last.claims)
+        for pod, node, last in placed
     )
 
 

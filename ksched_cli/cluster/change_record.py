@@ -5,24 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ksched_cli.answers import AppliedChange
-
-
-class Effect(Struct, frozen=True):
-    """The effect of a change on one object.
-
-    subject: the object, as "node-3" or "default/web-1"
-    action:  the same words for the same thing, as "pending again": tables group by them
-    detail:  about this object, as "was on node-3"
-    """
-
-    subject: str
-    action: str
-    detail: str = ""
-
-    @property
-    def text(self) -> str:
-        """One line of all."""
-        return f"{self.subject}: {self.action}" + (f" ({self.detail})" if self.detail else "")
+from ksched_cli.answers import Effect as Effect
 
 
 class ChangeRecord(Struct, frozen=True):
@@ -34,4 +17,5 @@ class ChangeRecord(Struct, frozen=True):
     @property
     def applied(self) -> AppliedChange:
         """The change as answers show it."""
-        return AppliedChange(self.text, tuple(effect.text for effect in self.effects))
+        did = tuple(effect.text for effect in self.effects)
+        return AppliedChange(self.text, did, self.effects)

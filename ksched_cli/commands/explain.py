@@ -81,7 +81,6 @@ def explain(
 def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
     from ksched_cli.analysis.explain import explain_subject
     from ksched_cli.analysis.named_objects import find_group
-    from ksched_cli.report import explanation as renderer
     from ksched_cli.run.run import NEEDS_NO_TIMELINE
 
     nodes, top = options.node or (), options.top or 0
@@ -103,12 +102,11 @@ def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
         all_details=bool(nodes or top) or not is_table,
     )
     code = ExitCode.of(bool(explanation.node), explanation.undecided)
-    return runs.conclude(subject.simulation, options, explanation, renderer, code)
+    return runs.conclude(subject.simulation, options, explanation, None, code)
 
 
 def _explain_group(options: ExplainOptions, simulation: Simulation, group: GroupName) -> ExitCode:
     from ksched_cli.analysis.explain import explain_group
-    from ksched_cli.report import group_explanation as renderer
 
     if options.node or options.top or options.alone or options.given["autoscaler"]:
         raise UsageError(
@@ -117,14 +115,13 @@ def _explain_group(options: ExplainOptions, simulation: Simulation, group: Group
         )
     explanation = explain_group(simulation, group)
     code = ExitCode.of(not explanation.pending, explanation.undecided)
-    return runs.conclude(simulation, options, explanation, renderer, code)
+    return runs.conclude(simulation, options, explanation, None, code)
 
 
 def _explain_pending(options: ShownOptions) -> ExitCode:
     from ksched_cli.analysis.diagnosis import pending_report
-    from ksched_cli.report import pending as renderer
 
     simulation = runs.open_simulation(options)
     report = pending_report(simulation, runs.chosen_pods(simulation, options))
     code = ExitCode.of(not report.groups, any(group.undecided for group in report.groups))
-    return runs.conclude(simulation, options, report, renderer, code)
+    return runs.conclude(simulation, options, report, None, code)

@@ -10,7 +10,6 @@ from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, positive_number, whole_number
 from ksched_cli.commands.options import Manifest, PodName, StateOptions
 from ksched_cli.errors import UsageError
-from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.fix import Search
@@ -57,7 +56,6 @@ def fix(
         ksched fix --pending --price m5.large=0.1
     """
     from ksched_cli.analysis.fix import remedies_of
-    from ksched_cli.report import fix as renderer
 
     if [bool(pod), options.manifest is not None, options.pending].count(True) != 1:
         raise UsageError("fix takes one of POD, -f FILE, and --pending for all pending pods")
@@ -69,9 +67,8 @@ def fix(
         subject.simulation,
         options,
         answer,
-        renderer,
+        None,
         code,
-        texts={Form.PATCH: lambda: renderer.patches(answer)},
     )
 
 

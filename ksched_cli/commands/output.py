@@ -55,14 +55,23 @@ _warnings: ContextVar[list[str] | None] = ContextVar("warnings", default=None)
 
 def limit() -> Limit:
     """As wide as the terminal, or $COLUMNS says; 100 columns without either. Long lists are cut,
-    in a pipe too, but for --all. Colours on a terminal, unless NO_COLOR is set.
-    Markdown has no width."""
+    in a pipe too, but for --all. Colours on a terminal, unless NO_COLOR is set. Markdown has no
+    width."""
     rows = None if SETTINGS.everything else TERMINAL.rows
     if SETTINGS.markdown:
         return Limit(rows=rows, markdown=True)
     width = shutil.get_terminal_size((TERMINAL.width or 0, 0)).columns
-    colour = results().isatty() and not os.environ.get("NO_COLOR")
+    colour = _shows_colours(results())
     return Limit(max(width, MIN_WIDTH), rows, colour, wide=SETTINGS.wide)
+
+
+def _shows_colours(stream: TextIO) -> bool:
+    """Whether a stream gets colours: NO_COLOR forbids them, FORCE_COLOR and CLICOLOR_FORCE want
+    them where it is no terminal too."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    forced = (os.environ.get(name, "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE"))
+    return stream.isatty() or any(value not in ("", "0", "false") for value in forced)
 
 
 def report_of(answer: A, table: Callable[[A, Limit], str]) -> Report:
@@ -70,7 +79,9 @@ def report_of(answer: A, table: Callable[[A, Limit], str]) -> Report:
     return Report(lambda: answer, table=lambda: table(answer, limit()))
 
 
-def show(report: Report, options: CommonOptions, changes: Sequence[ChangeRecord] = ()) -> None:
+def show(
+    report: Report | Answer, options: CommonOptions, changes: Sequence[ChangeRecord] = ()
+) -> None:
     """Prints a result whole, or not at all where rendering it fails; a document has all warnings
     that were printed. Tables longer than the terminal go through $PAGER. Raises OutputError,
     ReaderGoneError.
@@ -78,7 +89,10 @@ def show(report: Report, options: CommonOptions, changes: Sequence[ChangeRecord]
     changes: what changes did to the state, shown before the table
     """
     form = options.output
-    text = render(_whole(report, changes), form)
+    if isinstance(report, Report):
+        text = render(_whole(report, changes), form)
+    else:
+        text = render(_completed(report, changes), form, limit())
     if form in (Form.TABLE, Form.WIDE):
         _show_table(text)
     elif form is Form.HTML and SETTINGS.browser:
@@ -128,15 +142,19 @@ def _page(text: str) -> None:
 
 def _whole(report: Report, records: Sequence[ChangeRecord]) -> Report:
     """Add the release whose rules applied, the effects of changes, and all printed warnings."""
-    from ksched_cli.report.changes import completed, table
-
-    def answer() -> Answer:
-        release = _release.get() or release_of()
-        return completed(report.answer(), release, records, _warnings.get() or ())
+    from ksched_cli.report.changes import table
 
     return replace(
-        report, answer=answer, table=lambda: apart(table(records, limit()), report.table())
+        report,
+        answer=lambda: _completed(report.answer(), records),
+        table=lambda: apart(table(records, limit()), report.table()),
     )
+
+
+def _completed(answer: A, records: Sequence[ChangeRecord]) -> A:
+    from ksched_cli.report.changes import completed
+
+    return completed(answer, _release.get() or release_of(), records, _warnings.get() or ())
 
 
 def set_release(release: Release) -> None:
@@ -170,7 +188,7 @@ def _warning(line: str) -> str:
         return f"warning: {printable(line)}"
     columns = os.get_terminal_size(sys.stderr.fileno()).columns
     begin, rest = Limit(max(columns, MIN_WIDTH)).paragraph(f"warning: {line}", "  ").split(":", 1)
-    return Limit(colour=not os.environ.get("NO_COLOR")).verdict(f"{begin}:", YELLOW) + rest
+    return Limit(colour=_shows_colours(sys.stderr)).verdict(f"{begin}:", YELLOW) + rest
 
 
 @contextmanager

@@ -42,7 +42,6 @@ def preempt(
     """
     from ksched_cli.analysis import preempt as analysis
     from ksched_cli.cluster.loading.state_warnings import budget_warnings
-    from ksched_cli.report import preemption as renderer
 
     if bool(pod) == (options.manifest is not None):
         raise UsageError("preempt takes one of POD and -f FILE")
@@ -54,4 +53,4 @@ def preempt(
     if answer.victims:
         warn(*budget_warnings(simulation.state))
     code = ExitCode.of(answer.is_yes, answer.undecided)
-    return runs.conclude(simulation, options, answer, renderer, code)
+    return runs.conclude(simulation, options, answer, None, code)

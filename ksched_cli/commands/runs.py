@@ -362,13 +362,16 @@ def conclude(
     simulation: Simulation,
     options: StateOptions,
     answer: A,
-    renderer: Renderer[A],
+    renderer: Renderer[A] | None,
     code: ExitCode,
     texts: Mapping[Form, Callable[[], str]] | None = None,
 ) -> ExitCode:
-    """After a question about one state: warns of plugins that failed, and prints the answer. texts:
-    see Report. Returns the exit code."""
+    """After a question about one state: warns of plugins that failed, and prints the answer.
+    renderer: none where the answer has a view; texts: see Report. Returns the exit code."""
     report_defects(simulation, options.debug)
+    if renderer is None:
+        show(answer, options, simulation.state.changes)
+        return code
     report = report_of(answer, renderer.table)
     report = replace(report, names=lambda: renderer.names(answer), texts=texts or {})
     show(report, options, simulation.state.changes)

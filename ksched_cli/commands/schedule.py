@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,14 +12,9 @@ from ksched_cli.commands import progress, runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.completion import complete_pod
 from ksched_cli.commands.options import ShownOptions
-from ksched_cli.commands.output import limit, show
+from ksched_cli.commands.output import show
 from ksched_cli.errors import UsageError
-from ksched_cli.report.forms import Form, Report
-
-if TYPE_CHECKING:
-    from ksched_cli.analysis.usage import NodeUsage
-    from ksched_cli.engine.records import RunRecord
-    from ksched_cli.engine.simulation import Simulation
+from ksched_cli.report.forms import Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +53,7 @@ def schedule(
         ksched schedule --plugin packing.py:Packing -o json
     """
     from ksched_cli.analysis import named_objects
+    from ksched_cli.analysis.schedule import result_of
     from ksched_cli.analysis.usage import node_usages
     from ksched_cli.engine.engine import Focus
     from ksched_cli.run.open import Watch
@@ -73,8 +69,17 @@ def schedule(
         before = node_usages(simulation.snapshot) if options.output is Form.HTML else None
         run = simulation.run().about(chosen)
     runs.report_defects(simulation, options.debug)
-    report = _report(simulation, run, options, traced_pods, before)
-    show(report, options, simulation.state.changes)
+    answer = result_of(
+        simulation,
+        run,
+        trace=options.trace,
+        traced=traced_pods,
+        by=options.by,
+        before=before,
+        shown=options.output not in (Form.JSON, Form.YAML, Form.NAME),
+        lists_nodes=options.nodes,
+    )
+    show(answer, options, simulation.state.changes)
     return ExitCode.of(not run.pending, bool(run.failed))
 
 
@@ -89,35 +94,3 @@ def _check(options: ScheduleOptions, traced: Sequence[str]) -> None:
         raise UsageError("--by has no effect with -o name")
     if options.nodes and (as_data or options.output in (Form.NAME, Form.HTML)):
         raise UsageError(f"--nodes has no effect with -o {options.output.value}")
-
-
-def _report(
-    simulation: Simulation,
-    run: RunRecord,
-    options: ScheduleOptions,
-    traced: frozenset[str],
-    before: Sequence[NodeUsage] | None,
-) -> Report:
-    """traced: the pods whose attempts are shown alone, or none. before: the run, for a page"""
-    from ksched_cli.analysis import named_objects
-    from ksched_cli.analysis.diagnosis import pending_groups
-    from ksched_cli.analysis.schedule import result_of
-    from ksched_cli.analysis.usage import node_usages
-    from ksched_cli.report import schedule as renderer
-
-    def shown() -> renderer.Shown:
-        return renderer.Shown(
-            node_usages(simulation.snapshot),
-            pending_groups(simulation, run),
-            named_objects.owners(simulation, (*run.placements, *run.gated)),
-            options.nodes,
-            options.by,
-        )
-
-    return Report(
-        lambda: result_of(
-            simulation, run, trace=options.trace, traced=traced, by=options.by, before=before
-        ),
-        table=lambda: renderer.table(run, limit(), shown()),
-        names=lambda: run.pending,
-    )

@@ -29,7 +29,14 @@ def page_in_frame(answer: Answer) -> str:
 
 
 def page_as_markdown(answer: Answer) -> str:
-    """Return a page's words and tables as Markdown."""
+    """Return an answer as Markdown."""
+    from ksched_cli.report.views import has_view
+
+    if has_view(answer):
+        from ksched_cli.report.forms import Form, render
+        from ksched_cli.report.table import PAGE
+
+        return render(answer, Form.MARKDOWN, PAGE)
     from ksched_cli.report import page_markdown
 
     return page_markdown.page_as_markdown(answer)

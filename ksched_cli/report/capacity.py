@@ -92,7 +92,7 @@ def _nodes_needed_table(answer: NodesNeeded, limit: Limit) -> str:
     parts = [limit.paragraph(headline(answer))]
     if answer.not_helped and helped:
         parts.append(limit.cut_columns(("HELPED", "PODS", "MORE NODES"), helped))
-    parts += blocks(answer.not_helped, limit, reasons=False)
+    parts += blocks(answer.not_helped, limit)
     return "\n\n".join((*parts, _runs(answer, limit.first(SHOWN_RUNS))))
 
 

@@ -1,11 +1,12 @@
-"""An answer of `explain`: the verdict and why, the nodes that fit, ranked, then those that do not,
-grouped by reason.
+"""An answer of `explain`: where the pod goes and why, or what is in its way; the nodes that fit,
+ranked, then those that do not, grouped by reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import Any
 
 from ksched_cli import program_name
 from ksched_cli.analysis.explain import (
@@ -16,164 +17,221 @@ from ksched_cli.analysis.explain import (
     ScaleUp,
     ranking,
 )
+from ksched_cli.analysis.reasons import FilterStep
 from ksched_cli.plugins import short_names
-from ksched_cli.report.reasons import APART_MAX, message_line, rejected_table, remedy_line, why_not
-from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, apart, counted, marked
+from ksched_cli.report.reasons import (
+    APART_MAX,
+    fix_command,
+    message_line,
+    rejected_nodes,
+    remedy_line,
+    why_not,
+)
+from ksched_cli.report.view import (
+    Bars,
+    Column,
+    Command,
+    Commands,
+    Kind,
+    Later,
+    Line,
+    Medium,
+    Section,
+    Table,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted, listed, marked, printable
 
 SHORT_NAMES = short_names()
 LONGEST_NAME = 9
 BEST_NODES = 10
 BEST_NODES_OF_RUNNING = 5
+BEST_BARS = 20
+SHOWN_TIES = 3
+DEFAULT_PROFILE = "default-scheduler"
+IN_ALL = (
+    "Rejected here: of the nodes that the plugins above left. Rejected in all: of all nodes, also "
+    "those that another plugin rejected before."
+)
 
 
-def names(explanation: Explanation) -> list[str]:
-    """The nodes that fit: the one taken first, then the others, best first."""
-    return [node.node for node in ranking(explanation)]
-
-
-def table(explanation: Explanation, limit: Limit) -> str:
-    """The verdict, the points per plugin of the node taken and of those asked about, the ranking,
-    the rejected nodes by reason, what to try next."""
-    fitting = ranking(explanation)
-    parts = [
-        headline(explanation, limit),
-        scale_up_table(explanation.scale_up or None, limit),
-        _own_node(explanation, limit),
-    ]
-    if fitting:
-        detailed = {explanation.node or fitting[0].node, *explanation.requested}
-        parts += [
-            _breakdown(node, limit) for node in fitting if node.node in detailed and node.scores
-        ]
-        most = BEST_NODES if not explanation.running_on else BEST_NODES_OF_RUNNING
-        parts.append(_ranking(explanation.node, fitting, most, limit))
-    parts += [
-        _rejected(explanation, limit),
-        _sampling(explanation, limit),
-        _next_step(explanation, limit),
-    ]
-    return apart(*parts)
-
-
-def headline(explanation: Explanation, limit: Limit) -> str:
-    """The pod, then the verdict and what is behind it."""
-    lines = [limit.paragraph(f"{explanation.pod} (profile {explanation.profile})")]
-    if explanation.ignored:
-        text = f"the scheduler never looks at it: it is {explanation.ignored}"
-        return "\n".join([*lines, limit.verdict(text, YELLOW)])
-    if explanation.running_on:
-        lines.append(limit.paragraph(_running(explanation)))
-    if explanation.gated:
-        gate = f"{explanation.gated.plugin}: {explanation.gated.message}"
-        lines += [limit.verdict(f"is not in the queue yet: {gate}", YELLOW), "once it is:"]
-    if explanation.undecided or explanation.error:
-        cannot = "cannot be decided" if explanation.undecided else "cannot be scheduled"
-        lines.append(limit.verdict(f"{cannot}: {explanation.error or explanation.message}", RED))
-    elif explanation.node:
-        lines += _placed(explanation, limit)
-    else:
-        lines += _unplaced(explanation, limit)
-    return "\n".join(lines)
-
-
-def _unplaced(explanation: Explanation, limit: Limit) -> list[str]:
-    """The cause, what to do about it, and kube-scheduler's message."""
-    text = "gets no node" if explanation.feasible else "fits on no node"
-    diagnosis = explanation.diagnosis
-    if diagnosis is None:
-        return [limit.verdict(text, RED), message_line(explanation.message, limit)]
-    return [
-        limit.verdict(f"{text}: {diagnosis.cause}", RED),
-        remedy_line(diagnosis, explanation.pod, limit),
-        message_line(explanation.message, limit),
-    ]
-
-
-def _placed(explanation: Explanation, limit: Limit) -> list[str]:
-    """The node, and who leaves it."""
-    verb = "today it would go to" if explanation.running_on else "goes to"
-    if explanation.running_on == explanation.node:
-        verb = "today it would go there too, to"
-    lines = [limit.verdict(f"{verb} {explanation.node}{_why_there(explanation, limit)}", GREEN)]
-    if explanation.evicts:
-        evicted = limit.listed(explanation.evicts)
-        lines.append(limit.paragraph(f"once {evicted} is evicted"))
-    if explanation.evicted_by:
-        text = f"and is evicted from there later, for {explanation.evicted_by}"
-        lines.append(limit.verdict(text, YELLOW))
-    return lines
-
-
-def _why_there(explanation: Explanation, limit: Limit) -> str:
-    if explanation.feasible == 1:
-        return ", the only node it fits on"
-    if explanation.score is None:
-        return ""
-    points = f"{explanation.score} points"
-    ties = explanation.ties
-    if ties:
-        others = [name for name in ties if name != explanation.node]
-        equal = f"one of {len(ties):,} equally good nodes with {points}"
-        return f", {equal}; the others: {limit.listed(others)}"
-    if explanation.margin is None:
-        return f" with {points}"
-    return f" with {points}, {explanation.margin} ahead of the next"
-
-
-def _running(explanation: Explanation) -> str:
-    text = f"runs on {explanation.running_on}"
-    if explanation.rank is None:
-        return f"{text}, where it would not be placed now"
-    return f"{text}, rank {explanation.rank:,} of {explanation.feasible:,}"
-
-
-def _own_node(explanation: Explanation, limit: Limit) -> str:
-    """Why a pod that runs would not be placed where it is."""
-    own = [node for node in explanation.nodes if node.node == explanation.running_on]
-    return (
-        ""
-        if len(explanation.nodes) <= APART_MAX
-        else rejected_table([node for node in own if node.rejections], (), limit)
+def view(answer: Explanation) -> View:
+    """The verdict, the points of the node taken and of those asked about, the ranking, the rejected
+    nodes by reason, what to try next."""
+    title, *lines = _verdict(answer)
+    return View(
+        title=title.text,
+        tone=title.tone,
+        lines=lines,
+        tiles=_tiles(answer),
+        sections=[*_sections(answer)],
+        names=lambda: [node.node for node in ranking(answer)],
+        nodes=[node.node for node in answer.nodes],
     )
 
 
-def _ranking(taken: str, fitting: Sequence[NodeExplanation], most: int, limit: Limit) -> str:
-    """The first of them. Where that is too wide, without the plugins that score all of them
-    alike."""
-    plugins = list(dict.fromkeys(chain.from_iterable(node.scores for node in fitting)))
-    shown_limit = limit.first(most)
-    shown = fitting[: shown_limit.rows]
-    scores = {plugin: [_points(node, plugin) for node in shown] for plugin in plugins}
-    note = ""
-    if not limit.fits_width(*_ranking_cells(taken, shown, scores)):
-        alike = {plugin: points[0] for plugin, points in scores.items() if len(set(points)) == 1}
-        scores = {plugin: points for plugin, points in scores.items() if plugin not in alike}
-        equal = ", ".join(f"{short_name(plugin)} {points}" for plugin, points in alike.items())
-        note = limit.paragraph(f"the same on each of them: {equal}") if equal else ""
-    headers, rows = _ranking_cells(taken, shown, scores)
-    text = shown_limit.cut_columns(headers, rows, "that fit", len(fitting))
-    return f"{text}\n{note}" if note else text
+# -- the verdict ----------------------------------------------------------------------------------
 
 
-def _ranking_cells(
-    taken: str, nodes: Sequence[NodeExplanation], scores: dict[str, list[int | str]]
-) -> tuple[list[str], list[list[object]]]:
-    headers = ["RANK", "NODE", "TOTAL", *(short_name(plugin) for plugin in scores)]
-    rows: list[list[object]] = [
-        [
-            node.rank,
-            marked(node.node, taken),
-            node.total,
-            *(points[i] for points in scores.values()),
-        ]
-        for i, node in enumerate(nodes)
+def _verdict(answer: Explanation) -> Iterator[Line]:
+    """The answer, the cause, what to do about it, then what else there is to say."""
+    pod = answer.pod
+    if answer.ignored:
+        yield Line(f"The scheduler never looks at {pod}: it is {answer.ignored}", Tone.WARN)
+        return
+    subject = pod
+    if answer.gated:
+        yield Line(f"{pod} is not in the queue yet", Tone.WARN)
+        yield Line(f"{answer.gated.plugin}: {answer.gated.message}")
+        subject = "once it is, it"
+    elif answer.running_on:
+        rank = f", rank {answer.rank:,} of {answer.feasible:,}" if answer.rank else ""
+        nowhere = "" if answer.rank else ", where it would not be placed now"
+        yield Line(f"{pod} runs on {answer.running_on}{rank}{nowhere}")
+        subject = "today it"
+    if answer.undecided or answer.error:
+        cannot = "decided" if answer.undecided else "scheduled"
+        yield Line(f"{subject} cannot be {cannot}: {answer.error or answer.message}", Tone.BAD)
+    elif answer.node:
+        yield from _placed(answer, subject)
+    else:
+        yield Line(f"{subject} {'gets' if answer.feasible else 'fits on'} no node", Tone.BAD)
+        if answer.diagnosis is not None:
+            yield Line(answer.diagnosis.cause)
+            yield Line(remedy_line(answer.diagnosis))
+        yield message_line(answer.message)
+    if answer.scale_up:
+        tone = Tone.GOOD if answer.scale_up.would_scale_up else Tone.WARN
+        yield Line(scale_up_line(answer.scale_up), tone)
+    if answer.profile not in ("", DEFAULT_PROFILE):
+        yield Line(f"profile {answer.profile}", Tone.SOFT)
+
+
+def _placed(answer: Explanation, subject: str) -> Iterator[Line]:
+    """The node and why there; who leaves it."""
+    verb_ = "goes to" if not answer.running_on else "would go to"
+    also = " too" if answer.running_on == answer.node else ""
+    yield Line(f"{subject} {verb_} {answer.node}{also}{_why_there(answer)}", Tone.GOOD)
+    others = [name for name in answer.ties if name != answer.node]
+    if others:
+        yield Line(f"equally good: {listed(others, SHOWN_TIES)}")
+    if answer.evicts:
+        yield Line(f"after evicting {listed(answer.evicts, SHOWN_TIES)}", Tone.WARN)
+    if answer.evicted_by:
+        yield Line(f"and is evicted from there later, for {answer.evicted_by}", Tone.WARN)
+    yield Line(_sampling(answer), Tone.SOFT)
+
+
+def _why_there(answer: Explanation) -> str:
+    if answer.feasible == 1:
+        return ", the only node it fits on"
+    if answer.score is None:
+        return ""
+    points = counted(answer.score, "point")
+    if answer.ties:
+        return f", one of {len(answer.ties):,} equally good nodes with {points}"
+    if answer.margin is None:
+        return f" with {points}"
+    return f" with {points}, {answer.margin:,} ahead of the next"
+
+
+def _sampling(answer: Explanation) -> str:
+    """Only where not all nodes were looked at."""
+    best = answer.best_of_all
+    if best is None or answer.evaluated >= answer.node_count:
+        return ""
+    looked_at = (
+        f"{answer.evaluated:,} of {counted(answer.node_count, 'node')} were looked at; "
+        f"of all {answer.feasible:,} that fit, "
+    )
+    if answer.rank == 1:
+        return f"{looked_at}{answer.node} is the best too"
+    return f"{looked_at}{best.node} would be the best, with {counted(best.score, 'point')}"
+
+
+def _tiles(answer: Explanation) -> list[Tile]:
+    nodes, steps = len(answer.nodes), answer.funnel
+    if answer.ignored:
+        return []
+    tiles = [
+        Tile("nodes shown" if steps and _total(steps) != nodes else "nodes", f"{nodes:,}"),
+        Tile("fit", f"{answer.feasible:,}", "good" if answer.feasible else "bad"),
     ]
-    return headers, rows
+    if answer.evaluated != nodes:
+        tiles.append(Tile("looked at in this attempt", f"{answer.evaluated:,}"))
+    numbers = {"points": answer.score, "ahead of the next": answer.margin}
+    if answer.running_on:
+        numbers["rank of its node"] = answer.rank
+    return [*tiles, *(Tile(key, f"{n:,}") for key, n in numbers.items() if n is not None)]
 
 
-def _points(node: NodeExplanation, plugin: str) -> int | str:
+# -- sections -------------------------------------------------------------------------------------
+
+
+def _sections(answer: Explanation) -> Iterator[Section]:
+    fitting = ranking(answer)
+    plugins = list(dict.fromkeys(chain.from_iterable(node.scores for node in fitting)))
+    if answer.scale_up:
+        yield node_groups(answer.scale_up)
+    # Why a pod that runs would not be placed where it is.
+    own = [node for node in answer.nodes if node.node == answer.running_on and node.rejections]
+    if own and len(answer.nodes) > APART_MAX:
+        yield from rejected_nodes(own, (), f"Why not on {answer.running_on} again")
+    if fitting:
+        detailed = {answer.node or fitting[0].node, *answer.requested}
+        for node in fitting:
+            if node.node in detailed and node.scores:
+                yield _points(node)
+        yield _ranking(answer, fitting, plugins)
+    if answer.funnel:
+        yield _funnel(answer.funnel)
+    rejected = [node for node in answer.nodes if node.rejections]
+    is_whole = len(answer.nodes) == answer.node_count
+    yield from rejected_nodes(rejected, answer.reasons if is_whole else ())
+    yield Commands(heading="What to try next", commands=[*_next_steps(answer)])
+    yield Later(make=lambda: _page_sections(answer, fitting, plugins))
+
+
+def _points(node: NodeExplanation) -> Table:
+    return table(
+        f"Its points on {node.node}",
+        node.scores.items(),
+        (Column("Plugin"), lambda each: each[0]),
+        (Column("Raw", Kind.NUMBER, drop=3), lambda each: each[1].raw),
+        (Column("0-100", Kind.NUMBER, drop=2), lambda each: each[1].normalized),
+        (Column("Weight", Kind.NUMBER, drop=1), lambda each: each[1].weight),
+        (Column("Points", Kind.NUMBER), lambda each: each[1].weighted),
+        (Column("Because"), lambda each: "; ".join(each[1].details)),
+        on=Medium.TEXT,
+    )
+
+
+def _ranking(
+    answer: Explanation, fitting: Sequence[NodeExplanation], plugins: Sequence[str]
+) -> Table:
+    scores = [
+        (Column(short_name(plugin), Kind.NUMBER, 1, fold=True), _weighted_by(plugin))
+        for plugin in plugins
+    ]
+    return table(
+        "Nodes that fit, best first",
+        fitting,
+        (Column("Rank", Kind.NUMBER), lambda node: node.rank),
+        (Column("Node", Kind.NODE), lambda node: marked(node.node, answer.node)),
+        (Column("Total", Kind.NUMBER), lambda node: node.total),
+        *scores,
+        brief=BEST_NODES_OF_RUNNING if answer.running_on else BEST_NODES,
+        noun="that fit",
+        on=Medium.TEXT,
+    )
+
+
+def _weighted_by(plugin: str) -> Any:
     """An extender need not name every node."""
-    return node.scores[plugin].weighted if plugin in node.scores else "-"
+    return lambda node: node.scores[plugin].weighted if plugin in node.scores else None
 
 
 def short_name(plugin: str) -> str:
@@ -182,72 +240,176 @@ def short_name(plugin: str) -> str:
     return SHORT_NAMES.get(name, name[:LONGEST_NAME])
 
 
-def _breakdown(node: NodeExplanation, limit: Limit) -> str:
-    """A node's scores, a plugin per row; by their short names where that is too wide."""
-    headers = ["PLUGIN", "RAW", "0-100", "WEIGHT", "POINTS", ""]
-    rows: list[list[object]] = [
-        [
-            plugin,
-            score.raw,
-            score.normalized,
-            score.weight,
-            score.weighted,
-            "; ".join(score.details),
-        ]
-        for plugin, score in node.scores.items()
-    ]
-    if not limit.fits_width(headers, rows):
-        rows = [[short_name(str(row[0])), *row[1:]] for row in rows]
-    return limit.paragraph(f"its points on {node.node}:") + "\n" + limit.columns(headers, rows)
+def _next_steps(answer: Explanation) -> Iterator[Command]:
+    if answer.node or answer.ignored or answer.undecided or answer.error:
+        return
+    yield fix_command(answer.pod)
+    if answer.may_preempt:
+        command = f"{program_name()} preempt {answer.pod}"
+        yield Command(command, "shows whether evicting other pods would help")
 
 
-def _rejected(explanation: Explanation, limit: Limit) -> str:
-    nodes = [node for node in explanation.nodes if node.rejections]
-    is_whole = len(explanation.nodes) == explanation.node_count
-    return rejected_table(nodes, explanation.reasons if is_whole else (), limit)
+# -- sections of the page -------------------------------------------------------------------------
 
 
-def _sampling(explanation: Explanation, limit: Limit) -> str:
-    """Only where the pod gets a node, and not all nodes were looked at for it."""
-    best = explanation.best_of_all
-    is_sampled = explanation.evaluated < explanation.node_count
-    if best is None or not explanation.node or not is_sampled:
-        return ""
-    looked_at = (
-        f"{explanation.evaluated:,} of {counted(explanation.node_count, 'node')} were looked at; "
-        f"of all {explanation.feasible:,} that fit, "
+def _page_sections(
+    answer: Explanation, fitting: Sequence[NodeExplanation], plugins: Sequence[str]
+) -> Iterator[Section]:
+    if fitting and plugins:
+        yield _ranking_bars(answer.node, fitting, plugins)
+    if not answer.nodes:
+        return
+    from ksched_cli.report.html.sections import Pair
+
+    yield Pair("Two nodes side by side", pair_data(answer, plugins))
+    yield table(
+        "Table of nodes",
+        answer.nodes,
+        (Column("Node", Kind.NODE), lambda node: node.node),
+        (Column("Fits"), lambda node: "yes" if node.fits else "no"),
+        (Column("Rank", Kind.NUMBER), lambda node: node.rank),
+        (Column("Total", Kind.NUMBER), lambda node: node.total),
+        *((Column(short_name(plugin), Kind.NUMBER), _weighted_by(plugin)) for plugin in plugins),
+        (Column("Rejected by"), lambda node: ", ".join(each.plugin for each in node.rejections)),
+        (Column("Why not"), _why),
+        grid="nodes",
     )
-    if explanation.rank == 1:
-        return limit.paragraph(f"{looked_at}{explanation.node} is the best too.")
-    better = f"{best.node} would be the best, with {best.score} points."
-    return limit.paragraph(f"{looked_at}{better}")
 
 
-def _next_step(explanation: Explanation, limit: Limit) -> str:
-    if explanation.node or explanation.ignored or explanation.undecided or explanation.error:
-        return ""
-    name, pod, lines = program_name(), explanation.pod, list[str]()
-    if explanation.diagnosis is None or explanation.diagnosis.remedy:
-        lines.append(f"{name} fix {pod} finds the changes that would help, each verified by a run.")
-    if explanation.may_preempt:
-        lines.append(f"{name} preempt {pod} says whether evicting other pods would help.")
-    return "\n".join(limit.paragraph(line) for line in lines)
+def _why(node: NodeExplanation) -> str:
+    return "; ".join(text for rejection in node.rejections for text in rejection.reasons)
+
+
+def _total(steps: Sequence[FilterStep]) -> int:
+    """How many nodes there are: the first plugin leaves all that it does not reject."""
+    return steps[0].rejects + steps[0].left
+
+
+def _funnel(steps: Sequence[FilterStep]) -> Bars:
+    """All nodes, what each plugin leaves, those that fit."""
+    total = left = _total(steps)
+    rows: list[tuple[Any, ...]] = [("all nodes", total, None, None)]
+    values = [(total, 0)]
+    is_alone = True
+    for step in steps:
+        rejected, left = left - step.left, step.left
+        is_alone = is_alone and step.rejects == rejected
+        if step.rejects:
+            rows.append((step.plugin or "Filter", left, rejected, step.rejects))
+            values.append((left, rejected))
+    columns = [
+        Column(""),
+        Column("Nodes left", Kind.NUMBER),
+        Column("Rejected here", Kind.NUMBER),
+        Column("Rejected in all", Kind.NUMBER),
+    ]
+    if is_alone:
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    idle = [step.plugin for step in steps if not step.rejects]
+    note = "" if is_alone else IN_ALL
+    note += f" Plugins that rejected no node: {', '.join(idle)}." if idle else ""
+    return Bars(
+        heading="Nodes left after each plugin",
+        columns=columns,
+        rows=rows,
+        values=values,
+        legend=("left", "rejected here"),
+        note=note.strip(),
+    )
+
+
+def _ranking_bars(taken: str, fitting: Sequence[NodeExplanation], plugins: Sequence[str]) -> Bars:
+    """The first of them, a part of the bar for each plugin's weighted score."""
+    points = {plugin: _weighted_by(plugin) for plugin in plugins}
+    scoring = [plugin for plugin in plugins if any(map(points[plugin], fitting))]
+    shown = fitting[:BEST_BARS]
+    notes = []
+    if len(shown) < len(fitting):
+        notes.append(f"The best {len(shown)} of {len(fitting):,}; the table of nodes has all.")
+    idle = [plugin for plugin in plugins if plugin not in scoring]
+    if idle:
+        notes.append(f"No points for any node: {', '.join(idle)}.")
+    return Bars(
+        heading="Ranking",
+        columns=(Column("Rank", Kind.NUMBER), Column("Node"), Column("Total", Kind.NUMBER)),
+        rows=[(node.rank, marked(node.node, taken), node.total) for node in shown],
+        values=[[points[plugin](node) or 0 for plugin in scoring] for node in shown],
+        legend=scoring,
+        note=" ".join(notes),
+    )
+
+
+def pair_data(answer: Explanation, plugins: Sequence[str]) -> dict[str, Any]:
+    """What each node is compared by, as columns, and which two are shown at first."""
+    from ksched_cli.report.html.columns import coded
+
+    nodes = answer.nodes
+    first, second = _first_pair(answer)
+    return {
+        "names": [printable(node.node) for node in nodes],
+        "first": printable(first),
+        "second": printable(second),
+        "total": coded([node.total for node in nodes]),
+        "rank": coded([node.rank for node in nodes]),
+        "rejections": coded([_rejections(node) for node in nodes]),
+        "plugins": [_plugin_columns(nodes, plugin) for plugin in plugins],
+    }
+
+
+def _plugin_columns(nodes: Sequence[NodeExplanation], plugin: str) -> dict[str, Any]:
+    from ksched_cli.report.html.columns import coded
+
+    scores = [node.scores.get(plugin) for node in nodes]
+    columns = {
+        key: coded([score and getattr(score, key) for score in scores])
+        for key in ("raw", "normalized", "weighted")
+    }
+    details = coded([printable("; ".join(score.details)) if score else "" for score in scores])
+    weight = next(score.weight for score in scores if score)
+    return {"name": printable(plugin), "weight": weight, **columns, "details": details}
+
+
+def _rejections(node: NodeExplanation) -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
+    """Plugin, reasons, details."""
+    return tuple(
+        (
+            printable(rejection.plugin),
+            tuple(map(printable, rejection.reasons)),
+            tuple(map(printable, rejection.details)),
+        )
+        for rejection in node.rejections
+    )
+
+
+def _first_pair(answer: Explanation) -> tuple[str, str]:
+    """The node taken, else the best; beside it the one that the pod runs on, else the next best,
+    else the one nearest to fitting."""
+    names = [node.node for node in answer.nodes]
+    nearest = [reason.nearest.node for reason in answer.reasons if reason.nearest]
+    order = [
+        answer.node,
+        answer.running_on,
+        *(node.node for node in ranking(answer)[:2]),
+        *nearest,
+        *names[:2],
+    ]
+    chosen = [name for name in dict.fromkeys(order) if name in set(names)]
+    return chosen[0], chosen[min(1, len(chosen) - 1)]
 
 
 # -- what an autoscaler would do -------------------------------------------------------------------
 
 
-GROUP_HEADERS = ("NODE GROUP", "NODES", "VERDICT", "WHY")
-
-
-def scale_up_table(answer: ScaleUp | None, limit: Limit) -> str:
-    """Nothing where nobody asked."""
-    if answer is None:
-        return ""
-    lines = [limit.verdict(scale_up_line(answer), GREEN if answer.would_scale_up else YELLOW)]
-    if answer.groups:
-        lines.append(limit.cut_columns(GROUP_HEADERS, [group_row(each) for each in answer.groups]))
-    return "\n\n".join(lines)
+def node_groups(answer: ScaleUp) -> Table:
+    """A row per node group."""
+    return table(
+        "Node groups of the autoscaler",
+        answer.groups,
+        (Column("Node group"), lambda group: group.group),
+        (Column("Nodes", Kind.NUMBER), lambda group: (group.nodes, group.max_size)),
+        (Column("Verdict"), lambda group: group.verdict.value),
+        (Column("Why"), _why_group),
+    )
 
 
 def scale_up_line(answer: ScaleUp) -> str:
@@ -260,16 +422,7 @@ def scale_up_line(answer: ScaleUp) -> str:
     return f"the autoscaler would add no node for it{reason}"
 
 
-def group_row(group: GroupScaleUp) -> tuple[str, ...]:
-    return (
-        group.group,
-        f"{group.nodes:,} of {group.max_size:,}",
-        group.verdict.value,
-        _why(group),
-    )
-
-
-def _why(group: GroupScaleUp) -> str:
+def _why_group(group: GroupScaleUp) -> str:
     match group.verdict:
         case GroupVerdict.REJECTS:
             return "; ".join(why_not(each.plugin, (each.message,)) for each in group.rejections)

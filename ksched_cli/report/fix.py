@@ -6,20 +6,44 @@ from collections.abc import Iterator, Sequence
 
 from ksched_cli.analysis.fix import Remedies, Remedy
 from ksched_cli.report.reasons import why_not
-from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, apart, counted, printable
+from ksched_cli.report.view import (
+    Bars,
+    Block,
+    Column,
+    Command,
+    Commands,
+    Groups,
+    Kind,
+    Line,
+    Section,
+    Text,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted, listed, printable, verb
+
+SHOWN_NAMES = 3
 
 
-def names(answer: Remedies) -> Sequence[str]:
-    """The changes of the first remedy."""
-    return answer.remedies[0].changes if answer.remedies else ()
-
-
-def table(answer: Remedies, limit: Limit) -> str:
+def view(answer: Remedies) -> View:
     """The cause, then a block per remedy; without any, the reasons that conflict."""
-    numbered = enumerate(answer.remedies, 1)
-    remedies = (_block(number, each, answer, limit) for number, each in numbered)
-    headed = (headline(answer, limit), *remedies)
-    return apart(*headed, _conflict(answer, limit), search(answer, limit))
+    title, *lines = _verdict(answer)
+    remedies = answer.remedies
+    return View(
+        title=title.text,
+        tone=title.tone,
+        lines=lines,
+        tiles=[
+            Tile("without a node", f"{len(answer.pods):,}", "bad" if answer.pods else "good"),
+            Tile("remedies", f"{len(remedies):,}", "good" if remedies else ""),
+            Tile("runs", f"{answer.runs:,}"),
+        ],
+        sections=[*_sections(answer)],
+        names=lambda: remedies[0].changes if remedies else (),
+        nodes=[each for remedy in remedies for each in (remedy.node, *remedy.also.moved.values())],
+    )
 
 
 def patches(answer: Remedies) -> str:
@@ -36,26 +60,27 @@ def patches(answer: Remedies) -> str:
     return "---\n".join(parts).rstrip("\n")
 
 
-def headline(answer: Remedies, limit: Limit) -> str:
+def _verdict(answer: Remedies) -> Iterator[Line]:
     """The pods, and what is in their way."""
     if not answer.pods:
-        text = f"{answer.pod or 'every pod'} needs no remedy: "
         where = f"it is placed on {answer.node}" if answer.node else "none waits"
-        return limit.verdict(text + where, GREEN)
-    lines = [limit.paragraph(_subject(answer))]
+        yield Line(f"{answer.pod or 'every pod'} needs no remedy: {where}", Tone.GOOD)
+        return
+    helps = counted(len(answer.remedies), "remedy", "remedies")
+    found = f"{helps} {verb(len(answer.remedies), 'helps', 'help')}"
+    tone = Tone.GOOD if answer.is_yes else Tone.WARN if answer.remedies else Tone.BAD
+    yield Line(
+        f"{_subject(answer)}: {found if answer.remedies else 'nothing that was tried helps'}", tone
+    )
     is_alone = not answer.group and answer.blocked_by in ("", *answer.pods[:1])
-    who = "" if is_alone else f"{answer.blocked_by} "
-    where = f"in {answer.domain}, where most of them fit, " if answer.domain else ""
+    who = "it " if is_alone else f"{answer.blocked_by} "
+    where = f" in {answer.domain}, where most of them fit" if answer.domain else ""
     if answer.cause.startswith("it is waiting"):
-        text = who + answer.cause.removeprefix("it ")
-        lines.append(limit.verdict(text, YELLOW))
+        yield Line(who + answer.cause.removeprefix("it "))
     elif answer.cause:
-        text = f"{where}{who}fits on no node: {answer.cause}"
-        lines.append(limit.verdict(text, RED))
+        yield Line(f"{who}fits on no node{where}: {answer.cause}")
     if answer.unresolved:
-        rest = limit.listed(answer.unresolved)
-        lines.append(limit.verdict(f"nothing helps {rest}", YELLOW))
-    return "\n".join(lines)
+        yield Line(f"nothing helps {listed(answer.unresolved, SHOWN_NAMES)}", Tone.WARN)
 
 
 def _subject(answer: Remedies) -> str:
@@ -68,43 +93,56 @@ def _subject(answer: Remedies) -> str:
     # A workload, or a tree of groups, may have more pods than the group that blocks it.
     subject, *names = (key.rpartition("/")[2] for key in (answer.pod, answer.group, *answer.pods))
     name = f"PodGroup {answer.group}" if answer.group and subject in names else answer.pod
-    return f"{name}: {count} without a node"
+    return f"{name}, {count} without a node"
 
 
-def _block(number: int, remedy: Remedy, answer: Remedies, limit: Limit) -> str:
+def _sections(answer: Remedies) -> Iterator[Section]:
+    remedies = answer.remedies
+    yield Groups(
+        heading="What helps",
+        blocks=[_block(number, each, answer) for number, each in enumerate(remedies, 1)],
+        note="Each was verified by a complete run." if remedies else "",
+    )
+    yield _costs(remedies)
+    yield table(
+        "Why no change that was tried helps",
+        answer.conflict,
+        (Column("Nodes", Kind.NUMBER), lambda each: each.nodes),
+        (Column("Why not"), lambda each: why_not(each.plugin, (each.reason,))),
+    )
+    if answer.runs:
+        yield Text(heading="What was tried", lines=[_search(answer)])
+
+
+def _block(number: int, remedy: Remedy, answer: Remedies) -> Block:
     """What to do, what it does, and how it is typed."""
-    texts = remedy.parts or (remedy.text,)
-    beginnings = [f"{number}. ", *("   and " for _ in texts[1:])]
-    headings = [
-        limit.paragraph(f"{begin}{text}", "   ")
-        for begin, text in zip(beginnings, texts, strict=True)
-    ]
-    lines = [limit.verdict("\n".join(headings), GREEN)]
-    lines += [limit.paragraph(f"   {line}", "   ") for line in effects(remedy, answer, limit)]
-    lines += [f"     {change_option(line)}" for line in remedy.changes]
-    lines += [f"     {command}" for command in remedy.commands if command]
-    return "\n".join(lines)
+    commands = [Command(change_option(line)) for line in remedy.changes]
+    commands += [Command(command) for command in remedy.commands if command]
+    return Block(
+        heading=f"{number}. {' and '.join(remedy.parts or (remedy.text,))}",
+        tone=Tone.GOOD,
+        lines=[*_effects(remedy, answer)],
+        sections=[Commands(commands=commands)],
+    )
 
 
-def effects(remedy: Remedy, answer: Remedies, limit: Limit) -> Iterator[str]:
+def _effects(remedy: Remedy, answer: Remedies) -> Iterator[str]:
     """What the remedy does, line by line."""
     also, cost = remedy.also, remedy.cost
     count = len(answer.pods) - len(answer.unresolved)
     yield f"then it goes to {remedy.node}" if count == 1 else f"then all {count:,} have a node"
     if cost.disruption:
-        yield (
-            f"{counted(cost.disruption, 'running pod')} restarts"
-            if cost.disruption == 1
-            else (f"{counted(cost.disruption, 'running pod')} restart")
-        )
-    if also.moved:
-        yield "moves: " + limit.listed([f"{pod} to {node}" for pod, node in also.moved.items()])
-    if also.gone:
-        yield "gone for good: " + limit.listed(also.gone)
-    if also.pending_again:
-        yield "then without a node: " + limit.listed(also.pending_again)
-    if also.placed:
-        yield "also placed: " + limit.listed(also.placed)
+        pods = counted(cost.disruption, "running pod")
+        yield f"{pods} {verb(cost.disruption, 'restarts', 'restart')}"
+    moved = [f"{pod} to {node}" for pod, node in also.moved.items()]
+    for what, names in (
+        ("moves", moved),
+        ("gone for good", also.gone),
+        ("then without a node", also.pending_again),
+        ("also placed", also.placed),
+    ):
+        if names:
+            yield f"{what}: {listed(names, SHOWN_NAMES)}"
 
 
 def change_option(line: str) -> str:
@@ -115,25 +153,34 @@ def change_option(line: str) -> str:
     return f'--change "{escaped}"'
 
 
-def _conflict(answer: Remedies, limit: Limit) -> str:
-    if not answer.conflict:
-        return ""
-    rows = [
-        (
-            counted(each.nodes, "node"),
-            why_not(each.plugin, (each.reason,)),
-        )
-        for each in answer.conflict
-    ]
-    heading = limit.verdict("no change that was tried helps", RED)
-    return f"{heading}\n\n{limit.whole.columns(('AGAINST', 'WHY'), rows)}"
-
-
-def search(answer: Remedies, limit: Limit) -> str:
+def _search(answer: Remedies) -> str:
     """How much was tried."""
-    if not answer.runs:
-        return ""
-    text = f"{counted(answer.runs, 'run')}"
+    text = counted(answer.runs, "run")
     if answer.not_tried:
         text += "; not tried: " + "; ".join(answer.not_tried)
-    return limit.paragraph(text)
+    return text
+
+
+def _costs(remedies: Sequence[Remedy]) -> Bars:
+    return Bars(
+        heading="What they cost",
+        columns=(
+            Column("Remedy"),
+            Column("Restarts", Kind.NUMBER),
+            Column("Evictions", Kind.NUMBER),
+            Column("Nodes added", Kind.NUMBER),
+            Column("Request given up", Kind.SHARE),
+        ),
+        rows=[
+            (
+                f"{number}. {each.text}",
+                each.cost.disruption,
+                each.cost.evictions,
+                each.cost.nodes,
+                each.cost.requests,
+            )
+            for number, each in enumerate(remedies, 1)
+        ],
+        values=[(each.cost.points,) for each in remedies],
+        legend=("points",),
+    )

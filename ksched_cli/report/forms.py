@@ -14,6 +14,7 @@ from ksched_cli.kube import job_commands
 
 if TYPE_CHECKING:
     from ksched_cli.answers import Answer
+    from ksched_cli.report.table import Limit
 
 
 class Form(StrEnum):
@@ -35,7 +36,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A result in all its shapes; only what the form asked for needs is made.
+    """A result without a view in all its shapes; only what the form asked for needs is made.
 
     answer:   made where the form needs it: JSON, YAML and pages
     table:    the text for people, marked for Markdown where that is the form
@@ -100,10 +101,41 @@ _ESCAPES = {
 }
 
 
-def render(report: Report, form: Form) -> str:
-    """The text to print, without a line end."""
-    text = report.texts[form]() if form in report.texts else RENDERERS[form](report)
+def render(result: Answer | Report, form: Form, limit: Limit | None = None) -> str:
+    """Return the text of a form, without a line end.
+
+    result: an answer that has a view (views.py), else a Report
+    limit:  of terminals and Markdown; none by default
+    """
+    if isinstance(result, Report):
+        text = result.texts[form]() if form in result.texts else RENDERERS[form](result)
+    else:
+        text = _of_answer(result, form, limit)
     return safe_in_job(text, form)
+
+
+def _of_answer(answer: Answer, form: Form, limit: Limit | None) -> str:
+    from ksched_cli.report.table import EVERYTHING
+    from ksched_cli.report.view import Medium
+    from ksched_cli.report.views import text_of, view_of
+
+    limit = limit or EVERYTHING
+    own = text_of(answer, form)
+    if own is not None:
+        return own
+    if form in (Form.TABLE, Form.WIDE, Form.MARKDOWN, Form.NAME):
+        medium = Medium.BRIEF if limit.rows is not None else Medium.WHOLE
+        view = view_of(answer, Medium.WIDE if form is Form.WIDE else medium)
+        if form is Form.NAME:
+            return "\n".join(view.names())
+        if form is Form.MARKDOWN:
+            from ksched_cli.report.markdown import view_as_markdown
+
+            return view_as_markdown(view, limit)
+        from ksched_cli.report.terminal import as_text
+
+        return as_text(view, limit)
+    return RENDERERS[form](Report(lambda: answer, table=str))
 
 
 def safe_in_job(text: str, form: Form) -> str:

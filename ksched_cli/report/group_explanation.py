@@ -2,144 +2,227 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ksched_cli import program_name
-from ksched_cli.analysis.explain import Blocker, GroupExplanation
-from ksched_cli.report.reasons import message_line, remedy_line
-from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, apart, counted, grouped, marked
+from ksched_cli.analysis.explain import Blocker, Domain, GroupExplanation, GroupPart, Member
+from ksched_cli.report.reasons import fix_command, message_line, remedy_line
+from ksched_cli.report.view import (
+    Bars,
+    Block,
+    Column,
+    Command,
+    Commands,
+    Groups,
+    Kind,
+    Line,
+    Medium,
+    Section,
+    Table,
+    Text,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted, grouped, listed
 
 SHOWN_DOMAINS = 3
 SHOWN_MEMBERS = 8
+SHOWN_EVICTED = 3
 
 
-def names(explanation: GroupExplanation) -> list[str]:
-    """The members that get no node."""
-    return [member.pod for member in explanation.members if not member.node]
-
-
-def table(explanation: GroupExplanation, limit: Limit) -> str:
-    """The verdict and its cause, a row per domain, the members, what to try next."""
-    return apart(
-        headline(explanation, limit),
-        _domains(explanation, limit),
-        _parts(explanation, limit),
-        _members(explanation, limit),
-        _next_step(explanation, limit),
+def view(answer: GroupExplanation) -> View:
+    """The verdict and its cause, a row per domain, the tree of groups, the members, what to try
+    next."""
+    title, *lines = _verdict(answer)
+    tiles = [
+        Tile("have a node", f"{answer.placed:,}", "good" if answer.placed else ""),
+        Tile("pending", f"{answer.pending:,}", "bad" if answer.pending else ""),
+    ]
+    if answer.min_count is not None:
+        tiles.append(Tile("at least", f"{answer.min_count:,}"))
+    return View(
+        title=title.text,
+        tone=title.tone,
+        lines=lines,
+        tiles=tiles,
+        sections=[*_sections(answer)],
+        names=lambda: [member.pod for member in answer.members if not member.node],
+        nodes=[*(member.node for member in answer.members), *_blocking_nodes(answer)],
     )
 
 
-def headline(explanation: GroupExplanation, limit: Limit) -> str:
-    """The group, then the verdict and what is behind it."""
-    pods = counted(len(explanation.members), "pod")
-    kind, unit = ("composite pod group", " groups") if explanation.composite else ("pod group", "")
-    gang = "" if explanation.min_count is None else f", {explanation.min_count:,}{unit} at once"
-    lines = [limit.paragraph(f"{explanation.group} ({kind} of {pods}{gang})")]
-    if not explanation.pending:
-        chosen = (domain.domain for domain in explanation.domains if domain.chosen)
-        where = "".join(f", in {explanation.topology_key}={name}" for name in chosen)
-        lines.append(limit.verdict(f"every pod has a node{where}", GREEN))
+def _blocking_nodes(answer: GroupExplanation) -> tuple[str, ...]:
+    """The nodes that the cause names."""
+    diagnosis = answer.blocked_by and answer.blocked_by.diagnosis
+    return diagnosis.nodes if diagnosis else ()
+
+
+def _verdict(answer: GroupExplanation) -> Iterator[Line]:
+    pods = counted(len(answer.members), "pod")
+    kind, unit = ("composite pod group", " groups") if answer.composite else ("pod group", "")
+    gang = "" if answer.min_count is None else f", {answer.min_count:,}{unit} at once"
+    about = Line(f"{kind} of {pods}{gang}", Tone.SOFT)
+    if not answer.pending:
+        chosen = (domain.domain for domain in answer.domains if domain.chosen)
+        where = "".join(f", in {answer.topology_key}={name}" for name in chosen)
+        yield Line(f"Every pod of {answer.group} has a node{where}", Tone.GOOD)
+        yield about
     else:
-        lines += _unplaced(explanation, limit)
-    if explanation.evicts:
-        evicted = limit.listed(explanation.evicts)
-        lines.append(limit.paragraph(f"evicted for it: {evicted}"))
-    return "\n".join(lines)
+        yield from _unplaced(answer, about)
+    if answer.evicts:
+        yield Line(f"after evicting {listed(answer.evicts, SHOWN_EVICTED)}", Tone.WARN)
 
 
-def _unplaced(explanation: GroupExplanation, limit: Limit) -> list[str]:
-    count = f"{explanation.pending:,} of {counted(len(explanation.members), 'pod')}"
-    what = "gets no node" if not explanation.placed else f"is placed without {count}"
-    if explanation.undecided:
+def _unplaced(answer: GroupExplanation, about: Line) -> Iterator[Line]:
+    what = "gets no node"
+    if answer.placed:
+        what = f"is placed without {answer.pending:,} of {counted(len(answer.members), 'pod')}"
+    if answer.undecided:
         what = "cannot be decided"
-    blocker = explanation.blocked_by
-    colour = RED if not explanation.placed or explanation.undecided else YELLOW
-    if blocker is None:
-        return [limit.verdict(what, colour)]
-    text = f"{what}: {_cause(explanation, blocker)}"
-    lines = [limit.verdict(text, colour)]
-    if blocker.diagnosis is not None:
-        lines.append(remedy_line(blocker.diagnosis, explanation.group, limit))
-    messages = dict.fromkeys((blocker.message, explanation.message))
-    return lines + [message_line(message, limit) for message in messages if message]
+    tone = Tone.BAD if not answer.placed or answer.undecided else Tone.WARN
+    yield Line(f"{answer.group} {what}", tone)
+    blocker = answer.blocked_by
+    if blocker is not None:
+        yield Line(_cause(answer, blocker))
+        if blocker.diagnosis is not None:
+            yield Line(remedy_line(blocker.diagnosis))
+    yield about
+    if blocker is not None:
+        for message in dict.fromkeys((blocker.message, answer.message)):
+            yield message_line(message)
 
 
-def _cause(explanation: GroupExplanation, blocker: Blocker) -> str:
+def _cause(answer: GroupExplanation, blocker: Blocker) -> str:
     """The pod that blocks, where, and why."""
     cause = blocker.diagnosis.cause if blocker.diagnosis is not None else ""
-    part = next((each for each in explanation.parts if each.group == blocker.group), None)
-    is_other = blocker.group != explanation.group and part is not None
+    part = next((each for each in answer.parts if each.group == blocker.group), None)
+    is_other = blocker.group != answer.group and part is not None
     if not blocker.pod:
         return cause or (f"{blocker.group} does not fit" if is_other else blocker.message)
-    key = explanation.topology_key if part is None else part.topology_key
+    key = answer.topology_key if part is None else part.topology_key
     where = f" in {key}={blocker.domain}" if blocker.domain and key else ""
     text = f"{blocker.pod}{f' of {blocker.group}' if is_other else ''} blocks it{where}"
     return f"{text}: {cause}" if cause else text
 
 
-def _domains(explanation: GroupExplanation, limit: Limit) -> str:
-    """Those that the most members fit in first."""
-    domains = sorted(explanation.domains, key=lambda each: (not each.chosen, -each.fitting))
-    chosen = next((each.domain for each in domains if each.chosen), "")
-    rows = [
-        (
-            marked(each.domain, chosen),
-            each.nodes,
-            f"{each.fitting:,} of {each.tried:,}",
-            each.blocked_by,
-            each.message,
-        )
-        for each in domains
-    ]
-    domain = explanation.topology_key.rpartition("/")[2].upper()
-    headers = (domain, "NODES", "FIT", "BLOCKED BY", "WHY")
-    return limit.first(SHOWN_DOMAINS).cut_columns(headers, rows) if rows else ""
+def _sections(answer: GroupExplanation) -> Iterator[Section]:
+    if answer.blocked_by:
+        yield _blocker(answer.blocked_by, answer.group)
+    if answer.domains:
+        yield _domains(answer)
+        yield _domain_bars(answer.domains, answer.topology_key)
+    yield _parts(answer.parts)
+    yield Text(heading="Evicted for it", lines=answer.evicts, on=Medium.PAGE)
+    yield from _members(answer)
+    yield Commands(heading="What to try next", commands=[*_next_steps(answer)])
 
 
-def _parts(explanation: GroupExplanation, limit: Limit) -> str:
-    """The tree, from the outside."""
-    rows = [
-        (
-            f"{'  ' * part.depth}{part.group.partition('/')[2]}",
-            "-" if part.min_count is None else f"{part.min_count:,}",
-            part.topology_key or "-",
-            f"{part.placed:,} of {part.pods:,}",
-            part.message,
-        )
-        for part in explanation.parts
-    ]
-    headers = ("GROUP", "AT ONCE", "WITHIN", "PLACED", "WHY")
-    return limit.cut_columns(headers, rows) if rows else ""
-
-
-def _members(explanation: GroupExplanation, limit: Limit) -> str:
-    """Those of one fate share a row, but for an unlimited table. Where none has a node, the domains
-    say why."""
-    if explanation.domains and not explanation.placed and limit.rows is not None:
-        return ""
-    whole, rows = limit.rows is None, []
-    alike = grouped(
-        (member.pod if whole else (member.node, member.running, member.message), member)
-        for member in explanation.members
+def _blocker(blocker: Blocker, group: str) -> Groups:
+    """What blocks, for a page; the lines of texts have it."""
+    where = f" in {blocker.domain}" if blocker.domain else ""
+    diagnosis = blocker.diagnosis
+    cause = [diagnosis.cause, remedy_line(diagnosis)] if diagnosis else []
+    block = Block(
+        heading=f"{blocker.pod or group}{where}",
+        state="blocks",
+        tone=Tone.BAD,
+        lines=[*cause, message_line(blocker.message)],
     )
-    for group in alike.values():
-        first = group[0]
-        fate = f"runs on {first.node}" if first.running else first.node
-        if not first.node:
-            fate = "held back" if first.gated else "pending"
-        rows.append((limit.listed([member.pod for member in group]), fate, first.message))
-    return limit.first(SHOWN_MEMBERS).cut_columns(("POD", "NODE", "WHY"), rows)
+    return Groups(heading="What blocks the group", blocks=[block], on=Medium.PAGE)
 
 
-def _next_step(explanation: GroupExplanation, limit: Limit) -> str:
-    blocker = explanation.blocked_by
-    if blocker is None or not blocker.pod or explanation.undecided:
-        return ""
-    program, lines = program_name(), list[str]()
+def _domains(answer: GroupExplanation) -> Table:
+    """The one chosen, then those that the most members fit in."""
+    domains = sorted(answer.domains, key=lambda each: (not each.chosen, -each.fitting))
+    key = answer.topology_key.rpartition("/")[2]
+    return table(
+        f"Tried by {answer.topology_key}",
+        domains,
+        (Column(key), lambda each: each.domain),
+        (Column("Nodes", Kind.NUMBER, drop=1), lambda each: each.nodes),
+        (Column("Pods fit", Kind.NUMBER), lambda each: (each.fitting, each.tried)),
+        (Column("Fits"), _domain_verdict),
+        (Column("Blocked by", Kind.POD), lambda each: each.blocked_by),
+        (Column("Why not"), lambda each: each.message),
+        brief=SHOWN_DOMAINS,
+        noun="domains",
+        on=Medium.TEXT,
+    )
+
+
+def _domain_verdict(domain: Domain) -> str:
+    return "chosen" if domain.chosen else "yes" if domain.fits else "no"
+
+
+def _domain_bars(domains: tuple[Domain, ...], key: str) -> Bars:
+    """How many of the members that were tried fit in each."""
+    return Bars(
+        heading=f"Tried by {key}",
+        columns=(
+            Column("Domain"),
+            Column("Nodes", Kind.NUMBER),
+            Column("Fits"),
+            Column("Blocked by"),
+        ),
+        rows=[
+            (each.domain, each.nodes, _domain_verdict(each), each.blocked_by or each.message)
+            for each in domains
+        ],
+        values=[(each.fitting, each.tried - each.fitting) for each in domains],
+        legend=("fit", "do not fit"),
+    )
+
+
+def _parts(parts: tuple[GroupPart, ...]) -> Table:
+    """The tree, from the outside."""
+    return table(
+        "The tree of groups",
+        parts,
+        (Column("Group"), lambda part: f"{'· ' * part.depth}{part.group.partition('/')[2]}"),
+        (Column("At once", Kind.NUMBER), lambda part: part.min_count),
+        (Column("Within", drop=1), lambda part: part.topology_key),
+        (Column("Placed", Kind.NUMBER), lambda part: (part.placed, part.pods)),
+        (Column("Why not"), lambda part: part.message),
+    )
+
+
+def _members(answer: GroupExplanation) -> Iterator[Table]:
+    """Those of one fate share a row where lists are cut. Where none has a node, the domains say
+    why."""
+    columns = (
+        (Column("Pod", Kind.POD), lambda each: each[0]),
+        (Column("Node", Kind.NODE), lambda each: each[1].node),
+        (Column("State"), lambda each: _state(each[1])),
+        (Column("Why not"), lambda each: each[1].message),
+    )
+    alike = grouped(
+        ((member.node, member.running, member.gated, member.message), member)
+        for member in answer.members
+    )
+    together = [(tuple(each.pod for each in group), group[0]) for group in alike.values()]
+    apart = [(member.pod, member) for member in answer.members]
+    if not answer.domains or answer.placed:
+        brief = {"brief": SHOWN_MEMBERS, "noun": "rows", "on": Medium.BRIEF}
+        yield table("Members", together, *columns, **brief)
+    yield table("Members", apart, *columns, on=Medium.WHOLE | Medium.WIDE)
+    yield table("Members", apart, *columns, on=Medium.PAGE, grid="members")
+
+
+def _state(member: Member) -> str:
+    if member.node:
+        return "running" if member.running else "gets a node"
+    return "held back" if member.gated else "pending"
+
+
+def _next_steps(answer: GroupExplanation) -> Iterator[Command]:
+    blocker = answer.blocked_by
+    if blocker is None or answer.undecided:
+        return
     # `explain` shows a single pod in the first domain.
-    if blocker.domain in ("", *(domain.domain for domain in explanation.domains[:1])):
-        lines.append(f"{program} explain {blocker.pod} shows every node of the pod that blocks.")
-    if blocker.diagnosis is None or blocker.diagnosis.remedy:
-        lines.append(
-            f"{program} fix {explanation.group} finds the changes that would help, each verified by"
-            " a run."
-        )
-    return "\n".join(limit.paragraph(line) for line in lines)
+    if blocker.pod and blocker.domain in ("", *(each.domain for each in answer.domains[:1])):
+        command = f"{program_name()} explain {blocker.pod}"
+        yield Command(command, "shows every node for the pod that blocks")
+    if blocker.pod:
+        yield fix_command(answer.group)

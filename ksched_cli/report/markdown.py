@@ -6,10 +6,32 @@ Names and messages of others are code spans: nothing in them is markup, a mentio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from ksched_cli.report.table import BREAK, CELL, HEADER, ROW, STRONG, printable
+from ksched_cli.report.cells import (
+    all_names,
+    column_texts,
+    cut,
+    first_names,
+    folded,
+    without_equal_columns,
+)
+from ksched_cli.report.table import BREAK, CELL, HEADER, ROW, STRONG, Limit
+from ksched_cli.report.view import (
+    Bars,
+    Command,
+    Commands,
+    Groups,
+    Line,
+    Noted,
+    Section,
+    Table,
+    Text,
+    View,
+    shown_lines,
+)
+from ksched_cli.report.words import printable
 
 _TICKS = re.compile("`+")
 # Cells that are no code: amounts, and words, in which nothing is markup, a mention or a link.
@@ -64,3 +86,88 @@ def _tables(lines: Iterable[str]) -> list[str]:
 def cell(text: str) -> str:
     """A table's cell: an amount or words as they are, anything else as code."""
     return "<br>".join(part if _PLAIN.fullmatch(part) else code(part) for part in text.split(BREAK))
+
+
+# -- views ----------------------------------------------------------------------------------------
+
+
+def view_as_markdown(view: View, limit: Limit) -> str:
+    """Return a view whose sections are those that texts show."""
+    lines = [f"**{code(view.title)}**", *map(_span, shown_lines(view.lines))]
+    blocks = [_HARD_BREAK.join(filter(None, lines))]
+    for section in view.sections:
+        blocks += _section(section, limit)
+    return "\n\n".join(blocks)
+
+
+def _span(line: Line) -> str:
+    return code(line.text)
+
+
+def _section(section: Section, limit: Limit, level: str = "####") -> Iterator[str]:
+    if section.heading:
+        yield f"{level} {cell(section.heading)}"
+    if isinstance(section, Text):
+        yield _HARD_BREAK.join(map(_span, shown_lines(section.lines)))
+    elif isinstance(section, Commands):
+        yield _fence(section.commands)
+    elif isinstance(section, Table):
+        yield from _view_table(section, limit)
+    elif isinstance(section, Bars):
+        yield from _view_table(Table(columns=section.columns, rows=section.rows), limit)
+    elif isinstance(section, Groups):
+        yield from _groups(section, limit)
+    if isinstance(section, Noted) and section.note:
+        yield code(section.note)
+
+
+def _groups(groups: Groups, limit: Limit) -> Iterator[str]:
+    shown = groups.blocks[: limit.rows and groups.brief]
+    for block in shown:
+        state = f"{block.state}: " if block.state else ""
+        names = ""
+        if block.names and block.names[0] not in block.heading:
+            show = first_names if limit.rows is not None else all_names
+            names = f": {show(block.names)}"
+        heading = f"**{code(f'{state}{block.heading}{names}')}**"
+        yield _HARD_BREAK.join((heading, *map(_span, shown_lines(block.lines))))
+        for section in block.sections:
+            yield from _section(section, limit, "#####")
+    rest = len(groups.blocks) - len(shown)
+    if rest:
+        yield code(f"… and {rest:,} more {groups.noun}".rstrip())
+
+
+def _view_table(table: Table, limit: Limit) -> Iterator[str]:
+    table, equal_rows = folded(table)
+    table, rest = cut(table, limit.rows)
+    listed, equal_columns = all_names, ""
+    if limit.rows is not None:
+        listed = first_names
+        table, equal_columns = without_equal_columns(table)
+    columns = [
+        column_texts(column.kind, values, listed)
+        for column, values in zip(table.columns, zip(*table.rows, strict=True), strict=False)
+    ]
+    if table.marks:
+        columns = [list(table.marks), *columns]
+    headers = [*([""] if table.marks else ()), *(column.title for column in table.columns)]
+    if table.rows:
+        rows = [
+            [cell(text.replace("\n", BREAK)) for text in row] for row in zip(*columns, strict=True)
+        ]
+        yield markdown_table(list(map(cell, headers)), rows)
+    for line in filter(None, (rest, equal_rows, equal_columns)):
+        yield code(line)
+
+
+def _fence(commands: Sequence[Command]) -> str:
+    """Commands to copy, in a fence that none of them can end."""
+    lines = []
+    for command in commands:
+        if command.what:
+            lines.append(f"# {command.what}")
+        lines.append(command.text)
+    text = "\n".join(printable(line).replace("\n", " ") for line in lines)
+    ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
+    return f"{ticks}sh\n{text}\n{ticks}"

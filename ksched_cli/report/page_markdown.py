@@ -14,6 +14,7 @@ from ksched_cli.report.html.page import page_of
 from ksched_cli.report.html.sections import Bars, Grid, Groups, Prose, Section, Table
 from ksched_cli.report.markdown import cell, code, markdown_table
 from ksched_cli.report.replay import duration
+from ksched_cli.report.view import shown_lines
 
 _ROWS = 20  # of a table
 
@@ -21,7 +22,7 @@ _ROWS = 20  # of a table
 def page_as_markdown(answer: Answer) -> str:
     """Names and messages of others are code spans, as in `-o markdown`."""
     page = page_of(answer)
-    blocks = [f"**{code(page.title)}**", *(code(line) for line in page.lede if line)]
+    blocks = [f"**{code(page.title)}**", *(code(line.text) for line in shown_lines(page.lede))]
     if page.tiles:
         labels = [tile.label for tile in page.tiles]
         blocks.append(markdown_table(labels, [[cell(tile.value) for tile in page.tiles]]))
@@ -33,7 +34,7 @@ def page_as_markdown(answer: Answer) -> str:
 
 def _content(section: Section) -> Iterator[str]:
     if isinstance(section, Prose):
-        yield from map(code, section.paragraphs)
+        yield from (code(line.text) for line in shown_lines(section.paragraphs))
     elif isinstance(section, Table):
         yield from _table(section.headers, section.rows)
     elif isinstance(section, Bars):
@@ -45,7 +46,8 @@ def _content(section: Section) -> Iterator[str]:
     elif isinstance(section, Groups):
         for group in islice(section.groups, _ROWS):
             yield f"**{code(group.heading)}**"
-            yield from map(code, filter(None, (*group.lede, group.message)))
+            lines = shown_lines((*group.lede, group.message))
+            yield from (code(line.text) for line in lines)
             yield from _table(group.headers, group.rows)
 
 

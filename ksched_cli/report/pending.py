@@ -6,9 +6,28 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from ksched_cli import program_name
 from ksched_cli.analysis.diagnosis import POD, PendingGroup, PendingReport
-from ksched_cli.report.reasons import brief_reasons_table, message_line, remedy_line
-from ksched_cli.report.table import ALL_HINT, GREEN, RED, YELLOW, Limit, counted
+from ksched_cli.report.reasons import fix_command, message_line, reasons_table, remedy_line
+from ksched_cli.report.table import ALL_HINT, RED, YELLOW, Limit
+from ksched_cli.report.view import (
+    Block,
+    Column,
+    Commands,
+    Groups,
+    Kind,
+    Later,
+    Line,
+    Medium,
+    Section,
+    Table,
+    Text,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted, verb
 from ksched_cli.scenario.arguments import WORKLOADS
 
 # -- owners of pods, as tables name them -----------------------------------------------------------
@@ -38,30 +57,95 @@ SHOWN_REASONS = 8
 SHOWN_REASONS_OF_GROUP = 4
 
 
-def names(report: PendingReport) -> list[str]:
-    """The pods, in groups."""
-    return [pod for group in report.groups for pod in group.pods]
+def view(report: PendingReport) -> View:
+    """A block per group, those of the most pods first, and the counts."""
+    summary, groups = report.summary, report.groups
+    title, tone = "No pod stays pending", Tone.GOOD
+    if groups:
+        pods = counted(summary.pending, "pod")
+        title = f"{pods} {verb(summary.pending, 'stays', 'stay')} pending"
+        tone = Tone.BAD if any(group.undecided for group in groups) else Tone.WARN
+    others = [(summary.gated, "gated"), (summary.ignored, "left out")]
+    line = ", ".join(f"{count:,} {what}" for count, what in others if count)
+    return View(
+        title=title,
+        tone=tone,
+        lines=[Line(line, Tone.SOFT)] if line else (),
+        tiles=[
+            Tile("pending", f"{summary.pending:,}", "bad" if summary.pending else "good"),
+            Tile("gated", f"{summary.gated:,}", "warn" if summary.gated else ""),
+            Tile("left out", f"{summary.ignored:,}"),
+            Tile("nodes", f"{summary.nodes:,}"),
+        ],
+        sections=[
+            pending_groups("Why they wait", groups, with_reasons=True),
+            what_helps(groups),
+            Later(make=lambda: [_pods(groups)]),
+        ],
+        names=lambda: [pod for group in groups for pod in group.pods],
+        nodes=nodes_of(groups),
+    )
 
 
-def table(report: PendingReport, limit: Limit) -> str:
-    """A block per group, those of the most pods first, and a line of counts."""
-    summary = report.summary
-    counts = f"{summary.pending:,} pending, {summary.gated:,} gated, {summary.ignored:,} left out"
-    line = limit.verdict(counts, YELLOW if report.groups else GREEN)
-    return "\n\n".join((*blocks(report.groups, limit, reasons=True), line))
+def nodes_of(groups: Sequence[PendingGroup]) -> list[str]:
+    """The nodes that the groups' causes and reasons name."""
+    nodes = [reason.nearest.node for group in groups for reason in group.reasons if reason.nearest]
+    return nodes + [node for group in groups if group.diagnosis for node in group.diagnosis.nodes]
 
 
-def blocks(groups: Sequence[PendingGroup], limit: Limit, *, reasons: bool) -> list[str]:
-    """The text of each group. reasons: with a table of them, where the nearest nodes are"""
+def pending_groups(
+    heading: str, groups: Sequence[PendingGroup], *, with_reasons: bool, note: str = ""
+) -> Groups:
+    """A block for each group of pods that wait for one cause. with_reasons: with a table of them in
+    texts too"""
     groups = merged(groups)
-    shown = groups[: limit.rows and (SHOWN_GROUPS if reasons else SHOWN_BRIEF_GROUPS)]
-    most = min(SHOWN_REASONS // max(len(shown), 1), SHOWN_REASONS_OF_GROUP)
-    parts = [_block(group, most if reasons else 0, limit) for group in shown]
-    rest = groups[len(shown) :]
-    if rest:
-        pods = counted(sum(len(group.pods) for group in rest), "pod")
-        parts.append(f"… and {counted(len(rest), 'more group')} of {pods} ({ALL_HINT})")
-    return parts
+    most = SHOWN_GROUPS if with_reasons else SHOWN_BRIEF_GROUPS
+    shown = min(len(groups), most)
+    reasons = min(SHOWN_REASONS // max(shown, 1), SHOWN_REASONS_OF_GROUP)
+    on = Medium.ALL if with_reasons else Medium.PAGE
+    blocks = [_block(group, reasons, on) for group in groups]
+    return Groups(heading=heading, blocks=blocks, brief=most, noun="groups of pods", note=note)
+
+
+def _block(group: PendingGroup, reasons: int, on: Medium) -> Block:
+    """The owner and its pods, the cause and what to do about it, then the reasons.
+    kube-scheduler's message where no cause is known, or nothing is left out."""
+    name = group_name(shared_owner(f"{group.namespace}/{group.owner}"), group.pods)
+    lines: list[str | Line] = []
+    sections: list[Section] = [reasons_table(group.reasons, on=on, brief=reasons)]
+    if group.diagnosis:
+        lines = [group.diagnosis.cause, remedy_line(group.diagnosis)]
+    if group.diagnosis and group.message:
+        whole = Medium.WHOLE | Medium.WIDE | Medium.PAGE
+        sections.insert(0, Text(lines=[message_line(group.message)], on=whole))
+    else:
+        lines.append(message_line(group.message))
+    return Block(
+        heading=name if name in group.pods else f"{counted(len(group.pods), 'pod')} of {name}",
+        state="cannot be decided" if group.undecided else "pending",
+        tone=Tone.BAD if group.undecided else Tone.WARN,
+        lines=lines,
+        sections=sections,
+        names=group.pods,
+    )
+
+
+def what_helps(groups: Sequence[PendingGroup]) -> Commands:
+    """A command for each group, which finds what would help it."""
+    subjects = [fix_subject(group) for group in merged(groups)[:SHOWN_GROUPS]]
+    commands = [fix_command(subject) for subject in subjects if subject]
+    return Commands(heading="What to try next", commands=commands)
+
+
+def _pods(groups: Sequence[PendingGroup]) -> Table:
+    return table(
+        "Table of pods",
+        [(pod, group) for group in groups for pod in group.pods],
+        (Column("Pod", Kind.POD), lambda each: each[0]),
+        (Column("Owner"), lambda each: shared_owner(f"{each[1].namespace}/{each[1].owner}")),
+        (Column("kube-scheduler's message"), lambda each: each[1].message),
+        grid="pods",
+    )
 
 
 def merged(groups: Sequence[PendingGroup]) -> list[PendingGroup]:
@@ -97,25 +181,30 @@ def _joined(first: PendingGroup, other: PendingGroup) -> PendingGroup:
     return replace(first, pods=(*first.pods, *other.pods), diagnosis=mine)
 
 
-def _block(group: PendingGroup, most: int, limit: Limit) -> str:
-    """The owner and its pods, the cause and what to do about it, then the reasons.
-    kube-scheduler's message where no cause is known, or nothing is left out.
+# -- for answers without a view -------------------------------------------------------------------
 
-    most: reasons to show where rows are limited; 0 for no table
-    """
-    state = "cannot be decided" if group.undecided else "pending"
-    name = group_name(shared_owner(f"{group.namespace}/{group.owner}"), group.pods)
-    text = f"{state}: {name}"
-    if name not in group.pods:
-        pods = counted(len(group.pods), "pod")
-        text = f"{state}: {pods} of {name}: {limit.listed(group.pods)}"
-    heading = limit.paragraph(text, "  ")
-    lines = [limit.verdict(heading, RED if group.undecided else YELLOW)]
-    if group.diagnosis:
-        lines.append(limit.paragraph(group.diagnosis.cause))
-        lines.append(remedy_line(group.diagnosis, fix_subject(group), limit))
-    if not group.diagnosis or limit.rows is None:
-        lines.append(message_line(group.message, limit))
-    if most and group.reasons:
-        lines.append(brief_reasons_table(group.reasons, most, limit))
-    return "\n".join(lines)
+
+def blocks(groups: Sequence[PendingGroup], limit: Limit) -> list[str]:
+    """The text of each group, without reasons."""
+    groups = merged(groups)
+    shown = groups[: limit.rows and SHOWN_BRIEF_GROUPS]
+    parts = []
+    for group in shown:
+        block = _block(group, 0, Medium.PAGE)
+        names = "" if block.heading in group.pods else f": {limit.listed(group.pods)}"
+        heading = limit.paragraph(f"{block.state}: {block.heading}{names}", "  ")
+        lines = [each.text if isinstance(each, Line) else each for each in block.lines]
+        if group.diagnosis and not group.diagnosis.remedy:
+            command = f"{program_name()} fix {fix_subject(group)}"
+            lines.append(f"{command} finds what would help, each change verified by a run")
+        if limit.rows is None and group.diagnosis:
+            lines.append(message_line(group.message).text)
+        tone = RED if group.undecided else YELLOW
+        parts.append("\n".join((
+            limit.verdict(heading, tone), *map(limit.paragraph, filter(None, lines))
+        )))  # fmt: skip
+    rest = groups[len(shown) :]
+    if rest:
+        pods = counted(sum(len(group.pods) for group in rest), "pod")
+        parts.append(f"… and {counted(len(rest), 'more group')} of {pods} ({ALL_HINT})")
+    return parts

@@ -4,155 +4,197 @@ grouped by reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ksched_cli.analysis.attempts import NodeRejection
-from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionResult
-from ksched_cli.plugins import short_names
+from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionResult, Victim
+from ksched_cli.report.explanation import DEFAULT_PROFILE
 from ksched_cli.report.reasons import message_line, nearest_text, why_not
-from ksched_cli.report.table import ALL_HINT, GREEN, RED, YELLOW, Limit, apart, counted, marked
+from ksched_cli.report.view import (
+    Block,
+    Column,
+    Groups,
+    Kind,
+    Later,
+    Line,
+    Medium,
+    Section,
+    Table,
+    Text,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted, grouped, listed, marked, verb
 
 BEST_CANDIDATES = 3
+SHOWN_CANDIDATES = 10  # on a page
 SHOWN_VICTIMS = 5
 SHOWN_GROUPS = 8
-STARTED = 3  # the column; left out where no victim has started
-WRAPPED = 60  # characters of the reasons may wrap
-SHORT_NAMES = short_names()
+SHOWN_NAMES = 3
 MAX_NAMED_NODES = 3  # are named, not counted
 
 
-def names(answer: PreemptionResult) -> Sequence[str]:
-    """The pods that would be evicted."""
-    return answer.victims
-
-
-def table(answer: PreemptionResult, limit: Limit) -> str:
+def view(answer: PreemptionResult) -> View:
     """The verdict, how the node was chosen, the candidates best first, the nodes that are none."""
-    return apart(
-        headline(answer, limit),
-        _criteria(answer, limit),
-        _candidates(answer, limit),
-        _others(answer, limit),
-        _unsearched(answer, limit),
+    title, *lines = _verdict(answer)
+    return View(
+        title=title.text,
+        tone=title.tone,
+        lines=lines,
+        tiles=_tiles(answer),
+        sections=[*_sections(answer)],
+        names=lambda: answer.victims,
+        nodes=[
+            *answer.fits,
+            *answer.ties,
+            *answer.not_searched,
+            *(each.node for each in answer.candidates),
+            *(each.node for each in answer.not_candidates),
+        ],
     )
 
 
-def headline(answer: PreemptionResult, limit: Limit) -> str:
-    """The pod, then the verdict and what is behind it."""
-    heading = f"{answer.pod} (profile {answer.profile}, priority {answer.priority})"
-    lines = [limit.paragraph(heading)]
+# -- the verdict ----------------------------------------------------------------------------------
+
+
+def _verdict(answer: PreemptionResult) -> Iterator[Line]:
+    pod = answer.pod
     if answer.ignored:
-        text = f"the scheduler never looks at it: it is {answer.ignored}"
-        return "\n".join([*lines, limit.verdict(text, YELLOW)])
+        yield Line(f"The scheduler never looks at {pod}: it is {answer.ignored}", Tone.WARN)
+        return
+    subject = pod
     if answer.gated:
-        gate = f"{answer.gated.plugin}: {answer.gated.message}"
-        lines += [limit.verdict(f"is not in the queue yet: {gate}", YELLOW), "once it is:"]
-    if answer.running_on:
-        text = f"runs on {answer.running_on}; asked as if it were still to be placed"
-        lines.append(limit.paragraph(text))
-    text, colour = _verdict(answer, limit)
-    lines.append(limit.verdict(text, colour))
+        yield Line(f"{pod} is not in the queue yet", Tone.WARN)
+        yield Line(f"{answer.gated.plugin}: {answer.gated.message}")
+        subject = "once it is, it"
+    text, tone = _outcome(answer)
+    yield Line(f"{subject} {text}", tone)
     if answer.node and not answer.fits:
-        lines += [limit.paragraph(line) for line in _consequences(answer, limit)]
+        yield from _consequences(answer)
     elif not answer.fits and answer.message and not answer.error:
-        lines.append(message_line(answer.message, limit))
-    return "\n".join(lines)
+        yield message_line(answer.message)
+    if answer.running_on:
+        yield Line(f"it runs on {answer.running_on}; asked as if it were still to be placed")
+    profile = "" if answer.profile in ("", DEFAULT_PROFILE) else f", profile {answer.profile}"
+    yield Line(f"priority {answer.priority:,}{profile}", Tone.SOFT)
 
 
-def _verdict(answer: PreemptionResult, limit: Limit) -> tuple[str, str]:
-    """The answer in a sentence, and its colour."""
+def _outcome(answer: PreemptionResult) -> tuple[str, Tone]:
+    """The answer in words that follow the pod."""
     if answer.fits:
-        return f"needs no preemption: it fits on {limit.listed(answer.fits)}", GREEN
+        return f"needs no preemption: it fits on {listed(answer.fits, SHOWN_NAMES)}", Tone.GOOD
     if answer.undecided:
-        return f"cannot be decided: {answer.error or answer.message}", RED
+        return f"cannot be decided: {answer.error or answer.message}", Tone.BAD
     if answer.reason:
-        return f"may not preempt: {answer.reason}", RED
+        return f"may not preempt: {answer.reason}", Tone.BAD
     if answer.error:
-        return f"cannot be scheduled: {answer.error}", RED
+        return f"cannot be scheduled: {answer.error}", Tone.BAD
     if answer.node:
-        evicted = limit.listed(answer.victims)
-        return f"would evict {evicted} from {answer.node}: {_why_there(answer)}", YELLOW
-    return "may preempt, but no eviction makes room for it", RED
+        return f"would evict {listed(answer.victims, SHOWN_NAMES)} from {answer.node}", Tone.WARN
+    return "may preempt, but no eviction makes room for it", Tone.BAD
 
 
-def _consequences(answer: PreemptionResult, limit: Limit) -> list[str]:
-    lines = []
-    if answer.ties:
-        others = [name for name in answer.ties if name != answer.node]
-        lines.append(f"equally good: {limit.listed(others)}")
+def _consequences(answer: PreemptionResult) -> Iterator[Line]:
+    among = f" among {counted(len(answer.candidates), 'candidate')}" if answer.criteria else ""
+    if answer.criterion:
+        yield Line(f"{answer.criterion}{among}")
+    others = [name for name in answer.ties if name != answer.node]
+    if others:
+        yield Line(f"equally good: {listed(others, SHOWN_NAMES)}")
     if answer.lapsing_nominations:
-        lines.append(f"no longer nominated there: {limit.listed(answer.lapsing_nominations)}")
-    return lines
+        pods = listed(answer.lapsing_nominations, SHOWN_NAMES)
+        yield Line(f"no longer nominated there: {pods}", Tone.WARN)
 
 
-def _why_there(answer: PreemptionResult) -> str:
-    others = f" among {len(answer.candidates):,} candidates" if answer.criteria else ""
-    return f"{answer.criterion}{others}"
+def _tiles(answer: PreemptionResult) -> list[Tile]:
+    tiles = [Tile("priority", f"{answer.priority:,}")]
+    if answer.fits:
+        tiles.append(Tile("fits without evictions on", counted(len(answer.fits), "node")))
+    if answer.candidates:
+        tiles += [
+            Tile("evicted", f"{len(answer.victims):,}", "warn"),
+            Tile("candidates", f"{len(answer.candidates):,}"),
+            Tile("decided by", answer.criterion or "nothing"),
+        ]
+    if answer.not_candidates:
+        tiles.append(Tile("no candidates", f"{len(answer.not_candidates):,}"))
+    return tiles
 
 
-def _criteria(answer: PreemptionResult, limit: Limit) -> str:
-    rows = [
-        (step.criterion, "" if step.best == answer.node else step.best, f"{step.nodes_left:,}")
-        for step in answer.criteria
-    ]
-    return limit.columns(("CRITERION", "BEST", "NODES LEFT"), rows) if rows else ""
+# -- sections -------------------------------------------------------------------------------------
 
 
-def _candidates(answer: PreemptionResult, limit: Limit) -> str:
-    """The one taken and the best of the others. Where it would be too wide, of the rejections only
-    the plugins."""
-    shown = answer.candidates if limit.rows is None else answer.candidates[:BEST_CANDIDATES]
-    if not shown:
-        return ""
-    headers: tuple[str, ...] = ("CANDIDATE", "EVICTED", "PRIORITY", "STARTED", "BECAUSE WITH IT")
-    rows = _candidate_rows(answer.node, shown, limit, why_not_with_it)
-    if not replace(limit, width=(limit.width or 0) + WRAPPED).fits_width(headers, rows):
-        rows = _candidate_rows(answer.node, shown, limit, _plugin)
-    if not any(row[STARTED] for row in rows):
-        headers = (*headers[:STARTED], *headers[STARTED + 1 :])
-        rows = [(*row[:STARTED], *row[STARTED + 1 :]) for row in rows]
-    text = limit.whole.columns(headers, rows)
-    rest = len(answer.candidates) - len(shown)
-    return f"{text}\n… and {counted(rest, 'more candidate')} ({ALL_HINT})" if rest else text
+def _sections(answer: PreemptionResult) -> Iterator[Section]:
+    candidates = answer.candidates
+    yield table(
+        "How the node was chosen",
+        answer.criteria,
+        (Column("Criterion"), lambda step: step.criterion),
+        (Column("Best"), lambda step: "" if step.best == answer.node else step.best),
+        (Column("Nodes left", Kind.NUMBER), lambda step: step.nodes_left),
+    )
+    yield _candidates(answer, candidates[:BEST_CANDIDATES], SHOWN_VICTIMS, Medium.BRIEF)
+    yield _candidates(answer, candidates, None, Medium.WHOLE | Medium.WIDE)
+    yield _candidate_blocks(answer)
+    yield from _others(answer.not_candidates)
+    if answer.not_searched:
+        count = len(answer.not_searched)
+        text = (
+            f"{counted(count, 'node')} {verb(count, 'was', 'were')} not looked at, as "
+            f"{counted(answer.num_candidates, 'candidate')} "
+            f"{verb(answer.num_candidates, 'is', 'are')} enough: "
+            f"{listed(answer.not_searched, SHOWN_NAMES)}"
+        )
+        yield Text(heading="Not looked at", lines=[text], note="--all-candidates looks at all")
+    yield Later(make=lambda: [_candidate_table(candidates), _other_table(answer.not_candidates)])
 
 
-def _candidate_rows(
-    taken: str,
+def _candidates(
+    answer: PreemptionResult,
     candidates: Sequence[CandidateNode],
-    limit: Limit,
-    why: Callable[[NodeRejection], str],
-) -> list[tuple[object, ...]]:
+    victims: int | None,
+    on: Medium,
+) -> Table:
     """For each candidate, a row per victim, and one for the pods that may stay."""
-    return [
-        row
-        for candidate in candidates
-        for row in _victim_rows(marked(candidate.node, taken), candidate, limit, why)
-    ]
+    rows = [row for each in candidates for row in _victim_rows(answer, each, victims)]
+    has_started = any(row[3] for row in rows)
+    columns = (
+        Column("Candidate", Kind.NODE),
+        Column("Evicted", Kind.POD),
+        Column("Priority", Kind.NUMBER, drop=1),
+        Column("Started", drop=2, on=Medium.ALL if has_started else Medium.PAGE),
+        Column("Cannot stay because"),
+    )
+    rest = len(answer.candidates) - len(candidates)
+    note = f"… and {counted(rest, 'more candidate')} (--all shows every one)" if rest else ""
+    return Table(heading="Candidates, best first", columns=columns, rows=rows, on=on, note=note)
 
 
 def _victim_rows(
-    heading: str, candidate: CandidateNode, limit: Limit, why: Callable[[NodeRejection], str]
-) -> list[tuple[object, ...]]:
-    rows: list[tuple[object, ...]] = []
-    shown = candidate.victims if limit.rows is None else candidate.victims[:SHOWN_VICTIMS]
+    answer: PreemptionResult, candidate: CandidateNode, victims: int | None
+) -> Iterator[tuple[Any, ...]]:
+    where = marked(candidate.node, answer.node)
+    shown = candidate.victims[:victims]
     for victim in shown:
-        where = "" if rows else heading
-        parts = [why(victim.cannot_stay)] if victim.cannot_stay else []
+        parts = []
+        if victim.cannot_stay and victims is not None:
+            parts = [why_not(victim.cannot_stay.plugin, victim.cannot_stay.reasons)]
+        elif victim.cannot_stay:
+            parts = [why_not_with_it(victim.cannot_stay)]
         if victim.violates:
             parts.append(f"violates {', '.join(victim.violates)}")
-        rows.append((where, victim.pod, victim.priority, victim.start_time, "; ".join(parts)))
+        yield where, victim.pod, victim.priority, victim.start_time, "; ".join(parts)
+        where = ""
     rest = len(candidate.victims) - len(shown)
     if rest:
-        rows.append(("", f"and {rest:,} more", "", "", ""))
+        yield where, f"and {rest:,} more", None, "", ""
+        where = ""
     if candidate.reprieved:
-        names = limit.listed(candidate.reprieved)
-        rows.append(("", f"{len(candidate.reprieved):,} may stay", "", "", names))
-    return rows
-
-
-def _plugin(rejection: NodeRejection) -> str:
-    return SHORT_NAMES.get(rejection.plugin, rejection.plugin)
+        names = listed(candidate.reprieved, None if victims is None else SHOWN_NAMES)
+        yield where, f"{len(candidate.reprieved):,} may stay", None, "", names
 
 
 def why_not_with_it(rejection: NodeRejection) -> str:
@@ -160,51 +202,41 @@ def why_not_with_it(rejection: NodeRejection) -> str:
     return why_not(rejection.plugin, (*rejection.reasons, *rejection.details))
 
 
-def _others(answer: PreemptionResult, limit: Limit) -> str:
-    """Nodes with the same reason share a row, those nearest to fitting first; without a limit of
-    rows, a row per node."""
-    nodes = sorted(answer.not_candidates, key=lambda node: (node.shortfall, node.node))
-    groups: dict[object, list[NonCandidateNode]] = {}
-    for node in nodes:
-        reason = (pods_removed(node), node.plugin, node.reasons)
-        groups.setdefault(node.node if limit.rows is None else reason, []).append(node)
-    if not groups:
-        return ""
+def _others(nodes: Sequence[NonCandidateNode]) -> Iterator[Table]:
+    """Nodes with the same reason share a row where lists are cut, those nearest to fitting
+    first."""
+    nodes = sorted(nodes, key=lambda node: (node.shortfall, node.node))
+    groups = grouped(((pods_removed(node), node.plugin, node.reasons), node) for node in nodes)
     ordered = sorted(
         groups.values(), key=lambda group: (group[0].pods_removed is None, -len(group))
     )
-    shown = ordered if limit.rows is None else ordered[:SHOWN_GROUPS]
-    rows = [_other_row(group, limit) for group in shown]
-    text = _others_columns(rows, limit)
-    rest = ordered[len(shown) :]
-    if not rest:
-        return text
-    left_out = counted(sum(map(len, rest)), "node")
-    return f"{text}\n… and {left_out} for {counted(len(rest), 'more reason')} ({ALL_HINT})"
+    columns = (
+        Column("Nodes"),
+        Column("Tried without", drop=1, fold=True),
+        Column("Why not"),
+    )
+    heading = "No candidates"
+    yield Table(
+        heading=heading,
+        columns=columns,
+        rows=[_other_row(group) for group in ordered],
+        brief=SHOWN_GROUPS,
+        noun="reasons",
+        on=Medium.BRIEF,
+    )
+    rows = [_other_row([node]) for node in nodes]
+    yield Table(heading=heading, columns=columns, rows=rows, on=Medium.WHOLE | Medium.WIDE)
 
 
-def _others_columns(rows: Sequence[tuple[str, str, str]], limit: Limit) -> str:
-    """Where the table would be too wide, the reason says which pods were removed."""
-    headers: tuple[str, ...] = ("NO CANDIDATE", "PODS REMOVED", "BECAUSE")
-    if limit.width is None or Limit(limit.width + WRAPPED).fits_width(headers, rows):
-        return limit.whole.columns(headers, rows)
-    joined = [
-        (where, f"with {without} removed, {why}") if without else (where, why)
-        for where, without, why in rows
-    ]
-    return limit.whole.columns(("NO CANDIDATE", "BECAUSE"), joined)
-
-
-def _other_row(group: list[NonCandidateNode], limit: Limit) -> tuple[str, str, str]:
-    why = why_not(group[0].plugin, group[0].reasons)
+def _other_row(group: list[NonCandidateNode]) -> tuple[Any, ...]:
+    first = group[0]
+    why = why_not(first.plugin, first.reasons)
     names = [node.node for node in group]
-    details = [node.details for node in group]
-    if len(group) <= MAX_NAMED_NODES and len(set(details)) == 1:
-        text = "; ".join((why, *details[0]))
-        return ", ".join(names), pods_removed(group[0]), text
-    ties = [node.node for node in group if node.shortfall == group[0].shortfall]
-    text = f"{why}\n{nearest_text(ties, '; '.join(details[0]), limit)}"
-    return counted(len(group), "node"), pods_removed(group[0]), text
+    if len(group) <= MAX_NAMED_NODES and len({node.details for node in group}) == 1:
+        return ", ".join(names), pods_removed(first), "; ".join((why, *first.details))
+    ties = [node.node for node in group if node.shortfall == first.shortfall]
+    nearest = nearest_text(ties[0], "; ".join(first.details), len(ties) - 1)
+    return counted(len(group), "node"), pods_removed(first), f"{why}; nearest {nearest}"
 
 
 def pods_removed(node: NonCandidateNode) -> str:
@@ -216,12 +248,85 @@ def pods_removed(node: NonCandidateNode) -> str:
     return f"{counted(node.pods_removed, 'pod')} of lower priority"
 
 
-def _unsearched(answer: PreemptionResult, limit: Limit) -> str:
-    if not answer.not_searched:
-        return ""
-    text = (
-        f"{counted(len(answer.not_searched), 'node')} were not looked at, "
-        f"{answer.num_candidates:,} candidates are enough (--all-candidates looks at all): "
-        f"{limit.listed(answer.not_searched)}"
+# -- sections of the page -------------------------------------------------------------------------
+
+
+def _candidate_blocks(answer: PreemptionResult) -> Groups:
+    candidates = answer.candidates
+    shown = candidates[:SHOWN_CANDIDATES]
+    rest = len(candidates) - len(shown)
+    return Groups(
+        heading="Candidates, best first",
+        blocks=[_candidate(answer, candidate) for candidate in shown],
+        note=f"The best {len(shown)}; the table has {rest:,} more." if rest else "",
+        on=Medium.PAGE,
     )
-    return limit.paragraph(text)
+
+
+def _candidate(answer: PreemptionResult, candidate: CandidateNode) -> Block:
+    is_taken = candidate.node == answer.node
+    parts = [f"{counted(len(candidate.victims), 'pod')} would leave"]
+    if candidate.pdb_violations:
+        violations = counted(candidate.pdb_violations, "violation")
+        parts.append(f"{violations} of disruption budgets")
+    parts.append(f"{len(candidate.reprieved):,} of lower priority may stay")
+    return Block(
+        heading=candidate.node,
+        state="taken" if is_taken else "candidate",
+        tone=Tone.GOOD if is_taken else Tone.NONE,
+        lines=["; ".join(parts) + (":" if candidate.reprieved else ".")],
+        sections=[_victims(candidate.victims)],
+        names=candidate.reprieved,
+    )
+
+
+def _victims(victims: Sequence[Victim]) -> Table:
+    return table(
+        "",
+        victims,
+        (Column("Evicted", Kind.POD), lambda each: each.pod),
+        (Column("Priority", Kind.NUMBER), lambda each: each.priority),
+        (Column("Started"), lambda each: each.start_time),
+        (Column("Cannot stay because"), _cannot_stay),
+        (Column("Violates"), lambda each: ", ".join(each.violates)),
+    )
+
+
+def _cannot_stay(victim: Victim) -> str:
+    return why_not_with_it(victim.cannot_stay) if victim.cannot_stay else ""
+
+
+def _candidate_table(candidates: Sequence[CandidateNode]) -> Table:
+    """In the order of the answer, best first."""
+    return table(
+        "Table of candidates",
+        enumerate(candidates, 1),
+        (Column("Rank", Kind.NUMBER), lambda each: each[0]),
+        (Column("Node", Kind.NODE), lambda each: each[1].node),
+        (Column("Evicted", Kind.NUMBER), lambda each: len(each[1].victims)),
+        (Column("PDB violations", Kind.NUMBER), lambda each: each[1].pdb_violations),
+        (
+            Column("Highest priority", Kind.NUMBER),
+            lambda each: max((victim.priority for victim in each[1].victims), default=None),
+        ),
+        (
+            Column("Sum of priorities", Kind.NUMBER),
+            lambda each: sum(victim.priority for victim in each[1].victims),
+        ),
+        (Column("May stay", Kind.NUMBER), lambda each: len(each[1].reprieved)),
+        (Column("Victims"), lambda each: ", ".join(victim.pod for victim in each[1].victims)),
+        grid="candidates",
+    )
+
+
+def _other_table(nodes: Sequence[NonCandidateNode]) -> Table:
+    return table(
+        "No candidates",
+        nodes,
+        (Column("Node", Kind.NODE), lambda node: node.node),
+        (Column("Pods removed"), pods_removed),
+        (Column("Plugin"), lambda node: node.plugin),
+        (Column("Reasons"), lambda node: "; ".join(node.reasons)),
+        (Column("Details"), lambda node: "; ".join(node.details)),
+        grid="others",
+    )

@@ -1,4 +1,4 @@
-"""Why nodes are rejected: a row per reason, or per node; those nearest to fitting first."""
+"""Why nodes do not fit: a row per reason, or per node; those nearest to fitting first."""
 
 from __future__ import annotations
 
@@ -8,66 +8,77 @@ from ksched_cli import program_name
 from ksched_cli.analysis.diagnosis import Diagnosis
 from ksched_cli.analysis.explain import NodeExplanation
 from ksched_cli.analysis.reasons import Reason
-from ksched_cli.report.table import ALL_HINT, Limit, counted, grouped
+from ksched_cli.report.view import Column, Command, Kind, Line, Medium, Section, Table, Tone, table
+from ksched_cli.report.words import grouped
 
 SHOWN_REASONS = 8
 # Up to so many nodes have a row each.
 APART_MAX = 10
 
 
-def rejected_table(
-    nodes: Sequence[NodeExplanation], reasons: Sequence[Reason], limit: Limit
-) -> str:
-    """A row per reason; without reasons, of few nodes, and without a limit of rows, a row per node
-    and plugin. "" for no node."""
-    if not nodes:
-        return ""
-    if not reasons or limit.rows is None or len(nodes) <= APART_MAX:
-        return _apart(nodes, limit)
-    return reasons_table(reasons, limit)
+def rejected_nodes(
+    nodes: Sequence[NodeExplanation],
+    reasons: Sequence[Reason],
+    heading: str = "Why nodes do not fit",
+) -> list[Section]:
+    """The nodes that do not fit. Where lists are cut, a row per reason, of few nodes and without
+    reasons a row per node and plugin; whole, a row per node and plugin always; on a page, a row per
+    reason, as the table of nodes has the others."""
+    if not reasons or len(nodes) <= APART_MAX:
+        brief = _apart(heading, nodes, Medium.BRIEF, is_grouped=True)
+    else:
+        brief = reasons_table(reasons, heading, Medium.BRIEF)
+    return [
+        brief,
+        _apart(heading, nodes, Medium.WHOLE | Medium.WIDE, is_grouped=False),
+        reasons_table(reasons, heading, Medium.PAGE),
+    ]
 
 
-def reasons_table(reasons: Sequence[Reason], limit: Limit) -> str:
+def reasons_table(
+    reasons: Sequence[Reason],
+    heading: str = "",
+    on: Medium = Medium.ALL,
+    brief: int = SHOWN_REASONS,
+) -> Table:
     """A row per reason: how many nodes have it, how many for it alone, and the nearest of them."""
-    return _cut([_row(reason, limit) for reason in reasons], SHOWN_REASONS, limit)
+    is_alone = all(reason.alone == reason.nodes for reason in reasons)
+    columns = [
+        (Column("Nodes", Kind.NUMBER), lambda reason: reason.nodes),
+        (Column("Only reason", Kind.NUMBER, drop=1), lambda reason: reason.alone),
+        (Column("Why not"), lambda reason: why_not(reason.plugin, (reason.reason,))),
+        (Column("Nearest"), _nearest),
+    ]
+    if is_alone:
+        del columns[1]
+    return table(heading, reasons, *columns, on=on, brief=brief, noun="reasons")
 
 
-def brief_reasons_table(reasons: Sequence[Reason], most: int, limit: Limit) -> str:
-    """As `reasons_table`, of each reason only the nearest node; where rows are limited the first
-    `most`."""
-    rows = []
-    for reason in reasons:
-        why, nearest = why_not(reason.plugin, (reason.reason,)), reason.nearest
-        if nearest is not None:
-            why += f"\n{nearest_text((nearest.node,), nearest.detail, limit)}"
-        rows.append((counted(reason.nodes, "node"), why))
-    return _cut(rows, most, limit)
+def _nearest(reason: Reason) -> str:
+    nearest = reason.nearest
+    return nearest_text(nearest.node, nearest.detail, nearest.ties) if nearest else ""
 
 
-def remedy_line(diagnosis: Diagnosis, pod: str, limit: Limit) -> str:
-    """What to do about the cause, or what finds that out. pod: as `fix` takes it"""
-    search = f"{program_name()} fix {pod} finds what would help, each change verified by a run"
-    return limit.paragraph(f"what helps: {diagnosis.remedy}" if diagnosis.remedy else search)
+def nearest_text(node: str, detail: str, ties: int) -> str:
+    """detail: of the nearest node; ties: how many others are as near"""
+    others = f" (and {ties:,} more as near)" if ties else ""
+    return f"{node}: {detail}{others}" if detail else f"{node}{others}"
 
 
-def message_line(message: str, limit: Limit) -> str:
+def remedy_line(diagnosis: Diagnosis) -> str:
+    """What to do about the cause; "" where a run has to find that out."""
+    return f"what helps: {diagnosis.remedy}" if diagnosis.remedy else ""
+
+
+def fix_command(pod: str) -> Command:
+    """What finds out what helps. pod: as `fix` takes it"""
+    what = "finds what would help, each change verified by a run"
+    return Command(f"{program_name()} fix {pod}", what)
+
+
+def message_line(message: str) -> Line:
     """kube-scheduler's own words, which are in the pod's events."""
-    return limit.paragraph(f"kube-scheduler says: {message}")
-
-
-def _cut(rows: Sequence[tuple[str, str]], most: int, limit: Limit) -> str:
-    shown = rows if limit.rows is None else rows[:most]
-    text = limit.whole.columns(("NOT ON", "WHY"), shown)
-    rest = len(rows) - len(shown)
-    return f"{text}\n… and {counted(rest, 'more reason')} ({ALL_HINT})" if rest else text
-
-
-def _row(reason: Reason, limit: Limit) -> tuple[str, str]:
-    alone = "" if reason.alone == reason.nodes else f" ({reason.alone:,} for no other reason)"
-    why, nearest = f"{why_not(reason.plugin, (reason.reason,))}{alone}", reason.nearest
-    if nearest is not None:
-        why += f"\n{nearest_text((nearest.node, *nearest.tied_nodes), nearest.detail, limit)}"
-    return counted(reason.nodes, "node"), why
+    return Line(f"kube-scheduler says: {message}" if message else "", Tone.SOFT)
 
 
 def why_not(plugin: str, reasons: Iterable[str]) -> str:
@@ -76,26 +87,20 @@ def why_not(plugin: str, reasons: Iterable[str]) -> str:
     return f"{plugin}: {text}" if plugin else text
 
 
-def nearest_text(names: Sequence[str], detail: str, limit: Limit) -> str:
-    """names: the nearest node, then those that are as near; detail: of the first"""
-    if not detail:
-        return f"nearest {limit.listed(names)}"
-    ties = f" (as near: {limit.listed(names[1:])})" if len(names) > 1 else ""
-    return f"nearest {names[0]}: {detail}{ties}"
-
-
-def _apart(nodes: Sequence[NodeExplanation], limit: Limit) -> str:
-    """Where rows are limited, nodes rejected for the same reasons with the same details share
-    one."""
+def _apart(
+    heading: str, nodes: Sequence[NodeExplanation], on: Medium, *, is_grouped: bool
+) -> Table:
+    """is_grouped: nodes rejected for the same reasons with the same details share a row"""
     groups = grouped(
-        (node.node if limit.rows is None else node.rejections, node)
+        (node.rejections if is_grouped else node.node, node)
         for node in sorted(nodes, key=lambda node: (node.distance, node.node))
     )
-    rows = []
+    rows: list[tuple[tuple[str, ...], str]] = []
     for group in groups.values():
-        where = ", ".join(node.node for node in group)
+        where = tuple(node.node for node in group)
         for rejection in group[0].rejections:
             why = why_not(rejection.plugin, (*rejection.reasons, *rejection.details))
             rows.append((where, why))
-            where = ""
-    return limit.cut_columns(("NOT ON", "WHY"), rows)
+            where = ()
+    columns = (Column("Node", Kind.NODE), Column("Why not"))
+    return Table(heading=heading, columns=columns, rows=rows, on=on)

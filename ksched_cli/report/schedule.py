@@ -1,162 +1,253 @@
-"""A run of `schedule`: placements, pending pods and why, evictions, how full the nodes are."""
+"""A run of `schedule`: pending pods and why, placements, evictions, how full the nodes are."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-
-from msgspec import Struct, field
+from collections.abc import Iterator, Sequence
 
 from ksched_cli import program_name
-from ksched_cli.analysis.diagnosis import POD, PendingGroup
-from ksched_cli.analysis.schedule import summary_of
-from ksched_cli.analysis.usage import NodeUsage
-from ksched_cli.engine.records import Attempt, ExtenderBinding, RunRecord
+from ksched_cli.analysis.diagnosis import POD
+from ksched_cli.analysis.schedule import PlacedPod, RunSummary, ScheduleResult
+from ksched_cli.engine.records import ExtenderBinding
 from ksched_cli.report import usage
-from ksched_cli.report.pending import group_name, shared_owner
-from ksched_cli.report.table import GREEN, RED, YELLOW, Limit, apart, counted, grouped
+from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
+from ksched_cli.report.view import (
+    Block,
+    Column,
+    Command,
+    Commands,
+    Groups,
+    Kind,
+    Later,
+    Line,
+    Medium,
+    Section,
+    Table,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted, grouped, verb
 
 MAX_POD_ROWS = 20  # have a row each
 SHOWN_OWNERS = 8
 SHOWN_ROWS = 10
+TILES = (
+    ("placed", "good"),
+    ("pending", "bad"),
+    ("gated", "warn"),
+    ("evicted", "warn"),
+    ("undecided", "bad"),
+    ("ignored", ""),
+)
+ALWAYS = ("placed", "pending")
+WIDE_HINT = "-o wide shows every pod with its node and score"
 
 
-class Shown(Struct, frozen=True):
-    """What the table shows of a run.
-
-    usages: of the nodes after the run
-    pending: the pods that stay pending
-    owners: pod key → who manages it
-    nodes:  every node's usage, not only the fullest and emptiest
-    by:     a label of nodes, for their usage by its values
-    """
-
-    usages: Sequence[NodeUsage] = ()
-    pending: Sequence[PendingGroup] = ()
-    owners: Mapping[str, str] = field(default_factory=dict)
-    nodes: bool = False
-    by: str = ""
-
-
-NOTHING_MORE = Shown()
-
-
-def table(run: RunRecord, limit: Limit, shown: Shown = NOTHING_MORE) -> str:
-    """Placements, devices per claim, pods that stay pending and why, evictions, calls that bind,
-    how full the cluster is, a line of counts."""
-    return apart(
-        _placed(run, limit, shown),
-        _devices(run, limit),
-        _unplaced(run, limit, shown),
-        _evictions(run, limit),
-        _bindings(run.extender_bindings, limit),
-        usage.nodes_table(shown.usages, limit) if shown.nodes else "",
-        usage.table(shown.usages, limit, shown.by),
-        _counts(run, limit),
+def view(answer: ScheduleResult) -> View:
+    """What became of the pods: those without a node and why, placements, evictions, calls that
+    bind, how full the cluster is."""
+    title, tone = _title(answer.summary)
+    return View(
+        title=title,
+        tone=tone,
+        lines=[*_counts(answer)],
+        tiles=_tiles(answer),
+        sections=[*_sections(answer)],
+        names=lambda: answer.pending,
+        nodes=[*(node.name for node in answer.nodes), *nodes_of(answer.pending_groups)],
     )
 
 
-def _placed(run: RunRecord, limit: Limit, shown: Shown) -> str:
-    """A row per pod; of many pods, a row per owner. Where the limit is wide, every pod, with its
-    score and how many nodes were looked at."""
-    placed = sorted(run.placements.items())
-    if not placed:
-        return ""
-    if limit.wide:
-        rows = [
-            (pod, node, _score(run.last[pod]), f"{run.last[pod].evaluated:,}")
-            for pod, node in placed
-        ]
-        return limit.whole.columns(("POD", "NODE", "SCORE", "LOOKED AT"), rows)
-    if limit.rows is None or len(placed) <= MAX_POD_ROWS:
-        scored = [(pod, node, _score(run.last[pod])) for pod, node in placed]
-        return limit.columns(("POD", "NODE", "SCORE"), scored)
-    by_owner = grouped((_owner(pod, shown), pod) for pod, _ in placed)
-    owners = [
-        (group_name(owner, pods), f"{len(pods):,}", _nodes_of(run, pods, limit))
-        for owner, pods in by_owner.items()
-    ]
-    text = limit.first(SHOWN_OWNERS).cut_columns(("OWNER", "PLACED", "NODES"), owners, "owners")
-    return f"{text}\n(-o wide shows every pod with its node and score)"
+def _title(summary: RunSummary) -> tuple[str, Tone]:
+    total = summary.placed + summary.pending
+    if not total:
+        return "No pod waits for a node", Tone.GOOD
+    if not summary.pending:
+        text = f"All of {total:,} pods got a node" if total > 1 else "The pod got a node"
+        return text, Tone.GOOD
+    stays = verb(summary.pending, "stays", "stay")
+    tone = Tone.BAD if summary.undecided else Tone.WARN
+    return f"{summary.pending:,} of {counted(total, 'pod')} {stays} pending", tone
 
 
-def _owner(pod: str, shown: Shown) -> str:
-    return shared_owner(shown.owners.get(pod, f"{pod.partition('/')[0]}/{POD}/"))
-
-
-def _nodes_of(run: RunRecord, pods: Sequence[str], limit: Limit) -> str:
-    """The nodes with the most of the pods, and how many there are."""
-    counts = Counter(run.placements[pod] for pod in pods).most_common()
-    names = [name if count == 1 else f"{name} ({count:,})" for name, count in counts]
-    return limit.listed(names)
-
-
-def _devices(run: RunRecord, limit: Limit) -> str:
-    rows = [
-        (pod, claim, ", ".join(devices))
-        for pod in sorted(run.placements)
-        for claim, devices in run.last[pod].claims.items()
-    ]
-    return limit.first(SHOWN_ROWS).cut_columns(("POD", "CLAIM", "DEVICES"), rows) if rows else ""
-
-
-def _unplaced(run: RunRecord, limit: Limit, shown: Shown) -> str:
-    """The pods that stay pending as `explain --pending` has them, but for their nodes; then those
-    that are gated, by what gates them."""
-    parts: list[str] = []
-    if shown.pending:
-        from ksched_cli.report import pending
-
-        parts += pending.blocks(shown.pending, limit, reasons=False)
-    gated = run.gated.items()
-    gates = grouped(((_owner(pod, shown), status.message), pod) for pod, status in gated)
-    for (owner, message), pods in gates.items():
-        several = f"{counted(len(pods), 'pod')} of {owner}: {limit.listed(pods)}"
-        name = pods[0] if len(pods) == 1 else several
-        parts.append(f"{limit.paragraph(f'gated: {name}', '  ')}\n{limit.paragraph(message)}")
-    if shown.pending:
-        parts.append(f"({program_name()} explain --pending shows the nearest nodes)")
-    return "\n\n".join(parts)
-
-
-def _evictions(run: RunRecord, limit: Limit) -> str:
-    rows = [(eviction.pod, eviction.node, eviction.preemptor) for eviction in run.evicted]
-    headers = ("EVICTED", "NODE", "FOR")
-    return limit.first(SHOWN_ROWS).cut_columns(headers, rows) if rows else ""
-
-
-def _counts(run: RunRecord, limit: Limit) -> str:
+def _counts(answer: ScheduleResult) -> Iterator[Line]:
     """A line, and another of the pods left out, where there are any."""
-    counts = summary_of(run)
+    counts = answer.summary
     line = f"{counts.placed:,} placed, {counts.pending:,} pending, {counts.gated:,} gated"
     if counts.evicted:
         line += f", {counts.evicted:,} evicted"
+    yield Line(line, Tone.SOFT)
     if counts.undecided:
-        line += f"; of the pending {counts.undecided:,} cannot be decided, as a plugin failed"
-    colour = RED if run.failed else YELLOW if run.pending else GREEN
-    line = limit.verdict(line, colour)
-    reasons = Counter(pod.reason for pod in run.ignored)
+        pods = counted(counts.undecided, "pending pod")
+        yield Line(f"{pods} cannot be decided, as a plugin failed", Tone.BAD)
+    reasons = Counter(pod.reason for pod in answer.ignored)
     if reasons:
-        counts_of_reasons = (f"{count:,} {reason}" for reason, count in reasons.most_common())
-        line += "\n" + limit.paragraph(f"left out: {', '.join(counts_of_reasons)}")
-    return line
+        texts = (f"{count:,} {reason}" for reason, count in reasons.most_common())
+        yield Line(f"left out: {', '.join(texts)}", Tone.SOFT)
 
 
-def _bindings(calls: Sequence[ExtenderBinding], limit: Limit) -> str:
-    if not calls:
-        return ""
-    rows = [binding_row(call) for call in calls]
-    text = limit.first(SHOWN_ROWS).cut_columns(("BOUND BY EXTENDER", "NODE", "POST", ""), rows)
-    if any(call.sent for call in calls):
-        return text
-    return f"{text}\n(--extender-bind sends them)"
+def _tiles(answer: ScheduleResult) -> list[Tile]:
+    counts = ((name, getattr(answer.summary, name), tone) for name, tone in TILES)
+    tiles = [
+        Tile("left out" if name == "ignored" else name, f"{count:,}", tone * bool(count))
+        for name, count, tone in counts
+        if count or name in ALWAYS
+    ]
+    used = sum(node.pods > 0 for node in answer.nodes)
+    return [*tiles, Tile("nodes used", f"{used:,} of {len(answer.nodes):,}")]
 
 
-def binding_row(call: ExtenderBinding) -> tuple[str, str, str, str]:
+def _sections(answer: ScheduleResult) -> Iterator[Section]:
+    waiting = pending_groups("", answer.pending_groups, with_reasons=False)
+    yield Groups(
+        heading="Pods without a node",
+        blocks=[*waiting.blocks, *_gated(answer)],
+        brief=waiting.brief,
+        noun=waiting.noun,
+    )
+    if answer.pending_groups:
+        command = Command(f"{program_name()} explain --pending", "shows the nearest nodes")
+        yield Commands(heading="What to try next", commands=[command])
+    yield from _placed(answer)
+    yield _devices(answer.placed)
+    yield _evictions(answer)
+    yield _bindings(answer.extender_bindings or ())
+    if answer.lists_nodes:
+        yield usage.nodes_table(answer.usages)
+    if answer.usages:
+        yield usage.resources_table(answer.usages)
+    yield Later(make=lambda: _maps(answer))
+    if answer.utilization:
+        yield usage.pools_table(answer.utilization)
+    yield Later(make=lambda: _grids(answer))
+
+
+def _gated(answer: ScheduleResult) -> list[Block]:
+    """By owner and gate, those of the most pods first."""
+    members = grouped(
+        ((_owner(pod, answer.owners.get(pod, "")), answer.messages[pod]), pod)
+        for pod in answer.gated
+    )
+    ordered = sorted(members.items(), key=lambda item: -len(item[1]))
+    return [
+        Block(
+            heading=pods[0] if len(pods) == 1 else f"{counted(len(pods), 'pod')} of {owner}",
+            state="gated",
+            tone=Tone.WARN,
+            lines=[message],
+            names=pods,
+        )
+        for (owner, message), pods in ordered
+    ]
+
+
+def _owner(pod: str, owner: str) -> str:
+    return shared_owner(owner or f"{pod.partition('/')[0]}/{POD}/")
+
+
+def _placed(answer: ScheduleResult) -> Iterator[Table]:
+    """A row per pod; of many pods, where lists are cut, a row per owner. With -o wide, how many
+    nodes were looked at too."""
+    placed = answer.placed or [PlacedPod(*each) for each in answer.placements.items()]
+    is_few = len(placed) <= MAX_POD_ROWS
+    yield table(
+        "Placed",
+        placed,
+        (Column("Pod", Kind.POD), lambda each: each.pod),
+        (Column("Node", Kind.NODE), lambda each: each.node),
+        (
+            Column("Score", Kind.NUMBER),
+            lambda each: "only one fits" if each.score is None else each.score,
+        ),
+        (
+            Column("Looked at", Kind.NUMBER, on=Medium.WIDE),
+            lambda each: each.evaluated,
+        ),
+        on=Medium.TEXT if is_few else Medium.WHOLE | Medium.WIDE,
+        brief=None,
+    )
+    if not is_few:
+        by_owner = grouped((_owner(each.pod, each.owner), each) for each in placed)
+        yield table(
+            "Placed",
+            by_owner.items(),
+            (Column("Owner"), lambda each: group_name(each[0], [pod.pod for pod in each[1]])),
+            (Column("Pods", Kind.NUMBER), lambda each: len(each[1])),
+            (Column("Nodes", Kind.NODE), lambda each: _nodes_of(each[1])),
+            brief=SHOWN_OWNERS,
+            noun="owners",
+            note=WIDE_HINT,
+            on=Medium.BRIEF,
+        )
+
+
+def _nodes_of(pods: Sequence[PlacedPod]) -> tuple[str, ...]:
+    """The nodes, those with the most of the pods first, and how many there are."""
+    counts = Counter(pod.node for pod in pods).most_common()
+    return tuple(name if count == 1 else f"{name} ({count:,})" for name, count in counts)
+
+
+def _devices(placed: Sequence[PlacedPod]) -> Table:
+    return table(
+        "Devices",
+        [(pod.pod, claim, devices) for pod in placed for claim, devices in pod.claims.items()],
+        (Column("Pod", Kind.POD), lambda each: each[0]),
+        (Column("Claim"), lambda each: each[1]),
+        (Column("Devices"), lambda each: ", ".join(each[2])),
+        brief=SHOWN_ROWS,
+        on=Medium.TEXT,
+    )
+
+
+def _evictions(answer: ScheduleResult) -> Table:
+    return table(
+        "Evictions",
+        answer.evictions,
+        (Column("Evicted", Kind.POD), lambda each: each.pod),
+        (Column("From", Kind.NODE), lambda each: each.node),
+        (Column("For", Kind.POD), lambda each: each.preemptor),
+        brief=SHOWN_ROWS,
+        grid="evictions",
+    )
+
+
+def _bindings(calls: Sequence[ExtenderBinding]) -> Table:
     """The pod, its node, where the call went, and what became of it."""
-    pod = f"{call.request['PodNamespace']}/{call.request['PodName']}"
-    return pod, call.request["Node"], call.url, call.error or ("sent" if call.sent else "not sent")
+    return table(
+        "Bound by extenders",
+        calls,
+        (
+            Column("Pod", Kind.POD),
+            lambda call: f"{call.request['PodNamespace']}/{call.request['PodName']}",
+        ),
+        (Column("Node", Kind.NODE), lambda call: call.request["Node"]),
+        (Column("POST"), lambda call: call.url),
+        (Column(""), lambda call: call.error or ("sent" if call.sent else "not sent")),
+        brief=SHOWN_ROWS,
+        note="" if any(call.sent for call in calls) else "--extender-bind sends them",
+    )
 
 
-def _score(last: Attempt) -> str:
-    return "only one fits" if last.score is None else str(last.score)
+# -- sections of the page -------------------------------------------------------------------------
+
+
+def _maps(answer: ScheduleResult) -> list[Section]:
+    from ksched_cli.report.html.cluster_map import NODE_COLUMN, before_and_after
+
+    if answer.cluster_map is None or not answer.nodes:
+        return []
+    return [*before_and_after(answer.cluster_map, (NODE_COLUMN,))]
+
+
+def _grids(answer: ScheduleResult) -> Iterator[Section]:
+    from ksched_cli.report.html.cluster_map import node_columns, pod_columns
+    from ksched_cli.report.html.sections import Grid
+
+    cluster = answer.cluster_map
+    if cluster is None:
+        return
+    if answer.nodes:
+        yield Grid("Table of nodes", "nodes", node_columns(cluster))
+    yield Grid("Table of pods", "pods", pod_columns(cluster.pods))

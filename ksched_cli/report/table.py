@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from textwrap import indent
-from typing import TypeVar
 
-K = TypeVar("K")
-V = TypeVar("V")
+from ksched_cli.report.words import counted as counted
+from ksched_cli.report.words import grouped as grouped
+from ksched_cli.report.words import printable as printable
 
 MIN_WIDTH = 40
 GAP = 2  # between columns
@@ -172,29 +172,6 @@ def _stacked(cells: Sequence[Sequence[str]], width: int) -> list[str]:
 def apart(*texts: str) -> str:
     """Texts with an empty line between them, without those that are empty."""
     return "\n\n".join(filter(None, texts))
-
-
-def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """The second of each pair by the first, both in their order."""
-    groups: dict[K, list[V]] = {}
-    for key, value in pairs:
-        groups.setdefault(key, []).append(value)
-    return groups
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 node`, `4,451 nodes`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def printable(text: str) -> str:
-    """Names and messages come from others: control characters are shown escaped."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
-        for char in text
-    )
 
 
 def marked(name: str, chosen: str) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 import jsonschema
 
 from ksched_cli.answers import Answer, document_of
+from ksched_cli.report.forms import Form, render
+from ksched_cli.report.table import TERMINAL, Limit
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 
@@ -30,3 +32,8 @@ def conforms(document: Answer | dict[str, Any], name: str) -> dict[str, Any]:
 def squeezed(text: str) -> list[str]:
     """The lines, with their spaces made one."""
     return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def shown(answer: Answer, limit: Limit = TERMINAL, form: Form = Form.TABLE) -> list[str]:
+    """The lines of an answer in a form, with their spaces made one."""
+    return squeezed(render(answer, form, limit))

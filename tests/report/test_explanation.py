@@ -6,12 +6,12 @@ from hypothesis import given
 
 from ksched_cli.analysis.explain import explain, select
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.report import explanation as explanations
-from ksched_cli.report.table import TERMINAL, Limit
+from ksched_cli.report.forms import Form
+from ksched_cli.report.table import Limit
 from ksched_cli.testing import cluster, explanation, find, node, pod, simulation
 from tests.clusters import states
 from tests.draws import broken_by
-from tests.report.schemas import conforms, squeezed
+from tests.report.schemas import conforms, shown
 
 
 @given(states(max_nodes=4, max_pending=2))
@@ -25,26 +25,23 @@ def test_explanations_are_as_their_schema_says(state: ClusterState) -> None:
 
 
 def explained(*objects: dict[str, Any], pod: str = "") -> list[str]:
-    return squeezed(
-        explanations.table(
-            explanation(cluster(*objects), pod=pod, kubernetes_version="1.34"), Limit(rows=40)
-        )
-    )
+    answer = explanation(cluster(*objects), pod=pod, kubernetes_version="1.34")
+    return shown(answer, Limit(rows=40))
 
 
 def test_an_explanation_begins_with_the_verdict() -> None:
     text = explained(node("a"), node("b", cpu="8"), pod("p", cpu="2"))
-    assert text[0] == "default/p (profile default-scheduler)"
-    assert text[1].startswith("goes to b with ")
-    assert any(line.startswith("its points on b:") for line in text)
+    assert text[0].startswith("default/p goes to b with ")
+    assert "Its points on b" in text
 
 
 def test_an_explanation_of_a_pod_that_fits_nowhere_gives_every_reason() -> None:
     text = explained(
         node("a", cpu="1", taints=["k=v:NoSchedule"]), node("b", cpu="1"), pod("p", cpu="2")
     )
-    assert text[1:3] == [
-        "fits on no node: it requests 2 of cpu, and the only node it may use, b, has 1",
+    assert text[:3] == [
+        "default/p fits on no node",
+        "it requests 2 of cpu, and the only node it may use, b, has 1",
         "what helps: request 1 of cpu instead of 2, which b has free",
     ]
     assert any("untolerated taint {k: v}" in line and "k=v:NoSchedule" in line for line in text)
@@ -57,23 +54,28 @@ def test_nodes_rejected_alike_share_a_line() -> None:
 
 
 def test_ties_and_the_only_node_are_said() -> None:
-    assert "one of 2 equally good nodes" in explained(node("a"), node("b"), pod("p"))[1]
-    assert explained(node("a"), pod("p"))[1] == "goes to a, the only node it fits on"
+    text = explained(node("a"), node("b"), pod("p"))
+    assert "one of 2 equally good nodes" in text[0]
+    assert text[1] == "equally good: b"
+    assert explained(node("a"), pod("p"))[0] == "default/p goes to a, the only node it fits on"
 
 
 def test_a_running_pod_is_told_how_its_node_ranks() -> None:
     text = explained(node("a", cpu="2"), node("b", cpu="8"), pod("p", cpu="1", node="a"), pod="p")
-    assert any(line == "runs on a, rank 2 of 2" for line in text)
+    assert text[0] == "default/p runs on a, rank 2 of 2"
+    assert text[1].startswith("today it would go to b with ")
 
 
 def test_a_gated_pod_is_said_to_be_gated() -> None:
     text = explained(node("a"), pod("p", gates=["example.com/wait"]), pod="p")
-    assert text[1].startswith("is not in the queue yet: SchedulingGates: waiting for")
+    assert text[0] == "default/p is not in the queue yet"
+    assert text[1].startswith("SchedulingGates: waiting for")
+    assert text[2].startswith("once it is, it goes to a")
 
 
 def test_the_points_of_the_node_stand_before_the_ranking() -> None:
     text = explained(node("a"), node("b", cpu="8"), pod("p", cpu="2"))
-    assert text.index("PLUGIN RAW 0-100 WEIGHT POINTS") < next(
+    assert text.index("PLUGIN RAW 0-100 WEIGHT POINTS BECAUSE") < next(
         i for i, line in enumerate(text) if line.startswith("RANK NODE TOTAL")
     )
 
@@ -81,15 +83,14 @@ def test_the_points_of_the_node_stand_before_the_ranking() -> None:
 def test_the_points_shown_and_the_first_of_the_ranking_are_those_of_the_node_taken() -> None:
     run = broken_by(lambda ties: int(ties.max()))
     answer = explain(run, find(run, "p0"))
-    for shown in (answer, select(answer, (), 3), select(answer, ("n04",), 0)):
-        text = squeezed(explanations.table(shown, Limit(rows=40)))
-        assert text[1].startswith("goes to n11, one of 12 equally good nodes")
-        assert next(line for line in text if line.startswith("its points")) == (
-            "its points on n11:"
-        )
+    for chosen in (answer, select(answer, (), 3), select(answer, ("n04",), 0)):
+        text = shown(chosen, Limit(rows=40))
+        assert text[0].startswith("default/p0 goes to n11, one of 12 equally good nodes")
+        points = next(line for line in text if line.startswith("Its points"))
+        assert points == "Its points on n11"
         first = text.index(next(line for line in text if line.startswith("RANK"))) + 1
         assert text[first].startswith("1 n11 (chosen) ")
-        assert explanations.names(shown)[0] == "n11"
+        assert shown(chosen, form=Form.NAME)[0] == "n11"
 
 
 def test_the_ranking_shows_ten_and_counts_the_others() -> None:
@@ -102,22 +103,20 @@ def test_many_rejected_nodes_are_grouped_by_reason_the_nearest_first() -> None:
     small = [node(f"s{i:02}", cpu=str(1 + i % 3)) for i in range(20)]
     tainted = [node(f"t{i}", cpu="1", taints=["k=v:NoSchedule"]) for i in range(2)]
     text = explained(*small, *tainted, pod("p", cpu="6"))
-    first = text.index("22 nodes NodeResourcesFit: Insufficient cpu (20 for no other reason)")
-    nearest = "nearest s02: cpu: wants 6, 3 free of 3 (as near: s05, s08, s11 and 2 more)"
-    assert text[first + 1] == nearest
-    reason = "TaintToleration: node(s) had untolerated taint {k: v} (0 for no other reason)"
-    second = text.index(f"2 nodes {reason}")
-    assert second > first
-
-
-def test_a_ranking_too_wide_leaves_out_plugins_that_score_alike() -> None:
-    state = cluster(node("a" * 30), node("b" * 30, cpu="8"), pod("p", cpu="2"))
-    text = explanations.table(explanation(state, kubernetes_version="1.34"), Limit(60, 40))
-    assert "the same on each of them: Taint 300, Image 0" in text
-    assert max(map(len, text.splitlines())) <= 60
-    assert "the same on each" not in explanations.table(
-        explanation(state, kubernetes_version="1.34"), TERMINAL
+    nearest = "s02: cpu: wants 6, 3 free of 3 (and 5 more as near)"
+    first = text.index(f"22 20 NodeResourcesFit: Insufficient cpu {nearest}")
+    assert text[first + 1].startswith(
+        "2 0 TaintToleration: node(s) had untolerated taint {k: v} t0: "
     )
+
+
+def test_plugins_that_score_alike_are_said_in_a_line_below_the_ranking() -> None:
+    state = cluster(node("a" * 30), node("b" * 30, cpu="8"), pod("p", cpu="2"))
+    answer = explanation(state, kubernetes_version="1.34")
+    text = shown(answer, Limit(60, 40))
+    assert "RANK NODE TOTAL FIT BALANCE" in text
+    assert "the same in all rows: Taint 300, Image 0" in text
+    assert "RANK NODE TOTAL TAINT FIT BALANCE IMAGE" in shown(answer, Limit(100))
 
 
 def test_where_not_all_nodes_are_looked_at_it_says_so_and_which_is_the_best_of_all() -> None:
@@ -126,7 +125,7 @@ def test_where_not_all_nodes_are_looked_at_it_says_so_and_which_is_the_best_of_a
     assert "goes to n000, one of " in text
     assert "of 201 nodes were looked at; of all 201 that fit, z would be the best, with " in text
     text = " ".join(explained(*small, pod("p", cpu="1")))
-    assert "of 200 nodes were looked at; of all 200 that fit, n000 is the best too." in text
+    assert "of 200 nodes were looked at; of all 200 that fit, n000 is the best too" in text
     assert "looked at" not in " ".join(explained(*small[:20], pod("p", cpu="1")))
 
 
@@ -134,8 +133,8 @@ def test_why_a_running_pod_would_not_be_placed_where_it_is_comes_before_the_rank
     others = [node(f"n{i:02}") for i in range(12)]
     tainted = node("own", taints=["k=v:NoSchedule"])
     text = explained(*others, tainted, pod("p", node="own"), pod="p")
-    assert text[1] == "runs on own, where it would not be placed now"
+    assert text[0] == "default/p runs on own, where it would not be placed now"
     reason = (
         "own TaintToleration: node(s) had untolerated taint {k: v}; not tolerated: k=v:NoSchedule"
     )
-    assert text.index(reason) < text.index("PLUGIN RAW 0-100 WEIGHT POINTS")
+    assert text.index(reason) < text.index("PLUGIN RAW 0-100 WEIGHT POINTS BECAUSE")

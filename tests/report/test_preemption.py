@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from ksched_cli.analysis.preempt import PreemptionResult, preempt
-from ksched_cli.report import preemption
 from ksched_cli.report.table import EVERYTHING
 from ksched_cli.testing import cluster, find, node, pod, simulation
-from tests.report.schemas import conforms, squeezed
+from tests.report.schemas import conforms, shown
 
 
 def answer(*objects: dict[str, Any]) -> PreemptionResult:
@@ -30,17 +29,16 @@ def test_answers_are_as_their_schema_says(objects: tuple[dict[str, Any], ...]) -
 
 def test_the_only_candidate_is_said_to_be_the_only_one() -> None:
     assert answer(*FULL, HIGH).criterion == "only candidate"
-    text = squeezed(preemption.table(answer(*FULL, HIGH), EVERYTHING))
-    assert text[0] == "default/p (profile default-scheduler, priority 9)"
-    assert text[1] == "would evict default/low from a: only candidate"
+    text = shown(answer(*FULL, HIGH), EVERYTHING)
+    assert text[:3] == ["default/p would evict default/low from a", "only candidate", "priority 9"]
 
 
 def test_a_pod_that_fits_needs_no_preemption() -> None:
-    text = squeezed(preemption.table(answer(node("c"), HIGH), EVERYTHING))
-    assert text[1] == "needs no preemption: it fits on c"
+    text = shown(answer(node("c"), HIGH), EVERYTHING)
+    assert text[0] == "default/p needs no preemption: it fits on c"
 
 
 def test_a_node_where_no_eviction_helps_says_why() -> None:
-    text = squeezed(preemption.table(answer(*TOO_SMALL, HIGH), EVERYTHING))
-    assert text[1] == "may preempt, but no eviction makes room for it"
+    text = shown(answer(*TOO_SMALL, HIGH), EVERYTHING)
+    assert text[0] == "default/p may preempt, but no eviction makes room for it"
     assert any(line.startswith("b all pods ") for line in text)

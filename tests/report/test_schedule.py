@@ -1,28 +1,30 @@
 """A run as JSON and as a table."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 
-from ksched_cli.analysis.diagnosis import pending_groups
-from ksched_cli.analysis.named_objects import owners
 from ksched_cli.analysis.schedule import ScheduleResult, result_of
-from ksched_cli.analysis.usage import node_usages
+from ksched_cli.answers import document_of
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import Eviction
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.report import schedule
-from ksched_cli.report.table import EVERYTHING, TERMINAL
-from ksched_cli.testing import cluster, node, pod, simulate, simulation
+from ksched_cli.report.forms import Form
+from ksched_cli.report.table import EVERYTHING
+from ksched_cli.testing import cluster, node, pod, simulation
 from tests.clusters import states
-from tests.report.schemas import conforms, squeezed
+from tests.report.schemas import conforms, shown
 
 
 def answer(simulated: Simulation, *, trace: bool = False) -> ScheduleResult:
     return result_of(simulated, simulated.run(), trace=trace)
+
+
+def read(simulated: Simulation, *, lists_nodes: bool = False) -> ScheduleResult:
+    """As commands make it for people."""
+    return result_of(simulated, simulated.run(), shown=True, lists_nodes=lists_nodes)
 
 
 @given(states(max_nodes=4, max_pending=3))
@@ -89,10 +91,8 @@ def test_a_run_says_who_went_where_and_why_not() -> None:
         pod("big", cpu="3"),
         pod("held", gates=["example.com/wait"]),
     )
-    simulated = simulation(state)
-    run = simulated.run()
-    shown = schedule.Shown(pending=pending_groups(simulated, run))
-    text = squeezed(schedule.table(run, EVERYTHING, shown))
+    text = shown(read(simulation(state)), EVERYTHING)
+    assert text[:2] == ["1 of 2 pods stays pending", "1 placed, 1 pending, 1 gated"]
     assert "default/only a only one fits" in text
     at = text.index("pending: default/big")
     assert text[at + 1].startswith("it requests 3 of cpu, and the only node it may use, a, has 2")
@@ -100,16 +100,12 @@ def test_a_run_says_who_went_where_and_why_not() -> None:
     assert text[at + 3].startswith("kube-scheduler says: 0/1 nodes are available")
     at = text.index("gated: default/held")
     assert text[at + 1] == "waiting for scheduling gates: [example.com/wait]"
-    assert text[-1] == "1 placed, 1 pending, 1 gated"
 
 
 def test_a_run_names_victims_and_for_whom_they_left() -> None:
-    state = cluster(
-        node("a", cpu="1"), pod("low", cpu="1", node="a"), pod("high", cpu="1", priority=1)
-    )
-    text = squeezed(schedule.table(simulate(state), EVERYTHING))
+    text = shown(read(preempting()), EVERYTHING)
     assert "default/low a default/high" in text
-    assert text[-1] == "1 placed, 0 pending, 0 gated, 1 evicted"
+    assert text[1] == "1 placed, 0 pending, 0 gated, 1 evicted"
 
 
 def uneven() -> Simulation:
@@ -120,28 +116,24 @@ def uneven() -> Simulation:
 
 
 def test_a_run_ends_with_how_full_the_nodes_are() -> None:
-    run = uneven()
-    usages = node_usages(run.snapshot)
-    text = squeezed(schedule.table(run.run(), TERMINAL, schedule.Shown(usages)))
-    assert text[:2] == [
-        "2 of 3 nodes used",
-        "RESOURCE REQUESTED ALLOCATABLE USED FULLEST EMPTIEST",
+    text = shown(read(uneven()))
+    assert text[0] == "No pod waits for a node"
+    at = text.index("2 of 3 nodes used")
+    assert text[at + 1 : at + 3] == [
+        "RESOURCE REQUESTED USED FULLEST EMPTIEST",
+        "cpu 3 of 14 21% 100% full 0% void",
     ]
-    assert text[2] == "cpu 3 14 21% 100% full 0% void"
-    assert text[-1] == "0 placed, 0 pending, 0 gated"
 
 
 def test_every_node_is_listed_where_that_is_asked_for() -> None:
-    run = uneven()
-    shown = schedule.Shown(node_usages(run.snapshot), nodes=True)
-    text = squeezed(schedule.table(run.run(), TERMINAL, shown))
-    assert "NODE CPU MEMORY PODS" in text
-    assert "half 1 of 4 (25%) 0 of 16Gi (0%) 1 of 110 (1%)" in text
+    text = shown(read(uneven(), lists_nodes=True))
+    assert "NODE CPU % MEMORY % PODS %" in text
+    assert "half 1 of 4 25% 0 of 16Gi 0% 1 of 110 1%" in text
+    assert "Every node" not in shown(read(uneven()))
 
 
 def test_the_nodes_after_the_run_are_in_the_document() -> None:
-    run = uneven()
-    result = conforms(answer(run), "schedule_result")
+    result = conforms(answer(uneven()), "schedule_result")
     assert result["nodes"][1] == {
         "name": "half",
         "allocatable": {"cpu": "4", "memory": "17179869184", "pods": "110"},
@@ -157,19 +149,23 @@ def test_many_pods_are_grouped_by_owner_and_reason() -> None:
 
     small = [of_job("web", f"web-{i:02}") for i in range(30)]
     large = [of_job("big", f"big-{i}", cpu="9") for i in range(7)]
-    simulated = simulation(cluster(node("a"), *small, *large))
-    run = simulated.run()
-    shown = schedule.Shown(
-        pending=pending_groups(simulated, run), owners=owners(simulated, run.placements)
-    )
-    lines = squeezed(schedule.table(run, TERMINAL, shown))
+    result = read(simulation(cluster(node("a"), *small, *large)))
+    lines = shown(result)
     assert "default/Job/web 30 a (30)" in lines
     assert (
         "pending: 7 pods of default/Job/big: default/big-0, default/big-1, default/big-2 and 4 more"
         in lines
     )
     assert not any("web-00" in line for line in lines)
-    wide = squeezed(schedule.table(run, replace(TERMINAL, wide=True), shown))
-    assert "default/web-00 a only one fits 1" in wide
-    apart = " ".join(squeezed(schedule.table(run, EVERYTHING, shown)))
+    assert "default/web-00 a only one fits 1" in shown(result, form=Form.WIDE)
+    apart = " ".join(shown(result, EVERYTHING))
     assert all(f"default/big-{i}" in apart for i in range(7))
+
+
+def test_the_names_are_the_pods_that_stay_pending() -> None:
+    state = cluster(node("a", cpu="2"), pod("big", cpu="3"), pod("small", cpu="1"))
+    assert shown(answer(simulation(state)), form=Form.NAME) == ["default/big"]
+
+
+def test_a_document_does_not_have_what_only_people_read() -> None:
+    assert document_of(read(gated())) == document_of(answer(gated()))

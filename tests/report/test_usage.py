@@ -5,7 +5,9 @@ import pytest
 from ksched_cli.analysis.usage import NodeUsage, resources_of
 from ksched_cli.answers import plain
 from ksched_cli.report.table import EVERYTHING, TERMINAL, Limit
-from ksched_cli.report.usage import nodes_table, table
+from ksched_cli.report.terminal import as_text
+from ksched_cli.report.usage import nodes_table, resources_table
+from ksched_cli.report.view import Table, View
 from tests.report.schemas import squeezed
 
 GIB = 1 << 30
@@ -24,36 +26,41 @@ def usage(name: str, cpu: int, pods: int, gpus: int | None = None) -> NodeUsage:
 USAGES = [usage("a", 4000, 10, 2), usage("b", 0, 0), usage("c", 0, 0)]
 
 
+def lines(section: Table, limit: Limit = TERMINAL) -> list[str]:
+    return squeezed(as_text(View(title="t", sections=[section]), limit))[2:]
+
+
 def test_sums_and_the_fullest_and_emptiest_nodes_are_listed_per_resource() -> None:
-    assert squeezed(table(USAGES, TERMINAL)) == [
+    assert lines(resources_table(USAGES)) == [
         "1 of 3 nodes used",
-        "RESOURCE REQUESTED ALLOCATABLE USED FULLEST EMPTIEST",
-        "cpu 4 12 33% 100% a 0% b, c",
-        "memory 4Gi 24Gi 17% 50% a 0% b, c",
-        "pods 10 30 33% 100% a 0% b, c",
-        "example.com/gpu 2 2 100% 100% a 100% a",
+        "RESOURCE REQUESTED USED FULLEST EMPTIEST",
+        "cpu 4 of 12 33% 100% a 0% b and 1 more",
+        "memory 4Gi of 24Gi 17% 50% a 0% b and 1 more",
+        "pods 10 of 30 33% 100% a 0% b and 1 more",
+        "example.com/gpu 2 of 2 100% 100% a 100% a",
     ]
 
 
-def test_a_narrow_terminal_gets_sentences() -> None:
-    lines = table(USAGES, Limit(60, 40)).splitlines()
-    assert max(map(len, lines)) <= 60
-    assert lines[1].startswith("cpu: 4 of 12 requested, 33%; fullest 100% a;")
+def test_a_narrow_terminal_leaves_out_the_emptiest_nodes_first() -> None:
+    text = lines(resources_table(USAGES), Limit(50, 40))
+    assert text[1] == "RESOURCE REQUESTED USED FULLEST"
+    assert text[-1] == "not shown in 50 columns: Emptiest"
+    assert max(map(len, text)) <= 50
 
 
 @pytest.mark.parametrize(
     ("milli", "share"), [(0, "0%"), (1, "<1%"), (3999, "99%"), (4000, "100%"), (4001, "101%")]
 )
 def test_all_and_nothing_are_exact(milli: int, share: str) -> None:
-    (row,) = squeezed(nodes_table([usage("a", milli, 0)], EVERYTHING))[1:]
-    assert f"of 4 ({share})" in row
+    row = lines(nodes_table([usage("a", milli, 0)]), EVERYTHING)[2]
+    assert row.split()[4] == share
 
 
 def test_every_node_has_a_row_also_without_a_resource() -> None:
-    rows = squeezed(nodes_table(USAGES, EVERYTHING))
-    assert rows[0] == "NODE CPU MEMORY PODS EXAMPLE.COM/GPU"
-    assert rows[1] == "a 4 of 4 (100%) 4Gi of 8Gi (50%) 10 of 10 (100%) 2 of 2 (100%)"
-    assert rows[2] == "b 0 of 4 (0%) 0 of 8Gi (0%) 0 of 10 (0%) -"
+    rows = lines(nodes_table(USAGES), EVERYTHING)
+    assert rows[1] == "NODE CPU % MEMORY % PODS % EXAMPLE.COM/GPU %"
+    assert rows[2] == "a 4 of 4 100% 4Gi of 8Gi 50% 10 of 10 100% 2 of 2 100%"
+    assert rows[3] == "b 0 of 4 0% 0 of 8Gi 0% 0 of 10 0%"
 
 
 def test_amounts_in_data_are_quantities_with_bytes_in_full() -> None:
@@ -64,7 +71,3 @@ def test_amounts_in_data_are_quantities_with_bytes_in_full() -> None:
         "requested": {"cpu": "1500m", "memory": str(1500 * GIB // 1000)},
         "pods": 3,
     }
-
-
-def test_no_nodes_are_no_table() -> None:
-    assert table((), TERMINAL) == ""

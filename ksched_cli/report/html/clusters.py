@@ -11,23 +11,19 @@ from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.analysis.compare import Comparison, PodDifference
 from ksched_cli.analysis.diagnosis import PendingGroup
 from ksched_cli.analysis.drift import ELSEWHERE, DriftResult, PodDrift, Verdict
-from ksched_cli.analysis.schedule import RunSummary, ScheduleResult, grouping_labels
+from ksched_cli.analysis.schedule import grouping_labels
 from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan, Wave
-from ksched_cli.analysis.usage import UtilizationByLabel
 from ksched_cli.report import capacity, compare, drift, shrink
 from ksched_cli.report.capacity import trial_nodes
 from ksched_cli.report.compare import standing_text, totals
 from ksched_cli.report.html.charts import MAX_PLACES, bar, flow
 from ksched_cli.report.html.cluster_map import (
-    NODE_COLUMN,
     before_and_after,
     map_data,
-    node_columns,
-    pod_columns,
     utilisation,
 )
 from ksched_cli.report.html.columns import Kind, column, filled
-from ksched_cli.report.html.pods import pending_blocks
+from ksched_cli.report.html.of_view import group_of
 from ksched_cli.report.html.sections import (
     Bars,
     Flows,
@@ -44,93 +40,9 @@ from ksched_cli.report.html.sections import (
     present,
     tally,
 )
-from ksched_cli.report.pending import shared_owner
-from ksched_cli.report.schedule import binding_row
+from ksched_cli.report.pending import pending_groups
 from ksched_cli.report.shrink import notes
 from ksched_cli.report.table import PAGE, counted, grouped
-from ksched_cli.report.usage import pool_rows
-
-# -- schedule --------------------------------------------------------------------------------------
-
-
-NAMED_PODS = 20
-TILES = (
-    ("placed", "good"),
-    ("pending", "bad"),
-    ("gated", "warn"),
-    ("evicted", "warn"),
-    ("undecided", "bad"),
-    ("ignored", ""),
-)
-ALWAYS = ("placed", "pending")
-
-
-def schedule_page(answer: ScheduleResult) -> Page:
-    """The page of a run: what became of the pods, the nodes as a map, how full they are."""
-    summary, nodes = answer.summary, answer.nodes
-    used = sum(node.pods > 0 for node in nodes)
-    counts = ((name, getattr(summary, name), tone) for name, tone in TILES)
-    tiles = [
-        Tile("left out" if name == "ignored" else name, f"{count:,}", tone * bool(count))
-        for name, count, tone in counts
-        if count or name in ALWAYS
-    ]
-    tiles.append(Tile("nodes used", f"{used:,} of {len(nodes):,}"))
-    cluster = answer.cluster_map
-    assert cluster is not None
-    owners = {pod.pod: shared_owner(pod.owner) for pod in cluster.pods if not pod.node}
-    groups = [*pending_blocks(answer.pending_groups), *_gated(answer, owners)]
-    sections = present(Groups("Pods without a node", groups))
-    if nodes:
-        sections += before_and_after(cluster, (NODE_COLUMN,))
-    if answer.utilization:
-        sections.append(_by_label(answer.utilization))
-    evictions = [
-        column("Evicted", [eviction.pod for eviction in answer.evictions]),
-        column("From", [eviction.node for eviction in answer.evictions]),
-        column("For", [eviction.preemptor for eviction in answer.evictions]),
-    ]
-    sections += present(
-        Grid("Evictions", "evictions", evictions),
-        Grid("Table of nodes", "nodes", node_columns(cluster)),
-    )
-    sections.append(Grid("Table of pods", "pods", pod_columns(cluster.pods)))
-    bindings = [binding_row(call) for call in answer.extender_bindings or ()]
-    sections += present(Table("Bound by extenders", ("Pod", "Node", "POST", ""), bindings))
-    return Page(_schedule_title(summary), (), tiles, sections)
-
-
-def _schedule_title(summary: RunSummary) -> str:
-    total = summary.placed + summary.pending
-    if not total:
-        return "No pod waits for a node"
-    if not summary.pending:
-        return f"All of {counted(total, 'pod')} got a node" if total > 1 else "The pod got a node"
-    verb = "stays" if summary.pending == 1 else "stay"
-    return f"{summary.pending:,} of {counted(total, 'pod')} {verb} pending"
-
-
-def _gated(answer: ScheduleResult, owners: Mapping[str, str]) -> list[Group]:
-    """By owner and gate, those of the most pods first."""
-    members = grouped(((owners[pod], answer.messages[pod]), pod) for pod in answer.gated)
-    ordered = sorted(members.items(), key=lambda item: -len(item[1]))
-    return [
-        Group(
-            pods[0] if len(pods) == 1 else f"{counted(len(pods), 'pod')} of {owner}",
-            message,
-            "gated",
-            "warn",
-            names=pods[:NAMED_PODS],
-            count=len(pods),
-        )
-        for (owner, message), pods in ordered
-    ]
-
-
-def _by_label(utilization: UtilizationByLabel) -> Table:
-    resources = list(dict.fromkeys(key for pool in utilization.pools for key in pool.used))
-    return Table(f"Utilisation by {utilization.label}", *pool_rows(utilization, resources))
-
 
 # -- compare ---------------------------------------------------------------------------------------
 
@@ -494,3 +406,9 @@ def _waves(waves: Sequence[Wave]) -> Bars:
         for number, (wave, count) in enumerate(zip(waves, counts, strict=True), 1)
     ]  # fmt: skip
     return Bars("Waves", ("", "New nodes", "Nodes drained", "Pods move", ""), bars, names)
+
+
+def pending_blocks(groups: Sequence[PendingGroup]) -> list[Group]:
+    """The pods that stay pending, with all of their reasons."""
+    shown = pending_groups("", groups, with_reasons=True).blocks
+    return [group_of(block) for block in shown]

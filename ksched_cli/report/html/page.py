@@ -20,10 +20,13 @@ from markupsafe import Markup
 
 from ksched_cli import __version__
 from ksched_cli.answers import Answer, AppliedChange, StateAnswer
-from ksched_cli.report.html import clusters, configurations, live, pods, replays, sweeps
+from ksched_cli.report.html import clusters, configurations, live, replays, sweeps
 from ksched_cli.report.html.columns import column, embedded
-from ksched_cli.report.html.sections import Grid, Page, Prose, Section, Table
-from ksched_cli.report.table import printable
+from ksched_cli.report.html.of_view import page_of_view
+from ksched_cli.report.html.sections import Figure, Grid, Page, Prose, Section, Table
+from ksched_cli.report.view import Line, Medium
+from ksched_cli.report.views import has_view, view_of
+from ksched_cli.report.words import printable
 
 
 def render_page(answer: Answer) -> str:
@@ -50,7 +53,7 @@ def render_page(answer: Answer) -> str:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("ksched_cli.report.html", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -58,6 +61,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.tests["figure"] = _is_figure
+    environment.tests["line"] = lambda value: isinstance(value, Line)
+    return environment
+
+
+def _is_figure(value: object) -> bool:
+    return isinstance(value, int | float | Figure) and not isinstance(value, bool)
 
 
 def _shown(value: object) -> object:
@@ -100,7 +110,7 @@ _EFFECTS = 8  # of a change, shown first
 SCRIPTS = ("base", "grid", "map", "pair", "curves", "page")
 
 # Each has the page of an answer, or of several.
-MODULES = (clusters, configurations, live, pods, replays, sweeps)
+MODULES = (clusters, configurations, live, replays, sweeps)
 
 
 @cache
@@ -119,6 +129,8 @@ def pages() -> Mapping[type[Answer], Callable[[Any], Page]]:
 
 def page_of(answer: Answer) -> Page:
     """The answer's page; what changes did comes first, warnings last."""
+    if has_view(answer):
+        return page_of_view(view_of(answer, Medium.PAGE))
     page = pages()[type(answer)](answer)
     sections = [*page.sections]
     if isinstance(answer, StateAnswer) and answer.changes:

@@ -6,36 +6,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
+from ksched_cli.report import view
 from ksched_cli.report.html.charts import Bar, Flow, Histogram, Plane, RangeRow, bar
 from ksched_cli.report.html.curves import HEADERS, Curves
+from ksched_cli.report.view import Command, Medium
+from ksched_cli.report.view import Tile as Tile
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
-    """A number at the top of a page. tone: good, warn, bad, or "" for neither."""
-
-    label: str
-    value: str
-    tone: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of a page, with a heading."""
+class Section(view.Section):
+    """A part of a page alone, with a heading."""
 
     heading: str
-
-    @property
-    def template(self) -> str:
-        """The name of the template that draws it."""
-        return type(self).__name__.lower()
+    on: Medium = field(default=Medium.PAGE, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Prose(Section):
     """Paragraphs. Messages of kube-scheduler's among them keep their words."""
 
-    paragraphs: Sequence[str]
+    paragraphs: Sequence[str | view.Line]
     tone: str = ""
 
 
@@ -46,6 +36,20 @@ class Table(Section):
 
     headers: Sequence[str]
     rows: Sequence[Sequence[Any]]
+    note: str = ""
+
+
+class Figure(str):
+    """A cell that is aligned as a number."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommandList(Section):
+    """Commands with a button that copies them."""
+
+    commands: Sequence[Command]
     note: str = ""
 
 
@@ -73,6 +77,7 @@ class Group:
 
     lede: lines before the message
     count: how many there are, of which names may be the first
+    sections: after the message, without headings of their own in the page's contents
     """
 
     heading: str
@@ -83,7 +88,8 @@ class Group:
     rows: Sequence[Sequence[Any]] = ()
     names: Sequence[str] = ()
     count: int = 0
-    lede: Sequence[str] = ()
+    lede: Sequence[str | view.Line] = ()
+    sections: Sequence[Section] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +228,13 @@ def present(*sections: Section) -> list[Section]:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """title: the first line; lede: those that follow it."""
+    """title: the first line; lede: those that follow it; tone: of the title"""
 
     title: str
-    lede: Sequence[str] = ()
+    lede: Sequence[str | view.Line] = ()
     tiles: Sequence[Tile] = ()
     sections: Sequence[Section] = field(default_factory=tuple)
+    tone: str = ""
 
     def data(self) -> dict[str, Any]:
         """What the page's JavaScript reads."""

@@ -68,7 +68,7 @@ def test_a_pod_that_fits_nowhere_has_reasons_and_no_ranking(page_of: PageOf) -> 
 
 def test_a_pod_that_is_ignored_has_a_page_without_sections(page_of: PageOf) -> None:
     _, page = page_of("explain", "p", objects=(node("a"), pod("p", profile="other")))
-    assert "the scheduler never looks at it" in " ".join(page.text)
+    assert "The scheduler never looks at default/p" in " ".join(page.text)
 
 
 def test_the_page_is_of_the_node_taken_and_those_asked_for(page_of: PageOf) -> None:

@@ -1,8 +1,8 @@
 """The page of a pod group's explanation."""
 
 from ksched_cli.analysis.explain import Blocker, Domain, GroupExplanation, Member
-from ksched_cli.report.html.pods import group_page
-from ksched_cli.report.html.sections import Bars, Grid, Groups
+from ksched_cli.report.html.page import page_of
+from ksched_cli.report.html.sections import Bars, CommandList, Grid, Groups
 from tests.report.html.pages import titled
 
 
@@ -16,13 +16,19 @@ def test_what_blocks_comes_first_then_the_domains_and_the_members() -> None:
         domains=(Domain("r1", 3, 1, 2, False, False, "ml/b", "Insufficient cpu"),),
         members=(Member("ml/a", message="waits"), Member("ml/b", gated=True)),
     )
-    blocks, domains, members = group_page(answer).sections
+    blocks, domains, members, commands = page_of(answer).sections
     assert isinstance(blocks, Groups)
     (group,) = blocks.groups
-    assert (group.heading, group.message) == ("ml/b in r1", "Insufficient cpu")
+    assert group.heading == "ml/b in r1"
+    assert [line.text for line in group.lede] == ["kube-scheduler says: Insufficient cpu"]
     assert isinstance(domains, Bars)
     assert domains.heading == "Tried by rack"
-    assert [bar.cells for bar in domains.bars] == [("r1", 3, "does not fit", "ml/b")]
+    assert [bar.cells for bar in domains.bars] == [["r1", "3", "no", "ml/b"]]
     assert [part.width for part in domains.bars[0].parts] == [500, 500]
     assert isinstance(members, Grid)
-    assert titled(members.columns)["State"] == ["pending", "gated"]
+    assert titled(members.columns)["State"] == ["pending", "held back"]
+    assert isinstance(commands, CommandList)
+    assert [command.text for command in commands.commands] == [
+        "ksched explain ml/b",
+        "ksched fix ml/gang",
+    ]

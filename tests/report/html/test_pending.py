@@ -10,7 +10,10 @@ def test_every_group_has_its_reasons_and_its_pods(page_of: PageOf) -> None:
     assert "2 pods stay pending" in page.text
     text = " ".join(page.text)
     assert document["groups"][0]["message"] in text
-    assert "2 2 NodeResourcesFit Insufficient cpu a and 1 as near" in text
+    assert (
+        "2 NodeResourcesFit: Insufficient cpu a: cpu: wants 9, 2 free of 2 (and 1 more as near)"
+        in text
+    )
     pods = [pod for group in document["groups"] for pod in group["pods"]]
     assert titled(page.data["grids"]["pods"])["Pod"] == pods
 

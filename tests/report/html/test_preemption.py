@@ -41,4 +41,4 @@ def test_a_pod_that_may_stay_is_named(page_of: PageOf) -> None:
 
 def test_a_pod_that_needs_no_preemption_has_a_page(page_of: PageOf) -> None:
     _, page = page_of("preempt", "p", objects=(node("a"), pod("p")))
-    assert "default/p: needs no preemption: it fits on a" in page.text
+    assert "default/p needs no preemption: it fits on a" in page.text

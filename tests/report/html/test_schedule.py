@@ -60,7 +60,7 @@ def test_utilisation_is_shown_by_a_label(page_of: PageOf) -> None:
         ("x", 0.25),
         (None, 0.0),
     ]
-    assert "POOL NODES cpu used" in " ".join(page.text)
+    assert "pool Nodes cpu used" in " ".join(page.text)
 
 
 def test_a_run_without_pods_or_nodes_has_a_page() -> None:

@@ -64,3 +64,16 @@ const percent = (share) => {
   if (rounded === 100 && share !== 1) return (share < 1 ? 99 : 101) + "%";
   return rounded === 0 && share > 0 ? "<1%" : rounded + "%";
 };
+
+// -- commands ---------------------------------------------------------------------------------
+
+function addCopyButtons() {
+  document.querySelectorAll("[data-copy]").forEach((button) => {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      await copied(button.dataset.copy);
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    });
+  });
+}

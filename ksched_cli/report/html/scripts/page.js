@@ -41,6 +41,7 @@ document.querySelectorAll("[data-curves]").forEach((host) => {
 if (data.map) new (data.map.names.length > DRAWN ? DrawnNodeMap : NodeMap)(document.getElementById("map"), data.map);
 if (data.pair) new Pair(document.getElementById("pair"), data.pair);
 addThemeButton();
+addCopyButtons();
 listenForPrinting();
 focusScrolling();
 addEventListener("resize", focusScrolling);

@@ -1,0 +1,139 @@
+"""Which function makes the view of which answer, and the texts that one answer alone has. Their
+modules are imported when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ksched_cli.report.forms import Form
+from ksched_cli.report.short_names import with_short_names
+from ksched_cli.report.view import (
+    Block,
+    Column,
+    Groups,
+    Kind,
+    Line,
+    Medium,
+    Section,
+    Table,
+    Text,
+    Tone,
+    View,
+    shown_sections,
+)
+from ksched_cli.report.words import grouped
+
+if TYPE_CHECKING:
+    from ksched_cli.answers import Answer, AppliedChange
+
+# Answer → its function, below ksched_cli/report.
+VIEWS: Mapping[str, str] = {
+    "Explanation": "explanation:view",
+    "GroupExplanation": "group_explanation:view",
+    "PendingReport": "pending:view",
+    "PreemptionResult": "preemption:view",
+    "Remedies": "fix:view",
+    "ScheduleResult": "schedule:view",
+}
+# The forms that one answer alone has.
+TEXTS: Mapping[str, Mapping[Form, str]] = {"Remedies": {Form.PATCH: "fix:patches"}}
+
+_EFFECTS = 8  # of a change, shown first
+
+
+def has_view(answer: Answer | type[Answer]) -> bool:
+    """Whether the answer is laid out by a view."""
+    cls = answer if isinstance(answer, type) else type(answer)
+    return cls.__name__ in VIEWS
+
+
+def view_of(answer: Answer, medium: Medium) -> View:
+    """Return the view with the sections that a medium shows; what changes did comes first, warnings
+    last."""
+    view: View = _function(VIEWS[type(answer).__name__])(answer)
+    changes: Sequence[AppliedChange] = getattr(answer, "changes", ())
+    first, last = _changes(changes)
+    sections: list[Section] = [*first, *view.sections, *last]
+    if answer.warnings:
+        sections.append(Text(
+            heading="Warnings",
+            lines=[Line(text, Tone.WARN) for text in answer.warnings],
+            on=Medium.PAGE,
+        ))  # fmt: skip
+    shown = [_of_medium(section, medium) for section in shown_sections(sections, medium)]
+    return with_short_names(replace(view, sections=shown))
+
+
+def text_of(answer: Answer, form: Form) -> str | None:
+    """Return the text of a form that this answer alone has; None where it has no such form."""
+    path = TEXTS.get(type(answer).__name__, {}).get(form)
+    return None if path is None else _function(path)(answer)
+
+
+def _function(path: str) -> Callable[[Any], Any]:
+    module, name = path.split(":")
+    function: Callable[[Any], Any] = getattr(import_module(f"ksched_cli.report.{module}"), name)
+    return function
+
+
+def _of_medium(section: Section, medium: Medium) -> Section:
+    """The section without the columns and parts that are shown elsewhere."""
+    if isinstance(section, Groups):
+        blocks: list[Block] = [
+            replace(
+                block,
+                sections=[
+                    _of_medium(each, medium) for each in shown_sections(block.sections, medium)
+                ],
+            )
+            for block in section.blocks
+        ]
+        return replace(section, blocks=blocks)
+    if isinstance(section, Table) and not all(each.on & medium for each in section.columns):
+        from ksched_cli.report.cells import without_columns
+
+        hidden = [at for at, each in enumerate(section.columns) if not each.on & medium]
+        return without_columns(section, hidden)
+    return section
+
+
+# -- what changes did -----------------------------------------------------------------------------
+
+
+def _changes(changes: Sequence[AppliedChange]) -> tuple[list[Section], list[Section]]:
+    """A row per change and action, with the objects of that action; on a page, last, every line."""
+    rows: list[tuple[str, int, str, tuple[str, ...]]] = []
+    for change in changes:
+        effects = grouped(
+            ((each.action, "" if each.detail.startswith("was ") else each.detail), each.subject)
+            for each in change.effects
+        )
+        text = change.text
+        if change.did and not effects:
+            rows.append((text, len(change.did), "", change.did))
+            continue
+        for (action, detail), subjects in effects.items():
+            what = f"{action} ({detail})" if detail else action
+            rows.append((text, len(subjects), what, tuple(subjects)))
+            text = ""
+        if not effects:
+            rows.append((text, 0, "nothing to do", ()))
+    columns = (
+        Column("Change"),
+        Column("#", Kind.NUMBER),
+        Column("Did"),
+        Column("Objects"),
+    )
+    first = Table(heading="Changes to the state", columns=columns, rows=rows)
+    every = [(line, change.text) for change in changes for line in change.did]
+    last = Table(
+        heading="Everything that the changes did",
+        columns=(Column("What it did"), Column("Change")),
+        rows=every if any(len(change.did) > _EFFECTS for change in changes) else (),
+        grid="changes",
+        on=Medium.PAGE,
+    )
+    return [first], [last]
