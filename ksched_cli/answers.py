@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, inspect, structs
 
-from ksched_cli.errors import MissingExtraError, UsageError
+from ksched_cli.errors import ExitCode, MissingExtraError, UsageError
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Rank: TypeAlias = Annotated[int, Meta(ge=1)]
@@ -50,6 +50,11 @@ class Answer(Part, frozen=True, kw_only=True):
     kubernetes_version: str = ""
     kubernetes_version_from: str | UnsetType = UNSET
     warnings: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the command ends that prints the answer."""
+        return ExitCode.YES
 
     def to_json(self) -> str:
         """The document, as `-o json` prints it."""

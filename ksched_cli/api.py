@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
     from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
-    from ksched_cli.library.question import OpenRun
+    from ksched_cli.library.steps import OpenRun
     from ksched_cli.sweep.answers import SweepResult
 
 __all__ = [
@@ -172,7 +172,7 @@ _ANSWERS = {
     "Explanation": "ksched_cli.analysis.explain",
     "GroupExplanation": "ksched_cli.analysis.explain",
     "NodesNeeded": "ksched_cli.analysis.capacity",
-    "OpenRun": "ksched_cli.library.question",
+    "OpenRun": "ksched_cli.library.steps",
     "PendingReport": "ksched_cli.analysis.diagnosis",
     "PreemptionResult": "ksched_cli.analysis.preempt",
     "ReplayComparison": "ksched_cli.analysis.compare",

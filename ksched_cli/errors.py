@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 _MAX_TEXT = 1_000
 _MAX_LINE = 2_800
@@ -16,6 +17,19 @@ _MAX_OTHERS = 9  # further problems of a file that an error lists
 
 def ignore(line: str) -> None:
     """Takes a warning, and drops it."""
+
+
+class ExitCode(IntEnum):
+    """How a command ends that could do its work; other failures carry theirs."""
+
+    YES = 0
+    NO = 1
+    DEFECT = 3
+
+    @classmethod
+    def of(cls, is_yes: bool, is_undecided: bool = False) -> ExitCode:
+        """is_undecided: because of a plugin's failure"""
+        return cls.DEFECT if is_undecided else cls.YES if is_yes else cls.NO
 
 
 class KschedError(Exception):

@@ -20,6 +20,7 @@ from msgspec import UNSET, UnsetType, field, structs
 from ksched_cli.analysis.attempts import PluginStatus
 from ksched_cli.analysis.diagnosis import PendingGroup, pending_groups
 from ksched_cli.analysis.named_objects import Subject, find_pod
+from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.load import load_beside
 from ksched_cli.cluster.objects.pod import Pod, PodStatus
@@ -29,7 +30,7 @@ from ksched_cli.engine.engine import Focus
 from ksched_cli.engine.queue import Entry, for_other_scheduler
 from ksched_cli.engine.records import Attempt, RunRecord
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.stored_bytes import ObjectJson
@@ -39,6 +40,7 @@ from ksched_cli.scenario.nodes import AddNodes
 from ksched_cli.scenario.prices import Prices
 from ksched_cli.scenario.replicas import next_replicas, pod_or_workload, workload_target
 
+MAX_COPIES = 10_000  # that are counted by default
 # Up to so many nodes each number is tried; beyond it the search halves.
 LINEAR_MAX = 8
 
@@ -71,6 +73,10 @@ class CapacityResult(StateAnswer, frozen=True, kw_only=True):
     by_preemption: bool = False
     gated: PluginStatus | None = None
     undecided: Annotated[bool, HIDDEN] = False
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(bool(self.count), self.undecided)
 
 
 class Trial(Part, frozen=True):
@@ -126,6 +132,10 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     not_helped: tuple[PendingGroup, ...] = ()
     runs: tuple[Trial, ...] = ()
     undecided: Annotated[bool, HIDDEN] = False
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(self.nodes_needed is not None, self.undecided)
 
 
 @dataclass(frozen=True, slots=True)
@@ -549,3 +559,40 @@ def _why_pending(record: RunRecord) -> str:
         return f"{pod}: {record.last[pod].why_not}"
     eviction = record.evicted[0]
     return f"{eviction.pod} is evicted from {eviction.node} for {eviction.preemptor}"
+
+
+# -- the questions --------------------------------------------------------------------------------
+
+
+class Capacity(Question[CapacityResult], frozen=True, kw_only=True):
+    """Count the further copies of a pod, or replicas of a workload, that fit.
+
+    pod:     of the state; file: that of a file, which need not be in the state. One of the two
+    maximum: how many are counted at most
+    alone:   leave the pending pods out
+    """
+
+    pod: str = ""
+    file: str = ""
+    maximum: int = MAX_COPIES
+    alone: bool = False
+
+    def answer(self, opened: Opened) -> CapacityResult:
+        subject = opened.subject(self.pod)
+        if self.file:
+            copies = copies_of_file(subject, self.file, self.maximum)
+        else:
+            copies = copies_of(subject, self.maximum)
+        return copies.answer(self.maximum, self.alone)
+
+
+class MoreNodes(Question[NodesNeeded], frozen=True, kw_only=True):
+    """Count the copies of these nodes that all pending pods need; with prices in the Run, find the
+    cheapest mix."""
+
+    USES: ClassVar = ("prices",)
+
+    like: tuple[str, ...]
+
+    def answer(self, opened: Opened) -> NodesNeeded:
+        return nodes_needed_by(opened.subject(), self.like)

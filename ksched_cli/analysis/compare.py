@@ -8,6 +8,7 @@ Several draws per side show whether sides differ by more than the noise of the d
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from msgspec import UNSET, Meta, UnsetType, structs
 
 from ksched_cli.analysis.causes import Cause, PodViews, cause_of_move, obstacle_on, views
 from ksched_cli.analysis.diagnosis import owner_path
+from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.replay_figures import (
     ReplayCost,
     UsageOverTime,
@@ -37,6 +39,7 @@ from ksched_cli.analysis.replay_result import (
     ScalingResult,
     Seconds,
     optional_seconds,
+    replay_warnings,
     scaling_of,
     seconds,
 )
@@ -47,6 +50,7 @@ from ksched_cli.engine.records import Eviction, RunRecord
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.run.differences import NamedRun, named
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
@@ -175,6 +179,10 @@ class Comparison(StateAnswer, frozen=True, kw_only=True):
     pods: tuple[PodDifference, ...]
     pod_count: Annotated[int, HIDDEN]
     undecided: Annotated[bool, HIDDEN] = False
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(not self.pods, self.undecided)
 
 
 @dataclass(slots=True)
@@ -475,6 +483,7 @@ class ReplayComparison(StateAnswer, frozen=True, kw_only=True):
 
     pods: that were placed elsewhere, at another time or not on every side
     pod_count: of all pods
+    undecided: a plugin's failure left a pod undecided
     curves: of the page, one per side
     """
 
@@ -485,7 +494,12 @@ class ReplayComparison(StateAnswer, frozen=True, kw_only=True):
     sides: tuple[ReplaySideResult, ...]
     pods: tuple[ReplayDifference, ...]
     pod_count: Annotated[int, HIDDEN]
+    undecided: Annotated[bool, HIDDEN] = False
     curves: Annotated[tuple[ReplayCurves, ...], HIDDEN] = ()
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(not self.pods, self.undecided)
 
 
 def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
@@ -608,6 +622,10 @@ class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
     curves: Annotated[tuple[ReplayCurves, ...], HIDDEN] = ()
 
     @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(not self.differs)
+
+    @property
     def differs(self) -> bool:
         """Whether any figure differs by more than the noise."""
         return any(
@@ -623,6 +641,7 @@ class ReplayDraws(StateAnswer, frozen=True, kw_only=True):
     timeline: the file
     summary: figures as `sweep` has those of a replay, each as {mean, low, high}
     figures: by name, as `wait.mean`
+    draws: the figures of each draw
     curves: of the page
     """
 
@@ -633,7 +652,12 @@ class ReplayDraws(StateAnswer, frozen=True, kw_only=True):
     seeds: tuple[int, ...]
     summary: Mapping[str, Any]
     figures: Annotated[Mapping[str, Interval], HIDDEN]
+    draws: Annotated[tuple[Mapping[str, float], ...], HIDDEN] = ()
     curves: Annotated[ReplayCurves | None, HIDDEN] = None
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(not any(draw["pending"] for draw in self.draws))
 
 
 def replay_draws(
@@ -649,6 +673,7 @@ def replay_draws(
         seeds=tuple(seeds),
         summary=_nested(intervals),
         figures=intervals,
+        draws=tuple(figures),
         curves=curves,
     )
 
@@ -720,3 +745,46 @@ def _quantile(freedom: int) -> float:
         return _T[freedom - 1]
     z = NormalDist().inv_cdf(0.975)
     return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+
+
+# -- the question ---------------------------------------------------------------------------------
+
+
+class Compare(Question[Comparison | ReplayComparison], frozen=True, kw_only=True):
+    """Compare two Runs or more with the first. Runs with timelines are replayed.
+
+    names: of the sides; by default what differs between them
+    """
+
+    names: tuple[str, ...] = ()
+
+    def answer(self, opened: Opened) -> Comparison | ReplayComparison:
+        check_timelines(opened.runs)
+        if opened.run.timeline:
+            return self._over_time(opened)
+        with opened.observer.progress("pods placed") as on_progress:
+            sides = sides_of(opened.opener, opened.runs, Watch(on_progress=on_progress))
+            for at, name in enumerate(self.names):
+                own = structs.replace(sides[at].named, name=name)
+                sides[at] = dataclasses.replace(sides[at], named=own)
+            opened.introduce(*(side.simulation for side in sides))
+            return compare(sides)
+
+    def _over_time(self, opened: Opened) -> ReplayComparison:
+        sides = [
+            ReplaySide.of(each, opened.replay(each.run, Watch(keeps_records=True)))
+            for each in named(opened.runs, opened.opener.inputs)
+        ]
+        answer = structs.replace(
+            compare_replays(sides),
+            undecided=any(side.replay.scheduler.failed for side in sides),
+        )
+        for side in sides:
+            opened.warn(*(f"{side.named.name}: {line}" for line in replay_warnings(side.replay)))
+        return answer
+
+
+def check_timelines(runs: Sequence[Run]) -> None:
+    """Raises UsageError where only some of the Runs are replayed."""
+    if len({bool(run.timeline) for run in runs}) > 1:
+        raise UsageError("only one side has a timeline: move --timeline before the first --vs")

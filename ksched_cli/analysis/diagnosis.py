@@ -16,6 +16,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from ksched_cli.analysis.question import Opened, PodChoice, Question
 from ksched_cli.analysis.reasons import Reason, alike, independent_verdicts, reasons, untolerated
 from ksched_cli.analysis.usage import CONDITIONS, CONTROL_PLANE
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
@@ -27,6 +28,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.errors import ExitCode
 from ksched_cli.framework.resource_claims import may_allocate_devices
 from ksched_cli.framework.status import Status
 from ksched_cli.kube.quantity import amount_texts
@@ -438,6 +440,10 @@ class PendingReport(StateAnswer, frozen=True, kw_only=True):
     groups: tuple[PendingGroup, ...]
     summary: PendingSummary
 
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(not self.groups, any(group.undecided for group in self.groups))
+
 
 def pending_report(simulation: Simulation, chosen: Container[str] | None = None) -> PendingReport:
     """Runs the simulation, which must not have run before. chosen: the pods to report; None: all"""
@@ -492,3 +498,13 @@ def owner_of(pod: Pod) -> str:
 def owner_path(pod: Pod) -> str:
     """Return namespace/Kind/name of what manages the pod."""
     return f"{pod.namespace}/{owner_of(pod)}"
+
+
+class ExplainPending(Question[PendingReport], frozen=True, kw_only=True):
+    """Explain why pods stay pending, in groups. shows: which pods"""
+
+    shows: PodChoice = PodChoice()
+
+    def answer(self, opened: Opened) -> PendingReport:
+        simulation = opened.simulation()
+        return pending_report(simulation, opened.chosen(simulation, self.shows))

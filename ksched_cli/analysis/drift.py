@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from msgspec import structs
 
 from ksched_cli.analysis.diagnosis import owner_path
-from ksched_cli.answers import Count, Part, Rank, StateAnswer
+from ksched_cli.analysis.question import Opened, PodChoice, Question
+from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
 from ksched_cli.cluster.snapshot import Rows
@@ -27,6 +28,7 @@ from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import IgnoredPod
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.errors import ExitCode
 from ksched_cli.framework.cache.answer_cache import TIE_BITS
 
 
@@ -106,6 +108,7 @@ class DriftResult(StateAnswer, frozen=True, kw_only=True):
 
     pods: the running pods, by name
     ignored: running pods that the configuration does not place; reason follows "it is"
+    undecided: a plugin failed
     """
 
     COMMAND: ClassVar = "drift"
@@ -115,6 +118,12 @@ class DriftResult(StateAnswer, frozen=True, kw_only=True):
     pods: tuple[PodDrift, ...]
     ignored: tuple[IgnoredPod, ...] = ()
     summary: DriftSummary
+    undecided: Annotated[bool, HIDDEN] = False
+
+    @property
+    def exit_code(self) -> ExitCode:
+        leaving = self.summary.worse + self.summary.not_allowed
+        return ExitCode.of(not leaving, self.undecided)
 
 
 def drift(
@@ -331,3 +340,16 @@ def _best_of(evaluation: Evaluation) -> tuple[Rows, int | None]:
     best_score = scores.item(scores.argmax()) >> shift
     ties = (scores >= best_score << shift).nonzero()[0]
     return ties if feasible.rows is None else feasible.rows[ties], best_score
+
+
+class Drift(Question[DriftResult], frozen=True, kw_only=True):
+    """Show for every running pod where it is, and where it would go today. shows: which pods"""
+
+    shows: PodChoice = PodChoice()
+
+    def answer(self, opened: Opened) -> DriftResult:
+        simulation = opened.simulation()
+        chosen = opened.chosen(simulation, self.shows)
+        with opened.observer.progress("pods asked about") as on_progress:
+            answer = drift(simulation, on_progress, chosen)
+        return structs.replace(answer, undecided=bool(simulation.caller.defects))

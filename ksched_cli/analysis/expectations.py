@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import re
+import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from msgspec import structs
 from msgspec.structs import replace
 
+from ksched_cli import program_name
 from ksched_cli.analysis.capacity import CapacityResult, copies_of
 from ksched_cli.analysis.named_objects import Subject
+from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.replay_figures import durations, wait_of
 from ksched_cli.analysis.usage import Utilization, nodes_used, utilization
-from ksched_cli.answers import Answer, Count, Part
+from ksched_cli.answers import HIDDEN, Answer, Count, Part
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.errors import InputError, Position, UsageError, first_names
+from ksched_cli.errors import ExitCode, InputError, Position, UsageError, first_names
 from ksched_cli.kube.documents import Locator, read_file
 from ksched_cli.kube.file_paths import expand_paths
 from ksched_cli.kube.near_names import near_hint
 from ksched_cli.kube.time import SECOND
 from ksched_cli.run.inputs import code_from
-from ksched_cli.run.open import Opener
-from ksched_cli.run.run import SETTINGS, ChangeSource, Patch, Run, setting_of
+from ksched_cli.run.open import Opener, Watch
+from ksched_cli.run.run import (
+    SETTINGS,
+    ChangeSource,
+    Patch,
+    Run,
+    arguments_of,
+    as_json,
+    setting_of,
+)
 from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 
 _LISTED = 3
@@ -472,6 +483,7 @@ class ExpectationsResult(Answer, frozen=True, kw_only=True):
     """Which expectations hold.
 
     cases: every expectation, in the order of the files
+    undecided: a plugin's failure left a pod undecided
     """
 
     COMMAND: ClassVar = "test"
@@ -479,11 +491,17 @@ class ExpectationsResult(Answer, frozen=True, kw_only=True):
     kind: Literal["TestResult"] = "TestResult"
     cases: tuple[CaseResult, ...]
     summary: ExpectationCounts
+    undecided: Annotated[bool, HIDDEN] = False
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(not self.summary.failed, self.undecided)
 
     @classmethod
-    def of(cls, cases: Sequence[CaseResult]) -> Self:
+    def of(cls, cases: Sequence[CaseResult], *, undecided: bool = False) -> Self:
         passed = sum(case.passed for case in cases)
-        return cls(cases=tuple(cases), summary=ExpectationCounts(passed, len(cases) - passed))
+        counts = ExpectationCounts(passed, len(cases) - passed)
+        return cls(cases=tuple(cases), summary=counts, undecided=undecided)
 
 
 # -- the file -------------------------------------------------------------------------------------
@@ -647,3 +665,87 @@ def _plain(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{{_described(value)}}}"
     return str(value)
+
+
+# -- the question ---------------------------------------------------------------------------------
+
+
+class Expect(Question[ExpectationsResult], frozen=True, kw_only=True):
+    """Check the expectations of files about their Runs. Cases about the same Run share one, and
+    Runs share their states."""
+
+    files: tuple[ExpectationsFile, ...]
+
+    def answer(self, opened: Opened) -> ExpectationsResult:
+        outcomes: dict[bytes, tuple[Outcome, str]] = {}
+
+        def outcome(run: Run) -> tuple[Outcome, str]:
+            """The outcome of a Run, and the release whose rules were applied."""
+            key = as_json(run)
+            if key not in outcomes:
+                outcomes[key] = _outcome(opened, run)
+            return outcomes[key]
+
+        cases = [
+            structs.replace(
+                _case(file, expectation, outcome),
+                line=position.line if position else None,
+                column=position.column if position else None,
+            )
+            for file in self.files
+            for expectation, position in zip(file.expectations, file.positions, strict=True)
+        ]
+        undecided = any(each.undecided for each, _ in outcomes.values())
+        return ExpectationsResult.of(cases, undecided=undecided)
+
+
+def _outcome(opened: Opened, run: Run) -> tuple[Outcome, str]:
+    if run.timeline:
+        replay = opened.opener.replay(run, Watch(keeps_records=True))
+        opened.introduce(replay, are_run=False)
+        outcome = outcome_of_replay(opened.opener, run, replay)
+        opened.conclude(replay)
+        return outcome, replay.cluster.engine.configuration.release.version
+    simulation = opened.opener.simulation(run)
+    opened.introduce(simulation, are_run=False)
+    outcome = outcome_of(opened.opener, run, simulation)
+    opened.conclude(simulation)
+    return outcome, simulation.configuration.release.version
+
+
+def _case(
+    file: ExpectationsFile,
+    expectation: Expectation,
+    outcome: Callable[[Run], tuple[Outcome, str]],
+) -> CaseResult:
+    """The first failure in any of the file's Runs counts."""
+    version = ""
+    for run in file.runs:
+        result, version = outcome(run)
+        failure = expectation.check(result)
+        if failure is not None:
+            drawn = f"with seed {run.seed}: " if len(file.runs) > 1 else ""
+            command = _explaining(run, failure, version)
+            message = f"{drawn}{failure.message}"
+            return CaseResult(file.path, expectation.name, False, message, command, version)
+    return CaseResult(file.path, expectation.name, True, "", "", version)
+
+
+def _explaining(run: Run, failure: Failure, version: str) -> str:
+    """The command that shows why, as it is typed."""
+    minor = ".".join(version.lstrip("v").split(".")[:2])
+    options = arguments_of(replace(run, kubernetes_version=minor))
+    if run.timeline:
+        timeline = options.index("--timeline")
+        options[timeline : timeline + 2] = []
+        return _command("replay", run.timeline, *options)
+    if not failure.pod:
+        return _command("schedule", *options)
+    named = (
+        [*options, "--", failure.pod] if failure.pod.startswith("-") else [failure.pod, *options]
+    )
+    return _command("explain", *named)
+
+
+def _command(*arguments: str) -> str:
+    return f"{program_name()} {shlex.join(arguments)}"

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.attempts import NodeRejection, PluginStatus, status_of, take_turn
 from ksched_cli.analysis.diagnosis import Diagnosis, diagnose
-from ksched_cli.analysis.named_objects import GroupName, Subject, check_nodes
+from ksched_cli.analysis.named_objects import GroupName, Subject, check_nodes, find_group
+from ksched_cli.analysis.question import Asked, Opened, Question
 from ksched_cli.analysis.reasons import (
     FITTING,
     Distance,
@@ -38,8 +39,10 @@ from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import Attempt, NodeScore, RunRecord
 from ksched_cli.engine.scheduling_cycle import TieBreak, first_by_name
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.framework.pod_groups import GroupKey, PodGroup, PodGroups
 from ksched_cli.framework.status import Code
+from ksched_cli.run.run import NEEDS_NO_TIMELINE
 
 if TYPE_CHECKING:
     from ksched_cli.engine.replay.autoscaler.scale_up import GroupReview
@@ -231,6 +234,10 @@ class Explanation(StateAnswer, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     requested: Annotated[tuple[str, ...], HIDDEN] = ()
     node_count: Annotated[int, HIDDEN] = 0
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(bool(self.node), self.undecided)
 
 
 def explain_subject(
@@ -565,6 +572,10 @@ class GroupExplanation(StateAnswer, frozen=True, kw_only=True):
     parts: tuple[GroupPart, ...] = ()
     members: tuple[Member, ...] = ()
 
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(not self.pending, self.undecided)
+
 
 def explain_group(simulation: Simulation, group: GroupName) -> GroupExplanation:
     """Runs the simulation, which must not have run before."""
@@ -808,3 +819,60 @@ def _first_rejected(tried: TriedPlacement) -> tuple[str, str]:
 def _fitting(tried: TriedPlacement) -> int:
     """The number of members that found a node there."""
     return sum(trial.row is not None for _, trial in tried.trials)
+
+
+# -- the questions --------------------------------------------------------------------------------
+
+
+class Explain(Question[Explanation | GroupExplanation], frozen=True, kw_only=True):
+    """Explain why a pod gets its node, or none; or what blocks the pods of a group.
+
+    pod:    or a group: podgroup/NAME, compositepodgroup/NAME, or the name of neither a pod nor a
+            workload
+    nodes:  to show beside the chosen one; top: how many of the best nodes; otherwise all
+    alone, all_details: see `explain`
+    """
+
+    USES: ClassVar = NEEDS_NO_TIMELINE
+
+    pod: Asked
+    nodes: tuple[str, ...] = ()
+    top: int = 0
+    alone: bool = False
+    all_details: bool = True
+
+    def answer(self, opened: Opened) -> Explanation | GroupExplanation:
+        if opened.run.autoscaler and self.alone:
+            raise UsageError(
+                "--autoscaler looks at all pending pods and cannot be combined with --alone"
+            )
+        subject = opened.subject(self.pod)
+        group = find_group(subject.simulation, subject.name, subject.namespace)
+        if group is None:
+            return explain_subject(
+                subject,
+                opened.pod(subject),
+                nodes=self.nodes,
+                top=self.top,
+                alone=self.alone,
+                all_details=self.all_details,
+            )
+        if self.nodes or self.top or self.alone or opened.run.autoscaler:
+            raise UsageError(
+                "a PodGroup cannot be combined with --node, --top, --alone or --autoscaler; ask "
+                "about one of its pods"
+            )
+        return explain_group(subject.simulation, group)
+
+
+class ExplainGroup(Question[GroupExplanation], frozen=True, kw_only=True):
+    """Explain why the pods of a group get nodes together, or what blocks them."""
+
+    group: str
+
+    def answer(self, opened: Opened) -> GroupExplanation:
+        simulation = opened.simulation()
+        name = find_group(simulation, self.group, opened.run.namespace)
+        if name is None:
+            raise UsageError(f'no PodGroup "{self.group}" in the state')
+        return explain_group(simulation, name)

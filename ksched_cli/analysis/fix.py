@@ -10,6 +10,7 @@ in none, the domain in which most of its pods find a node is the one that the an
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -39,6 +40,7 @@ from ksched_cli.analysis.proposals import (
     subjects_of,
     with_scaling,
 )
+from ksched_cli.analysis.question import Asked, Opened, Question
 from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
@@ -48,7 +50,7 @@ from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.queue import HELD_WITH_GROUP
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.errors import InputError, UsageError
+from ksched_cli.errors import ExitCode, InputError, UsageError
 from ksched_cli.framework.interface import Proposal
 from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.framework.preemption_trial import EvictionBudgets, budgets_of
@@ -155,6 +157,10 @@ class Remedies(StateAnswer, frozen=True, kw_only=True):
     def is_yes(self) -> bool:
         """Whether all of the pods have a node, possibly after a remedy."""
         return not self.unresolved and (not self.pods or bool(self.remedies))
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(self.is_yes, self.undecided)
 
 
 # -- what is in the way of pods, and what might help ----------------------------------------------
@@ -734,3 +740,34 @@ def _joined(
             parts=tuple(each.text for each in chosen),
         ),
     )
+
+
+class Fix(Question[Remedies], frozen=True, kw_only=True):
+    """Find the smallest changes that give a pod, or all pods of a workload, a node.
+
+    pod:     None: all pods that stay pending
+    prefer, never: kinds of changes
+    top:     how many remedies are enough
+    max_runs, max_seconds: when the search ends
+    """
+
+    pod: Asked | None = None
+    prefer: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    top: int = MAX_REMEDIES
+    max_runs: int = MAX_RUNS
+    max_seconds: float = MAX_SECONDS
+
+    def answer(self, opened: Opened) -> Remedies:
+        search = Search(
+            prefer=frozenset(self.prefer),
+            never=frozenset(self.never),
+            max_runs=self.max_runs,
+            max_seconds=self.max_seconds,
+            most=self.top,
+        )
+        search.check()
+        subject = opened.subject("" if self.pod is None else self.pod)
+        with opened.observer.progress("runs") as on_run:
+            search = dataclasses.replace(search, on_run=on_run)
+            return remedies_of(subject, search, pending=self.pod is None)

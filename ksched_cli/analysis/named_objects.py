@@ -340,14 +340,6 @@ def check_nodes(simulation: Simulation, names: Iterable[str]) -> None:
             raise UsageError(f'no node "{name}" in the state ({len(nodes)} nodes){hint}')
 
 
-def owners(simulation: Simulation, pods: Iterable[str]) -> dict[str, str]:
-    """Return, by pod key, who manages each of these pods."""
-    from ksched_cli.analysis.diagnosis import owner_path
-
-    keys = set(pods)
-    return {pod.key: owner_path(pod) for pod in simulation.state.pods if pod.key in keys}
-
-
 def _no_such_pod(simulation: Simulation, name: str) -> str:
     from ksched_cli.scenario.owned_pods import OwnedPods
 

@@ -21,13 +21,16 @@ from ksched_cli.analysis.attempts import (
     status_of,
     take_turn,
 )
+from ksched_cli.analysis.question import Asked, Opened, Question
 from ksched_cli.analysis.reasons import shortfalls
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
+from ksched_cli.cluster.loading.state_warnings import budget_warnings
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.errors import ExitCode
 from ksched_cli.framework.preemption import (
     REQUEST_KEY,
     Preemption,
@@ -160,6 +163,10 @@ class PreemptionResult(StateAnswer, frozen=True, kw_only=True):
     def is_yes(self) -> bool:
         """Whether the pod fits, possibly after evictions."""
         return bool(self.fits or self.node)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(self.is_yes, self.undecided)
 
 
 def preempt(
@@ -330,3 +337,23 @@ def _other_nodes(
         )
         nodes.append(node)
     return tuple(nodes), tuple(unsearched)
+
+
+class Preempt(Question[PreemptionResult], frozen=True, kw_only=True):
+    """Find the pods that a pod would evict, on which node, and why there.
+
+    all_candidates: evaluate every node, even after enough candidates are found
+    alone: leave the other pending pods out
+    """
+
+    pod: Asked
+    all_candidates: bool = False
+    alone: bool = False
+
+    def answer(self, opened: Opened) -> PreemptionResult:
+        subject = opened.subject(self.pod)
+        simulation, pod = subject.simulation, opened.pod(subject)
+        answer = preempt(simulation, pod, everything=self.all_candidates, alone=self.alone)
+        if answer.victims:
+            opened.warn(*budget_warnings(simulation.state))
+        return answer

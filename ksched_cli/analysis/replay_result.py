@@ -18,6 +18,7 @@ import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from numpy.typing import NDArray
 
+from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.replay_figures import (
     DIGITS,
     Durations,
@@ -39,6 +40,7 @@ from ksched_cli.engine.replay.autoscaler.autoscaler import Reason, ScaleAction
 from ksched_cli.engine.replay.records import NodeCounts, PodOutcome, PodRecord, ReplayAttempt
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.scheduling_cycle import first_by_name
+from ksched_cli.errors import ExitCode
 from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.kube.time import SECOND, unix_seconds
 from ksched_cli.run.open import Opener, Watch
@@ -500,6 +502,12 @@ class ReplayResult(StateAnswer, frozen=True, kw_only=True):
     queues: QueuePlaces | UnsetType = UNSET
     clock_start: Annotated[int | None, HIDDEN] = None
     curves: Annotated[ReplayCurves | None, HIDDEN] = None
+    waits: Annotated[bool, HIDDEN] = False
+    undecided: Annotated[bool, HIDDEN] = False
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(not self.waits, self.undecided)
 
 
 def replay_result(replay: Replay, name: str, *, traces: bool = False) -> ReplayResult:
@@ -528,6 +536,8 @@ def replay_result(replay: Replay, name: str, *, traces: bool = False) -> ReplayR
         queues=QueuePlaces(*map(tuple, places.values())) if traces else UNSET,
         clock_start=replay.options.start,
         curves=ReplayCurves.of(replay, usage, samples),
+        waits=bool(replay.pending()),
+        undecided=bool(replay.scheduler.failed),
     )
 
 
@@ -645,6 +655,10 @@ class ForwardLook(StateAnswer, frozen=True, kw_only=True):
     def is_certain(self) -> bool:
         """Whether every pod that is not gated starts in nine draws of ten."""
         return all(pod.p90 is not None for pod in self.pods if not pod.gated)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(self.is_certain)
 
 
 class _Spec(Struct, rename="camel"):
@@ -782,3 +796,53 @@ def _assumptions(pods: Sequence[_PodTimes], history: RunTimes) -> list[Assumptio
         Assumption(owner, count, runs, basis, len(history.by_owner.get(owner, ())))
         for (owner, runs, basis), count in sorted(counts.items())
     ]
+
+
+# -- the questions --------------------------------------------------------------------------------
+
+
+class ReplayTimeline(Question[ReplayResult], frozen=True, kw_only=True):
+    """Replay the Run over its timeline.
+
+    trace: keep every attempt; lists_pods: keep every pod's record
+    """
+
+    trace: bool = False
+    lists_pods: bool = True
+
+    def answer(self, opened: Opened) -> ReplayResult:
+        name = "standard input" if opened.run.timeline == "-" else opened.run.timeline
+        replay = opened.replay(watch=Watch(traces=self.trace, keeps_records=self.lists_pods))
+        opened.warn(*replay_warnings(replay))
+        if replay.is_interrupted:
+            opened.warn(
+                f"interrupted at {replay.clock.text}: the result covers the time until then"
+            )
+        return replay_result(replay, name, traces=self.trace)
+
+
+class LookForward(Question[ForwardLook], frozen=True, kw_only=True):
+    """Predict when pending pods start. The Run draws from its seed on.
+
+    history: dumps and timelines that give run times, besides the state's own
+    draws:   how many replays; until: where they stop
+    """
+
+    USES: ClassVar = ("autoscaler", "prices", "evict_at_once")
+
+    history: tuple[str, ...] = ()
+    draws: int = 20
+    until: str = ""
+
+    def answer(self, opened: Opened) -> ForwardLook:
+        run, first = opened.run, opened.run.seed or 0
+        history = RunTimes(opened.warn)
+        history.add_dump([path for path in run.states if path != "-"])
+        for path in self.history:
+            history.add(path)
+        seeds = range(first, first + self.draws)
+        opened.follow(opened.opener.release(run), opened.opener.state(run))
+        with opened.observer.progress("draws") as on_progress:
+            return forward_look(
+                run, opened.opener, history, seeds, until=self.until, on_progress=on_progress
+            )

@@ -12,6 +12,8 @@ from msgspec import UNSET, UnsetType
 
 from ksched_cli.analysis.attempts import AttemptTrace, trace_of
 from ksched_cli.analysis.diagnosis import PendingGroup, owner_path, pending_groups
+from ksched_cli.analysis.named_objects import find_pods
+from ksched_cli.analysis.question import Opened, PodChoice, Question
 from ksched_cli.analysis.usage import (
     NodeResources,
     NodeUsage,
@@ -24,8 +26,11 @@ from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.snapshot import REGION_LABELS, ZONE_LABELS
+from ksched_cli.engine.engine import Focus
 from ksched_cli.engine.records import Eviction, ExtenderBinding, IgnoredPod, RunRecord
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.errors import ExitCode
+from ksched_cli.run.open import Watch
 
 # The labels by which nodes are grouped first, where they have them.
 FIRST_LABELS = (*ZONE_LABELS[::-1], *REGION_LABELS[::-1], "node.kubernetes.io/instance-type")
@@ -227,6 +232,10 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     usages: Annotated[tuple[NodeUsage, ...], HIDDEN] = ()
     lists_nodes: Annotated[bool, HIDDEN] = False
 
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(not self.pending, bool(self.undecided))
+
 
 def result_of(
     simulation: Simulation,
@@ -297,3 +306,46 @@ def summary_of(run: RunRecord) -> RunSummary:
         ignored=len(run.ignored),
         undecided=len(run.failed),
     )
+
+
+# -- the question ---------------------------------------------------------------------------------
+
+
+class Schedule(Question[ScheduleResult], frozen=True, kw_only=True):
+    """Place the pending pods.
+
+    trace:  keep every attempt; of these pods alone where some are traced
+    by:     a label, for the utilization of its values
+    shows:  the pods that the answer is about
+    is_shown, is_mapped: people read the answer; on a page, with a map of the nodes
+    lists_nodes: with every node's usage
+    """
+
+    trace: bool = False
+    traced: tuple[str, ...] = ()
+    by: str = ""
+    shows: PodChoice = PodChoice()
+    is_shown: bool = False
+    is_mapped: bool = False
+    lists_nodes: bool = False
+
+    def answer(self, opened: Opened) -> ScheduleResult:
+        with opened.observer.progress("pods placed") as on_progress:
+            watch = Watch(detailed=self.trace and not self.traced, on_progress=on_progress)
+            simulation = opened.simulation(watch=watch)
+            chosen = opened.chosen(simulation, self.shows)
+            traced = find_pods(simulation, self.traced, self.shows.namespace)
+            if traced:
+                simulation.focus = Focus(traced)
+            before = node_usages(simulation.snapshot) if self.is_mapped else None
+            record = simulation.run().about(chosen)
+        return result_of(
+            simulation,
+            record,
+            trace=self.trace,
+            traced=traced,
+            by=self.by,
+            before=before,
+            shown=self.is_shown,
+            lists_nodes=self.lists_nodes,
+        )

@@ -29,14 +29,16 @@ from msgspec import UNSET, UnsetType
 from ksched_cli.analysis.diagnosis import PendingGroup
 from ksched_cli.analysis.drained_cluster import DrainedCluster, DrainOutcome, Hold
 from ksched_cli.analysis.named_objects import Subject, label_selector_of
+from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.analysis.schedule import ClusterMap, grouping_labels
 from ksched_cli.analysis.usage import CONTROL_PLANE, node_usages, quantity
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
+from ksched_cli.cluster.loading.state_warnings import budget_warnings
 from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.resources import PODS, node_allocatable
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.scheduling_cycle import first_by_name
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.selectors import Selector
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.scenario.drain import PodRules, goes_with_node, node_stays
@@ -135,6 +137,10 @@ class ShrinkResult(StateAnswer, frozen=True, kw_only=True):
     def succeeds(self) -> bool:
         """Whether a node could go."""
         return self.removable > 0
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(self.succeeds, self.undecided)
 
 
 @dataclass(frozen=True, slots=True)
@@ -597,6 +603,10 @@ class UpgradePlan(StateAnswer, frozen=True, kw_only=True):
         """Whether all can be replaced."""
         return not self.blocked
 
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(self.succeeds, self.undecided)
+
 
 def upgrade(
     base: DrainedCluster, limits: ShrinkLimits, surge: int, on_progress: OnProgress | None = None
@@ -676,3 +686,63 @@ def _with_copies(
             name += "-new"
         copies[name] = NodeGroup(node.name, node, cluster.state.csi_nodes.get(node.name))
     return cluster.with_nodes([(group, name) for name, group in copies.items()]), tuple(copies)
+
+
+# -- the questions --------------------------------------------------------------------------------
+
+
+class Shrink(Question[ShrinkResult], frozen=True, kw_only=True):
+    """Find the nodes that could go, and the pods that hold the others.
+
+    selector, keep: labels of the nodes to look at, and of those that stay
+    maximum: how many may go
+    force:   move pods without a controller, too
+    delete_emptydir_data: move pods with emptyDir and hostPath volumes, too
+    repack:  ask how few nodes would do, too
+    is_mapped: with the map of a page
+    """
+
+    USES: ClassVar = ("prices",)
+
+    selector: str = ""
+    keep: str = ""
+    maximum: int | None = None
+    force: bool = False
+    delete_emptydir_data: bool = False
+    repack: bool = False
+    is_mapped: bool = True
+
+    def answer(self, opened: Opened) -> ShrinkResult:
+        base, limits = _before_drains(self, opened, self.maximum)
+        with opened.observer.progress("nodes drained") as on_progress:
+            return shrink(base, limits, on_progress, draws_map=self.is_mapped, repacks=self.repack)
+
+
+class Upgrade(Question[UpgradePlan], frozen=True, kw_only=True):
+    """Plan waves that drain and replace the nodes with these labels.
+
+    surge: how many new nodes a wave has; the others as in Shrink
+    """
+
+    selector: str
+    keep: str = ""
+    surge: int = 1
+    force: bool = False
+    delete_emptydir_data: bool = False
+
+    def answer(self, opened: Opened) -> UpgradePlan:
+        base, limits = _before_drains(self, opened)
+        with opened.observer.progress("nodes drained") as on_progress:
+            return upgrade(base, limits, self.surge, on_progress)
+
+
+def _before_drains(
+    question: Shrink | Upgrade, opened: Opened, maximum: int | None = None
+) -> tuple[DrainedCluster, ShrinkLimits]:
+    """Return the cluster before any drain, and which of its nodes may go."""
+    subject = opened.subject()
+    state = subject.simulation.state
+    limits = ShrinkLimits.of(subject, question.selector, question.keep, maximum)
+    opened.warn(*budget_warnings(state))
+    rules = rules_of(state, question.force, question.delete_emptydir_data)
+    return DrainedCluster.after_run(subject.simulation, rules), limits

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
-from ksched_cli.commands import progress, runs
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import (
     OF_CONFIGURATION,
     All,
     CommonOptions,
     Debug,
 )
-from ksched_cli.commands.output import report_of, show, warn
-from ksched_cli.errors import UsageError
+from ksched_cli.commands.output import show
+from ksched_cli.commands.runs import answered, run_of
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.file_paths import check_standard_input
-
-if TYPE_CHECKING:
-    from ksched_cli.analysis.audit.decisions import DecisionLog, LogLine
-    from ksched_cli.engine.simulation import Simulation
-    from ksched_cli.run.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,106 +52,29 @@ def audit(options: AuditOptions) -> ExitCode:
         ksched audit --timeline week.jsonl
         ksched audit --before a.json --after b.json --scheduler-log log.txt
     """
-    from ksched_cli.analysis.audit import audit as analysis
+    from ksched_cli.analysis.audit.question import Audit
+    from ksched_cli.live.snapshot_file import state_path
     from ksched_cli.report import audit as renderer
 
-    if options.timeline:
-        if options.after:
-            raise UsageError("--timeline cannot be combined with --after")
-        open_simulation, decision_log = _open_recording(options)
-    elif not options.before or not options.after:
+    if options.timeline and options.after:
+        raise UsageError("--timeline cannot be combined with --after")
+    if not options.timeline and not (options.before and options.after):
         raise UsageError(
             "audit requires two states, --before PATH and --after PATH, or a recording, "
             "--timeline FILE"
         )
-    else:
-        open_simulation, decision_log = _open(options, options.before, options.after)
-    simulations = [open_simulation()]
-    runs.introduce(simulations[0])
-
-    def reopen() -> Simulation:
-        simulations.append(open_simulation())
-        return simulations[-1]
-
-    with progress.of_pods("decisions judged") as on_progress:
-        answer = analysis.audit(reopen, decision_log, on_progress)
-    failed = [simulation for simulation in simulations if simulation.caller.defects]
-    for simulation in failed[:1]:
-        runs.report_defects(simulation, options.debug)
-    report = report_of(answer, renderer.table)
-    show(replace(report, names=lambda: renderer.names(answer)), options)
-    return ExitCode.of(not answer.differ, is_undecided=bool(failed))
-
-
-def _open(
-    options: AuditOptions, before: list[str], after: list[str]
-) -> tuple[Callable[[], Simulation], DecisionLog]:
-    """What makes a simulation to replay the decisions. Raises KschedError."""
-    from ksched_cli.analysis.audit.decision_log import EVENT_KINDS, read_decision_log, why_swapped
-    from ksched_cli.analysis.audit.decisions import OrderSource
-    from ksched_cli.cluster.loading.load import load_state
-
+    before = options.before or [state_path(options.timeline)]
     logs = options.scheduler_log or []
-    config = [options.given["config"]]
     check_standard_input(
-        {"--before": before, "--after": after, "--config": config, "--scheduler-log": logs}
+        {
+            "--before": before,
+            "--after": options.after or [],
+            "--config": [options.given["config"]],
+            "--scheduler-log": logs,
+        }
     )
-    run = _run(options, before)
-    opener = runs.opener(run, reads=frozenset(EVENT_KINDS))
-    state, later = opener.base_state(run), load_state(after, reads=opener.kinds(run))
-    reason = why_swapped(state, later)
-    if reason:
-        raise UsageError(f"--before is later than --after ({reason}): swap them")
-    warn(*(line for line in later.warnings if line not in state.warnings))
-    configuration = opener.configuration(run)
-    names = {profile.scheduler_name for profile in configuration.profiles}
-    log = _log(logs) if logs else []
-    decision_log = read_decision_log(state, later, names, log)
-    if log and decision_log.order is not OrderSource.LOG:
-        warn(f"ignored {', '.join(logs)}: it lacks attempts of pods that were placed")
-
-    def open_simulation() -> Simulation:
-        simulation = opener.simulation(run, state=decision_log.state)
-        simulation.newcomers += decision_log.newcomers
-        return simulation
-
-    return open_simulation, decision_log
-
-
-def _open_recording(options: AuditOptions) -> tuple[Callable[[], Simulation], DecisionLog]:
-    """Raises KschedError."""
-    from ksched_cli.analysis.audit.recorded_decisions import read_recording
-    from ksched_cli.live.snapshot_file import state_path
-    from ksched_cli.scenario.timeline import read_timeline
-
-    path, logs = options.timeline, options.scheduler_log or []
-    run = _run(options, options.before or [state_path(path)])
-    opener = runs.opener(run)
-    state = opener.base_state(run)
-    timeline = read_timeline(path, state, reads=opener.kinds(run), warn=warn)
-    if timeline.start is None:
-        raise UsageError(f"{path} has no `start`, which ksched record writes; name a recording")
-    names = {profile.scheduler_name for profile in opener.configuration(run).profiles}
-    log = _log(logs) if logs else []
-    decision_log = read_recording(state, timeline.events(), timeline.start, names, log)
-    return lambda: opener.simulation(run, state=decision_log.state), decision_log
-
-
-def _run(options: AuditOptions, states: list[str]) -> Run:
-    run = runs.run_of(options, states=tuple(states), workloads=False)
-    run.check()
-    return run
-
-
-def _log(paths: list[str]) -> list[LogLine]:
-    """Warns of one without what is read of it. Raises InputError."""
-    from ksched_cli.analysis.audit.decisions import read_logs
-    from ksched_cli.kube.documents import read_file
-
-    lines = read_logs(map(read_file, paths))
-    if not lines:
-        warn(
-            f"{', '.join(paths)} has no attempts to schedule pods; kube-scheduler logs them "
-            "at -v=3 and above"
-        )
-    return lines
+    question = Audit(
+        after=tuple(options.after or ()), recording=options.timeline, scheduler_logs=tuple(logs)
+    )
+    run = run_of(options, states=tuple(before), workloads=False)
+    return show(answered(question, run), options, renderer)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from ksched_cli.commands import runs
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.completion import complete_node, complete_pod
 from ksched_cli.commands.forms import COMMON_FORMS
 from ksched_cli.commands.options import POD_HELP, Alone, StateOptions
-from ksched_cli.errors import UsageError
+from ksched_cli.commands.output import show
+from ksched_cli.commands.runs import answered, run_of
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.report.forms import Form
 
 MAXIMUM, MAX_COPIES = 10_000, 1_000_000_000
@@ -65,12 +64,16 @@ def capacity(
         ksched capacity -f pod.yaml --max 500
         ksched capacity --pending --like node-1 --like node-7
     """
+    from ksched_cli.analysis.capacity import Capacity, MoreNodes
+    from ksched_cli.report import capacity as renderer
+
     if [pod is not None, options.file is not None, options.pending].count(True) != 1:
         raise UsageError("capacity takes one of POD, -f FILE, and --pending --like NODE")
     if options.pending != bool(options.like):
         raise UsageError("--pending and --like NODE require each other")
     if options.given["price"] and not (options.like or options.given["timeline"]):
         raise UsageError("--price requires --pending --like NODE")
+    run = run_of(options)
     if options.like:
         if len(set(options.like)) > MAX_LIKE:
             raise UsageError(f"--like takes at most {MAX_LIKE} nodes")
@@ -80,30 +83,9 @@ def capacity(
             or options.output not in (*COMMON_FORMS, Form.MARKDOWN)
         ):
             raise UsageError("--pending cannot be combined with --alone, --max, -o wide or -o name")
-        return _nodes_needed(options, tuple(dict.fromkeys(options.like)))
-    return _copies(options, pod)
-
-
-def _copies(options: CapacityOptions, name: str | None) -> ExitCode:
-    """Ask about the pod or workload of this name, or else about that in a file."""
-    from ksched_cli.analysis.capacity import copies_of, copies_of_file
-    from ksched_cli.report import capacity as renderer
-
-    subject = runs.open_subject(options, name or "")
-    if name is None:
-        copies = copies_of_file(subject, options.file or "", options.maximum)
-    else:
-        copies = copies_of(subject, options.maximum)
-    answer = copies.answer(options.maximum, options.alone)
-    code = ExitCode.of(bool(answer.count), answer.undecided)
-    return runs.conclude(copies.simulation, options, answer, renderer, code)
-
-
-def _nodes_needed(options: StateOptions, likes: Sequence[str]) -> ExitCode:
-    from ksched_cli.analysis.capacity import nodes_needed_by
-    from ksched_cli.report import capacity as renderer
-
-    subject = runs.open_subject(options, uses=["prices"])
-    answer = nodes_needed_by(subject, likes)
-    code = ExitCode.of(answer.nodes_needed is not None, answer.undecided)
-    return runs.conclude(subject.simulation, options, answer, renderer, code)
+        more = answered(MoreNodes(like=tuple(dict.fromkeys(options.like))), run)
+        return show(more, options, renderer)
+    question = Capacity(
+        pod=pod or "", file=options.file or "", maximum=options.maximum, alone=options.alone
+    )
+    return show(answered(question, run), options, renderer)

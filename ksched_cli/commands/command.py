@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
-from enum import IntEnum
 from functools import wraps
 from inspect import Parameter, cleandoc, signature
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
@@ -29,7 +28,7 @@ from ksched_cli.commands.options import (
     StateOptions,
 )
 from ksched_cli.commands.output import SETTINGS, command_output
-from ksched_cli.errors import PluginDefectError, UsageError
+from ksched_cli.errors import ExitCode, PluginDefectError, UsageError
 from ksched_cli.kube.streams import LIMIT, MAX_SIZE
 from ksched_cli.report.forms import Form
 
@@ -38,19 +37,6 @@ if TYPE_CHECKING:
     from ksched_cli.run.axes import Option
 
 DEBUG_HINT = "--debug prints the traceback"
-
-
-class ExitCode(IntEnum):
-    """How a command ends that could do its work; other failures carry theirs (errors.py)."""
-
-    YES = 0
-    NO = 1
-    DEFECT = 3
-
-    @classmethod
-    def of(cls, is_yes: bool, is_undecided: bool = False) -> ExitCode:
-        """is_undecided: because of a plugin's failure"""
-        return cls.DEFECT if is_undecided else cls.YES if is_yes else cls.NO
 
 
 def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:

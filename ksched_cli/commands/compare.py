@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from ksched_cli import program_name
-from ksched_cli.commands import progress, runs
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import Seeds, StateOptions
-from ksched_cli.commands.output import report_of, show, warn
-from ksched_cli.commands.runs import run_of
-from ksched_cli.errors import UsageError
+from ksched_cli.commands.output import show
+from ksched_cli.commands.runs import answered, run_of
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.file_paths import check_standard_input
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.compare import ReplaySide
-    from ksched_cli.cluster.change_record import ChangeRecord
-    from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.run.differences import NamedRun
-    from ksched_cli.run.open import Opener
     from ksched_cli.run.run import Run
 
 # Options of one side that are added to those that all sides share; others replace them.
@@ -70,77 +63,20 @@ def compare(
         ksched compare --vs --kubernetes-version 1.36
         ksched compare --timeline day.yaml --seeds 20 --vs --config new.yaml
     """
-    described = _runs(options, configs or ())
-    if len({bool(run.timeline) for run in described}) > 1:
-        raise UsageError("only one side has a timeline: move --timeline before the first --vs")
-    opener = runs.opener(*described)
-    if options.seeds:
-        return _compare_draws(options, described, opener)
-    if described[0].timeline:
-        return _compare_replays(options, described, opener)
-    return _compare_runs(options, described, opener)
-
-
-def _compare_runs(options: StateOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
-    from ksched_cli.analysis import compare as analysis
+    from ksched_cli.analysis.compare import Compare
     from ksched_cli.report import compare as renderer
-    from ksched_cli.run.open import Watch
+    from ksched_cli.report import replay as over_time
 
-    with progress.of_pods() as on_progress:
-        sides = analysis.sides_of(opener, described, Watch(on_progress=on_progress))
-        runs.introduce(*(side.simulation for side in sides))
-        answer = analysis.compare(sides)
-    for side in sides:
-        runs.report_defects(side.simulation, options.debug)
-    show(report_of(answer, renderer.table), options, _changes(map(opener.state, described)))
-    return ExitCode.of(not answer.pods, answer.undecided)
+    described = _runs(options, configs or ())
+    if options.seeds:
+        from ksched_cli.sweep.draws import CompareDraws
 
-
-def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
-    from ksched_cli.analysis import compare as analysis
-    from ksched_cli.analysis.replay_result import replay_warnings
-    from ksched_cli.report.replay import comparison_table
-    from ksched_cli.run.differences import named
-
-    sides = [_replay(each, opener) for each in named(described, opener.inputs)]
-    answer = analysis.compare_replays(sides)
-    for side in sides:
-        runs.report_defects(side.replay, options.debug)
-        warn(*(f"{side.named.name}: {line}" for line in replay_warnings(side.replay)))
-    show(report_of(answer, comparison_table), options, _changes(map(opener.state, described)))
-    return ExitCode.of(not answer.pods, any(side.replay.scheduler.failed for side in sides))
-
-
-def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
-    from ksched_cli.analysis.compare import compare_draws
-    from ksched_cli.report.replay import drawn_table
-    from ksched_cli.run.differences import named
-
-    runs.introduce(*map(opener.opened, described))
-    sides = named(described, opener.inputs)
-    draws = runs.draws_of(sides, opener, options.seeds or 0)
-    answer = compare_draws(sides, draws.figures, draws.curves)
-    changes = _changes(map(opener.state, described))
-    show(report_of(answer, drawn_table), options, changes)
-    return ExitCode.of(not answer.differs)
-
-
-def _replay(named: NamedRun, opener: Opener) -> ReplaySide:
-    from ksched_cli.analysis.compare import ReplaySide
-    from ksched_cli.run.open import Watch
-
-    with progress.of_replay() as shown:
-        watch = Watch(keeps_records=True, on_instant=lambda replay: shown.after_instant())
-        replay = opener.replay(named.run, watch)
-        runs.introduce(replay)
-        shown.begin(replay)
-        replay.run()
-    return ReplaySide.of(named, replay)
-
-
-def _changes(states: Iterable[ClusterState]) -> list[ChangeRecord]:
-    """What the changes of all sides did, each once."""
-    return list(dict.fromkeys(record for state in states for record in state.changes))
+        drawn = answered(CompareDraws(seeds=options.seeds), *described)
+        return show(drawn, options, table=over_time.drawn_table)
+    answer = answered(Compare(), *described)
+    is_over_time = bool(described[0].timeline)
+    table = over_time.comparison_table if is_over_time else renderer.table
+    return show(answer, options, table=table)
 
 
 # -- options → Runs -------------------------------------------------------------------------------

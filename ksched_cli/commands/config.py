@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands import output, runs
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import SOURCE_HELP, AllowPlugins, CommonOptions
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.file_paths import STDIN, check_standard_input, split_reference
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.forms import Form, Report, safe_in_job

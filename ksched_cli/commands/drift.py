@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ksched_cli.commands import progress, runs
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import ShownOptions
+from ksched_cli.commands.output import show
+from ksched_cli.commands.runs import answered, run_of
+from ksched_cli.errors import ExitCode
 
 
 def drift(options: ShownOptions) -> ExitCode:
@@ -21,13 +22,7 @@ def drift(options: ShownOptions) -> ExitCode:
         ksched drift --owner deployment/web -o wide
         ksched drift --config new.yaml
     """
-    from ksched_cli.analysis import drift as analysis
+    from ksched_cli.analysis.drift import Drift
     from ksched_cli.report import drift as renderer
 
-    simulation = runs.open_simulation(options)
-    chosen = runs.chosen_pods(simulation, options)
-    with progress.of_pods("pods asked about") as on_progress:
-        answer = analysis.drift(simulation, on_progress, chosen)
-    leaving = answer.summary.worse + answer.summary.not_allowed
-    code = ExitCode.of(not leaving, bool(simulation.caller.defects))
-    return runs.conclude(simulation, options, answer, renderer, code)
+    return show(answered(Drift(shows=options.shows), run_of(options)), options, renderer)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from ksched_cli.commands import runs
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.completion import complete_node
 from ksched_cli.commands.options import (
@@ -15,12 +13,13 @@ from ksched_cli.commands.options import (
     PodName,
     ShownOptions,
 )
-from ksched_cli.errors import UsageError
+from ksched_cli.commands.output import show
+from ksched_cli.commands.runs import answered, asked, run_of
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.named_objects import GroupName
-    from ksched_cli.engine.simulation import Simulation
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,61 +66,25 @@ def explain(
         ksched explain --pending -n shop
         ksched explain -f pod.yaml -o html --open
     """
+    from ksched_cli.analysis.diagnosis import ExplainPending
+    from ksched_cli.analysis.explain import Explain
+
     if [bool(pod), options.manifest is not None, options.pending].count(True) != 1:
         raise UsageError("explain takes one of POD, -f FILE, and --pending for all pending pods")
-    if not options.pending:
-        if options.selector or options.owner:
-            raise UsageError("-l and --owner choose among the pods of --pending")
-        return _explain_pod(options, pod)
-    if options.node or options.top or options.alone:
+    if not options.pending and (options.selector or options.owner):
+        raise UsageError("-l and --owner choose among the pods of --pending")
+    if options.pending and (options.node or options.top or options.alone):
         raise UsageError("--pending cannot be combined with --node, --top or --alone")
-    return _explain_pending(options)
-
-
-def _explain_pod(options: ExplainOptions, name: str) -> ExitCode:
-    from ksched_cli.analysis.explain import explain_subject
-    from ksched_cli.analysis.named_objects import find_group
-    from ksched_cli.run.run import NEEDS_NO_TIMELINE
-
-    nodes, top = options.node or (), options.top or 0
-    if options.given["autoscaler"] and options.alone:
-        raise UsageError(
-            "--autoscaler looks at all pending pods and cannot be combined with --alone"
-        )
-    subject = runs.open_subject(options, name, options.manifest, NEEDS_NO_TIMELINE)
-    group = find_group(subject.simulation, subject.name, subject.namespace)
-    if group is not None:
-        return _explain_group(options, subject.simulation, group)
+    run = run_of(options)
+    if options.pending:
+        return show(answered(ExplainPending(shows=options.shows), run), options)
+    nodes, top = tuple(options.node or ()), options.top or 0
     is_table = options.output in (Form.TABLE, Form.WIDE, Form.NAME, Form.MARKDOWN)
-    explanation = explain_subject(
-        subject,
-        runs.find_pod(subject),
+    question = Explain(
+        pod=asked(pod, options.manifest, run),
         nodes=nodes,
         top=top,
         alone=options.alone,
         all_details=bool(nodes or top) or not is_table,
     )
-    code = ExitCode.of(bool(explanation.node), explanation.undecided)
-    return runs.conclude(subject.simulation, options, explanation, None, code)
-
-
-def _explain_group(options: ExplainOptions, simulation: Simulation, group: GroupName) -> ExitCode:
-    from ksched_cli.analysis.explain import explain_group
-
-    if options.node or options.top or options.alone or options.given["autoscaler"]:
-        raise UsageError(
-            "a PodGroup cannot be combined with --node, --top, --alone or --autoscaler; ask about"
-            " one of its pods"
-        )
-    explanation = explain_group(simulation, group)
-    code = ExitCode.of(not explanation.pending, explanation.undecided)
-    return runs.conclude(simulation, options, explanation, None, code)
-
-
-def _explain_pending(options: ShownOptions) -> ExitCode:
-    from ksched_cli.analysis.diagnosis import pending_report
-
-    simulation = runs.open_simulation(options)
-    report = pending_report(simulation, runs.chosen_pods(simulation, options))
-    code = ExitCode.of(not report.groups, any(group.undecided for group in report.groups))
-    return runs.conclude(simulation, options, report, None, code)
+    return show(answered(question, run), options)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from ksched_cli.commands import progress, runs
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, positive_number, whole_number
 from ksched_cli.commands.options import Manifest, PodName, StateOptions
-from ksched_cli.errors import UsageError
+from ksched_cli.commands.output import show
+from ksched_cli.commands.runs import answered, asked, run_of
+from ksched_cli.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.fix import Search
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +55,17 @@ def fix(
         ksched fix deployment/web -o json
         ksched fix --pending --price m5.large=0.1
     """
-    from ksched_cli.analysis.fix import remedies_of
+    from ksched_cli.analysis.fix import Fix
 
     if [bool(pod), options.manifest is not None, options.pending].count(True) != 1:
         raise UsageError("fix takes one of POD, -f FILE, and --pending for all pending pods")
-    subject = runs.open_subject(options, pod, options.manifest)
-    with progress.of_runs("runs") as on_run:
-        answer = remedies_of(subject, _search(options, on_run), pending=options.pending)
-    code = ExitCode.of(answer.is_yes, answer.undecided)
-    return runs.conclude(
-        subject.simulation,
-        options,
-        answer,
-        None,
-        code,
-    )
-
-
-def _search(options: FixOptions, on_run: progress.OnProgress | None) -> Search:
-    """Raises UsageError."""
-    from ksched_cli.analysis.fix import Search
-
-    search = Search(
-        prefer=frozenset(filter(None, options.prefer.split(","))),
-        never=frozenset(filter(None, options.never.split(","))),
+    run = run_of(options)
+    question = Fix(
+        pod=None if options.pending else asked(pod, options.manifest, run),
+        prefer=tuple(filter(None, options.prefer.split(","))),
+        never=tuple(filter(None, options.never.split(","))),
+        top=options.top,
         max_runs=options.max_runs,
         max_seconds=options.max_seconds,
-        most=options.top,
-        on_run=on_run,
     )
-    search.check()
-    return search
+    return show(answered(question, run), options)

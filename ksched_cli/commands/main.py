@@ -19,10 +19,11 @@ from typing import Annotated, NoReturn
 import typer
 
 from ksched_cli import __version__, program_name
-from ksched_cli.commands.command import ExitCode, as_command
+from ksched_cli.commands.command import as_command
 from ksched_cli.commands.command_line import Command, CommandGroup, CommandLineError, described
 from ksched_cli.commands.signals import EndedBySignal, end_by, raised_signals
 from ksched_cli.errors import (
+    ExitCode,
     KschedError,
     OutputError,
     ReaderGoneError,

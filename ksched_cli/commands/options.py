@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -30,6 +30,9 @@ from ksched_cli.commands.completion import (
 from ksched_cli.commands.forms import check_form, parse_form
 from ksched_cli.kube.streams import MAX_SIZE
 from ksched_cli.report.forms import Form
+
+if TYPE_CHECKING:
+    from ksched_cli.analysis.question import PodChoice
 
 POD_HELP = "name, namespace/name or pod/name; or a workload, such as deployment/web"
 SOURCE_HELP = "A file, - for standard input, or FILE#NAME if a file has several."
@@ -152,3 +155,10 @@ class ShownOptions(StateOptions):
 
     selector: Annotated[str, option(short="-l")] = ""
     owner: Annotated[str, option(autocompletion=complete_workload)] = ""
+
+    @property
+    def shows(self) -> PodChoice:
+        """The pods to show."""
+        from ksched_cli.analysis.question import PodChoice
+
+        return PodChoice(self.given["namespace"], self.selector, self.owner)

@@ -12,16 +12,15 @@ from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
-from ksched_cli.errors import OutputError, ReaderGoneError, shortened_lines
+from ksched_cli.errors import ExitCode, OutputError, ReaderGoneError, shortened_lines
 from ksched_cli.kube.versions import Release, release_of
 from ksched_cli.report.forms import Form, Report, render, safe_in_job
 from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, apart, printable
 
 if TYPE_CHECKING:
     from ksched_cli.answers import Answer
-    from ksched_cli.cluster.change_record import ChangeRecord
     from ksched_cli.commands.options import CommonOptions
 
 A = TypeVar("A", bound="Answer")
@@ -74,31 +73,84 @@ def _shows_colours(stream: TextIO) -> bool:
     return stream.isatty() or any(value not in ("", "0", "false") for value in forced)
 
 
-def report_of(answer: A, table: Callable[[A, Limit], str]) -> Report:
-    """An answer that is there already."""
-    return Report(lambda: answer, table=lambda: table(answer, limit()))
+class Renderer(Protocol):
+    """A module of report/ for answers that have no view: an answer as a table, and the names that
+    it comes down to."""
+
+    def table(self, answer: Any, limit: Limit, /) -> str: ...
+
+    def names(self, answer: Any, /) -> Sequence[str]: ...
 
 
 def show(
-    report: Report | Answer, options: CommonOptions, changes: Sequence[ChangeRecord] = ()
-) -> None:
-    """Prints a result whole, or not at all where rendering it fails; a document has all warnings
-    that were printed. Tables longer than the terminal go through $PAGER. Raises OutputError,
-    ReaderGoneError.
+    result: Report | Answer,
+    options: CommonOptions,
+    renderer: Renderer | None = None,
+    *,
+    table: Callable[[Any, Limit], str] | None = None,
+) -> ExitCode:
+    """Print a result whole, or not at all where rendering it fails, and return its exit code; a
+    document has all warnings that were printed. Tables longer than the terminal go through $PAGER.
 
-    changes: what changes did to the state, shown before the table
+    renderer, table: of an answer that has no view
+    Raises OutputError, ReaderGoneError
     """
-    form = options.output
-    if isinstance(report, Report):
-        text = render(_whole(report, changes), form)
+    form, answer = options.output, None
+    if not isinstance(result, Report):
+        answer = result = _completed(result)
+        if renderer is not None or table is not None:
+            result = _report(answer, renderer, table)
     else:
-        text = render(_completed(report, changes), form, limit())
+        result = replace(result, answer=_once(result.answer))
+    text = render(result, form, limit())
     if form in (Form.TABLE, Form.WIDE):
         _show_table(text)
     elif form is Form.HTML and SETTINGS.browser:
         show_page(text)
     elif text or form not in (Form.NAME, Form.GITHUB):
         print_text(text)
+    return ExitCode.YES if answer is None else answer.exit_code
+
+
+def report_of(answer: A, table: Callable[[A, Limit], str]) -> Report:
+    """An answer that has no view."""
+    return Report(lambda: answer, table=lambda: table(answer, limit()))
+
+
+def _once(make: Callable[[], Answer]) -> Callable[[], Answer]:
+    return lambda: _completed(make())
+
+
+def _report(
+    answer: Answer, renderer: Renderer | None, table: Callable[[Any, Limit], str] | None
+) -> Report:
+    from ksched_cli.report import changes
+
+    made = table or (renderer.table if renderer is not None else None)
+    assert made is not None
+    applied = getattr(answer, "changes", ())
+    return Report(
+        lambda: answer,
+        table=lambda: apart(changes.table(applied, limit()), made(answer, limit())),
+        names=(lambda: renderer.names(answer)) if renderer is not None else tuple,
+    )
+
+
+def _completed(answer: A) -> A:
+    """The answer with the release whose rules were applied, where no question gave it one, and all
+    warnings that were printed."""
+    from msgspec import UNSET, structs
+
+    warnings = tuple(_warnings.get() or answer.warnings)
+    if answer.kubernetes_version:
+        return structs.replace(answer, warnings=warnings)
+    release = _release.get() or release_of()
+    return structs.replace(
+        answer,
+        kubernetes_version=release.version,
+        kubernetes_version_from=release.inferred or UNSET,
+        warnings=warnings,
+    )
 
 
 def show_text(text: str) -> None:
@@ -138,23 +190,6 @@ def _page(text: str) -> None:
     subprocess.run(  # nosec B603  # the program that $PAGER names, without a shell
         command, input=text + "\n", text=True, env=environment, check=False
     )
-
-
-def _whole(report: Report, records: Sequence[ChangeRecord]) -> Report:
-    """Add the release whose rules applied, the effects of changes, and all printed warnings."""
-    from ksched_cli.report.changes import table
-
-    return replace(
-        report,
-        answer=lambda: _completed(report.answer(), records),
-        table=lambda: apart(table(records, limit()), report.table()),
-    )
-
-
-def _completed(answer: A, records: Sequence[ChangeRecord]) -> A:
-    from ksched_cli.report.changes import completed
-
-    return completed(answer, _release.get() or release_of(), records, _warnings.get() or ())
 
 
 def set_release(release: Release) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ksched_cli.commands import runs
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import report_of, show
+from ksched_cli.errors import ExitCode
 
 
 def plugins(options: CommonOptions) -> ExitCode:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ksched_cli.commands import runs
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import Alone, Manifest, PodName, StateOptions
-from ksched_cli.commands.output import warn
-from ksched_cli.errors import UsageError
+from ksched_cli.commands.output import show
+from ksched_cli.commands.runs import answered, asked, run_of
+from ksched_cli.errors import ExitCode, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +39,14 @@ def preempt(
         ksched preempt shop/checkout --all
         ksched preempt checkout --change 'cordon node-3'
     """
-    from ksched_cli.analysis import preempt as analysis
-    from ksched_cli.cluster.loading.state_warnings import budget_warnings
+    from ksched_cli.analysis.preempt import Preempt
 
     if bool(pod) == (options.manifest is not None):
         raise UsageError("preempt takes one of POD and -f FILE")
-    subject = runs.open_subject(options, pod, options.manifest)
-    simulation, info = subject.simulation, runs.find_pod(subject)
-    answer = analysis.preempt(
-        simulation, info, everything=options.all_candidates, alone=options.alone
+    run = run_of(options)
+    question = Preempt(
+        pod=asked(pod, options.manifest, run),
+        all_candidates=options.all_candidates,
+        alone=options.alone,
     )
-    if answer.victims:
-        warn(*budget_warnings(simulation.state))
-    code = ExitCode.of(answer.is_yes, answer.undecided)
-    return runs.conclude(simulation, options, answer, None, code)
+    return show(answered(question, run), options)

@@ -18,50 +18,39 @@ if TYPE_CHECKING:
 OnProgress = Callable[[int, int], None]
 
 # Redrawing takes longer than placing a pod.
-REDRAW_EVERY = 100
 REDRAW_SECONDS = 0.25
 # Seconds between a replay's lines, where there is no terminal.
 LINE_EVERY = 30.0
 
 
 @contextmanager
-def of_pods(text: str = "pods placed") -> Iterator[OnProgress | None]:
-    """What is called with the number of pods that are done, and of all; None without a terminal,
-    and for --quiet."""
-    if SETTINGS.quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(text)
-
-        def on_progress(placed: int, total: int) -> None:
-            if placed % REDRAW_EVERY == 0 or placed == total:
-                bar.update(task, completed=placed, total=total)
-
-        yield on_progress
-
-
-@contextmanager
-def of_runs(text: str = "runs") -> Iterator[OnProgress | None]:
-    """What is called with the number of them that are done, and of all; else as of_pods."""
+def of(noun: str) -> Iterator[OnProgress | None]:
+    """Yield what is called with how many of the noun are done, and how many there are; None without
+    a terminal, and for --quiet."""
     if SETTINGS.quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    columns = (text, BarColumn(), MofNCompleteColumn(), "done, left:", TimeRemainingColumn())
+    columns = (noun, BarColumn(), MofNCompleteColumn(), "done, left:", TimeRemainingColumn())
+    drawn = 0.0
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(text, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task(noun, total=None)
+
+        def on_progress(done: int, total: int) -> None:
+            nonlocal drawn
+            now = monotonic()
+            if now - drawn > REDRAW_SECONDS or done == total:
+                drawn = now
+                bar.update(task, completed=done, total=total)
+
+        yield on_progress
 
 
 @contextmanager
 def of_objects() -> Iterator[Callable[[str, int], None] | None]:
-    """What is called with a kind and how many of its objects have been read; else as of_pods."""
+    """Yield what is called with a kind and how many of its objects have been read; else as `of`."""
     if SETTINGS.quiet or not sys.stderr.isatty():
         yield None
         return

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import ClusterReadingOptions, RedactKey
 from ksched_cli.commands.output import report_of, show, warn
 from ksched_cli.commands.signals import Interruption
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.file_lock import locked
 
 if TYPE_CHECKING:

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, field
-from pathlib import Path
-from time import monotonic
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from ksched_cli.commands import progress, runs
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import Seeds, StateOptions
-from ksched_cli.commands.output import limit, note, report_of, show, warn
-from ksched_cli.commands.signals import EndedBySignal, Interruption
-from ksched_cli.errors import UsageError
-from ksched_cli.kube.file_lock import locked
+from ksched_cli.commands.output import limit, show
+from ksched_cli.commands.runs import answered, run_of
+from ksched_cli.commands.signals import EndedBySignal
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.report.forms import Form, Report
+from ksched_cli.report.table import apart
 
 if TYPE_CHECKING:
-    from ksched_cli.engine.replay.mutable_cluster import MutableCluster
     from ksched_cli.engine.replay.replay import Replay
-    from ksched_cli.run.open import Opener
     from ksched_cli.run.run import Run
 
 _DRAWS = 20  # of --from-now
-_LONG = 2.0  # seconds after which a replay says how fast it was
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +30,6 @@ class ReplayOptions(StateOptions):
     trace: With -o json or yaml: add every attempt with its time.
     save_state FILE.json: Write the final cluster state, for --state.
     usage: With -o csv: a line per moment with an event, not per pod.
-    checkpoint FILE: Save the replay every minute and on Ctrl-C; resume if the file exists.
     from_now: Predict when pending pods start: p50 and p90 over --seeds draws, default 20.
     history FILE: With --from-now: dump or timeline that gives run times; repeatable.
     """
@@ -48,7 +40,6 @@ class ReplayOptions(StateOptions):
     trace: bool = False
     save_state: str = ""
     usage: bool = False
-    checkpoint: str = ""
     seeds: Seeds = None
     from_now: bool = False
     history: list[str] | None = None
@@ -73,70 +64,67 @@ def replay(
 
     Examples:
         ksched replay day.yaml
-        ksched replay week.jsonl --autoscaler groups.yaml --checkpoint week.ckpt
+        ksched replay week.jsonl --autoscaler groups.yaml
         ksched replay --from-now --history yesterday.json
         ksched replay day.yaml --seeds 10 -o json --summary
     """
+    from ksched_cli.report.replay import draws_table, forecast_table
+
     _check(options, timeline)
     if options.from_now:
-        return _look_forward(options, timeline)
-    name = "standard input" if timeline == "-" else timeline
+        from ksched_cli.analysis.replay_result import LookForward
+
+        run = _drawn(options, timeline=timeline, until="")
+        look = LookForward(
+            history=tuple(options.history or ()),
+            draws=options.seeds or _DRAWS,
+            until=options.given["until"],
+        )
+        return show(answered(look, run), options, table=forecast_table)
     if options.seeds:
-        return _draw(options, timeline, name)
-    described = runs.run_of(options, timeline=timeline)
-    described.check()
-    run = _Run(described, runs.opener(described), options)
-    with locked(options.checkpoint, "--checkpoint"):
-        replay = run.run()
-    runs.report_defects(replay, options.debug)
+        from ksched_cli.sweep.draws import DrawReplay
+
+        run = _drawn(options, timeline=timeline)
+        return show(answered(DrawReplay(seeds=options.seeds), run), options, table=draws_table)
+    return _replay(options, run_of(options, timeline=timeline))
+
+
+def _drawn(options: ReplayOptions, **fields: str) -> Run:
+    """The Run whose ties are drawn, from its seed on."""
+    seed = options.given["seed"] or 0
+    return run_of(options, tie_break="random", seed=seed, **fields)
+
+
+def _replay(options: ReplayOptions, run: Run) -> ExitCode:
+    from ksched_cli.analysis.replay_result import ReplayTimeline
+    from ksched_cli.commands.observer import ReplayTerminal
+    from ksched_cli.report import changes
+    from ksched_cli.report import replay as renderer
+
+    observer = ReplayTerminal()
+    question = ReplayTimeline(trace=options.trace, lists_pods=_lists_pods(options))
+    answer = answered(question, run, observer=observer)
+    replay = observer.replay
+    assert replay is not None
     if options.save_state and not replay.is_interrupted:
         _save(replay, options.save_state)
-    changes = run.opener.state(described).changes
-    show(_report(replay, name, options), options, changes)
-    if replay.is_interrupted:
-        raise EndedBySignal(run.interruption.number)
-    return ExitCode.of(not replay.pending(), bool(replay.scheduler.failed))
-
-
-def _draw(options: ReplayOptions, timeline: str, name: str) -> ExitCode:
-    """Several draws of it."""
-    from ksched_cli.analysis.compare import replay_draws
-    from ksched_cli.report.replay import draws_table
-    from ksched_cli.run.differences import NamedRun
-
-    first, count = options.given["seed"] or 0, options.seeds or 0
-    described = runs.run_of(options, timeline=timeline, tie_break="random", seed=first)
-    described.check()
-    opener = runs.opener(described)
-    runs.introduce(opener.replay(described))
-    draws = runs.draws_of([NamedRun("", described)], opener, count)
-    (figures,), (curves,) = draws.figures, draws.curves
-    answer = replay_draws(name, figures, range(first, first + count), curves)
-    show(report_of(answer, draws_table), options, opener.state(described).changes)
-    return ExitCode.of(not any(draw["pending"] for draw in figures))
-
-
-def _look_forward(options: ReplayOptions, timeline: str) -> ExitCode:
-    """When the pending pods start."""
-    from ksched_cli.analysis.replay_result import forward_look
-    from ksched_cli.report.replay import forecast_table
-    from ksched_cli.scenario.timelines.dump import RunTimes
-
-    first, until = options.given["seed"] or 0, options.given["until"]
-    described = runs.run_of(options, timeline=timeline, tie_break="random", seed=first, until="")
-    described.check()
-    opener = runs.opener(described)
-    history = RunTimes(warn)
-    history.add_dump([path for path in described.states if path != "-"])
-    for path in options.history or ():
-        history.add(path)
-    seeds = range(first, first + (options.seeds or _DRAWS))
-    with progress.of_runs("draws") as on_progress:
-        answer = forward_look(
-            described, opener, history, seeds, until=until, on_progress=on_progress
+    texts = {
+        Form.CSV: lambda: (
+            renderer.usage_csv(replay) if options.usage else renderer.csv_text(replay.log.records)
         )
-    show(report_of(answer, forecast_table), options, opener.state(described).changes)
-    return ExitCode.of(answer.is_certain)
+    }
+    report = Report(
+        lambda: answer,
+        table=lambda: apart(
+            changes.table(answer.changes, limit()), renderer.table(replay, limit())
+        ),
+        names=replay.pending,
+        texts=texts,
+    )
+    show(report, options)
+    if replay.is_interrupted:
+        raise EndedBySignal(observer.interruption.number)
+    return answer.exit_code
 
 
 def _is_data(options: ReplayOptions) -> bool:
@@ -175,183 +163,11 @@ def _check_draws(options: ReplayOptions, option: str) -> None:
         "--trace": options.trace,
         "--summary": options.summary,
         "--save-state": options.save_state,
-        "--checkpoint": options.checkpoint,
         "--record-extenders": options.given["record_extenders"],
         f"-o {options.output.value}": options.output in (Form.CSV, Form.NAME),
     }
     for name in (name for name, is_given in given.items() if is_given):
         raise UsageError(f"{option} cannot be combined with {name}, which requires a single draw")
-
-
-# -- checkpoints: the replay in a file now and then, and when it is interrupted; resumed from there
-
-
-INTERVAL = 60.0  # seconds from one checkpoint to the next
-
-
-@dataclass(slots=True)
-class Checkpoints:
-    """One replay's checkpoints."""
-
-    path: str
-    fingerprint: str
-    interruption: Interruption = field(default_factory=Interruption)
-    _written: float = field(default_factory=monotonic)
-
-    def resume(self, run: Replay) -> None:
-        """Resumes the file's replay, if there is one. Raises InputError, and UsageError where
-        the file could not be written."""
-        from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume
-        from ksched_cli.kube.documents import read_file
-        from ksched_cli.live.snapshot_file import check_writable
-
-        check_writable(self.path)
-        if not os.path.exists(self.path):
-            return
-        if not os.path.isfile(self.path):
-            raise UsageError(
-                f"--checkpoint {self.path}: expected a plain file, from which a replay can resume"
-            )
-        data, name = read_file(self.path)
-        checkpoint = read_checkpoint(data, name, self.fingerprint)
-        resume(run, checkpoint, name)
-        note(f"resuming {name} at {run.clock.text}")
-
-    def after_instant(self, run: Replay) -> None:
-        """Raises EndedBySignal."""
-        is_due = self.interruption.number or monotonic() - self._written > INTERVAL
-        if not is_due or not run.is_resumable:
-            return
-        self._write(run)
-        if self.interruption.number:
-            note(f"interrupted at {run.clock.text}; the same command resumes {self.path}")
-            raise EndedBySignal(self.interruption.number)
-        self._written = monotonic()
-
-    def _write(self, run: Replay) -> None:
-        from ksched_cli.engine.replay.checkpoint import take_checkpoint
-        from ksched_cli.live.snapshot_file import written_aside
-
-        check_state(run.cluster)
-        with written_aside(self.path, private=True) as file:
-            file.write(take_checkpoint(run, self.fingerprint))
-
-    def finish(self) -> None:
-        """The replay is over: its checkpoint goes. A link to it stays."""
-        Path(os.path.realpath(self.path)).unlink(missing_ok=True)
-
-
-def check_state(cluster: MutableCluster) -> None:
-    """Raises UsageError where a checkpoint would lose something: what a plugin assumes."""
-    names = cluster.unsaved()
-    if names:
-        plugins = ", ".join(names)
-        raise UsageError(
-            f"--checkpoint cannot save the state of {plugins}: a plugin with carry_over "
-            "must also have the methods assumed and assume"
-        )
-
-
-def fingerprint_of(run: Run, opener: Opener, **others: object) -> str:
-    """A digest of all that a replay depends on: the Run with its files, the state as it was loaded,
-    and what is recorded (others). Raises KschedError."""
-    from msgspec.structs import replace as with_fields
-
-    from ksched_cli.run.differences import digest_of
-    from ksched_cli.run.inputs import digest
-    from ksched_cli.scenario.objects import manifests
-
-    if run.record_extenders or run.replay_extenders:
-        recording = "--record-extenders" if run.record_extenders else "--replay-extenders"
-        raise UsageError(f"--checkpoint cannot be combined with {recording}, which cannot resume")
-
-    # The state may be of standard input, which has been read, or of a live cluster.
-    settings = digest_of(with_fields(run, states=(), live=None), opener.inputs)
-    release = opener.release(run).version
-    return digest(settings, release, sorted(others.items()), *manifests(opener.state(run)))
-
-
-# -- the run and its report ----------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Run:
-    described: Run
-    opener: Opener
-    options: ReplayOptions
-    interruption: Interruption = field(default_factory=Interruption)
-    _checkpoints: Checkpoints | None = None
-
-    def run(self) -> Replay:
-        """Raises EndedBySignal where it is interrupted and its checkpoint has been written."""
-        from ksched_cli.analysis.replay_result import replay_warnings
-        from ksched_cli.run.open import Watch
-
-        with progress.of_replay() as shown:
-
-            def on_instant(replay: Replay) -> None:
-                shown.after_instant()
-                if self._checkpoints is not None:
-                    self._checkpoints.after_instant(replay)
-                elif self.interruption.number:
-                    replay.is_interrupted = True
-
-            watch = Watch(
-                traces=self.options.trace,
-                keeps_records=_lists_pods(self.options),
-                on_instant=on_instant,
-            )
-            replay = self.opener.replay(self.described, watch)
-            runs.introduce(replay)
-            if self.options.checkpoint:
-                self._resume(replay)
-            pace = shown.begin(replay)
-            with self.interruption.awaited():
-                replay.run()
-        if self._checkpoints is not None:
-            self._checkpoints.finish()
-        warn(*replay_warnings(replay))
-        if replay.is_interrupted:
-            warn(f"interrupted at {replay.clock.text}: the result covers the time until then")
-        _note_speed(replay, pace)
-        return replay
-
-    def _resume(self, replay: Replay) -> None:
-        """Resumes the checkpoint, if there is one. Raises UsageError."""
-        check_state(replay.cluster)
-        fingerprint = fingerprint_of(
-            self.described,
-            self.opener,
-            traces=self.options.trace,
-            lists_pods=_lists_pods(self.options),
-        )
-        path = self.options.checkpoint
-        self._checkpoints = Checkpoints(path, fingerprint, self.interruption)
-        self._checkpoints.resume(replay)
-
-
-def _report(run: Replay, name: str, options: ReplayOptions) -> Report:
-    from ksched_cli.analysis.replay_result import replay_result
-    from ksched_cli.report import replay as renderer
-
-    return Report(
-        lambda: replay_result(run, name, traces=options.trace),
-        table=lambda: renderer.table(run, limit()),
-        names=run.pending,
-        texts={
-            Form.CSV: lambda: (
-                renderer.usage_csv(run) if options.usage else renderer.csv_text(run.log.records)
-            )
-        },
-    )
-
-
-def _note_speed(run: Replay, pace: progress.Pace) -> None:
-    if pace.took < _LONG:
-        return
-    counts = run.log.counts
-    events = f"{counts.events:,} events, {counts.attempts:,} attempts"
-    note(f"{events} and {counts.ended:,} ends; here {pace.rate:,.0f} a second in {pace.took:.1f} s")
 
 
 def _save(run: Replay, path: str) -> None:

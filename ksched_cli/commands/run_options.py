@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from ksched_cli.commands.command_line import option, positive_number, whole_number
 from ksched_cli.commands.options import OF_CONFIGURATION, CommonOptions
 from ksched_cli.commands.output import note, set_release, warn
-from ksched_cli.commands.runs import note_hosts, refuses_plugins
+from ksched_cli.commands.runs import refuses_plugins
 from ksched_cli.commands.signals import EndedBySignal, unmasked_signals
 from ksched_cli.errors import UsageError
 
@@ -87,6 +87,8 @@ def interruptible(progress: Callable[[], str], file: str, option: str) -> Iterat
 def introduce(prepared: Prepared) -> None:
     """Before the runs: the release of the first is named by the result; warnings say what the
     states lack; a note, whom the extenders of the configurations call."""
+    from ksched_cli.commands.observer import note_hosts
+
     set_release(prepared.release)
     warn(*prepared.warnings)
     note_hosts(prepared.configurations)

@@ -8,12 +8,11 @@ from typing import Annotated
 
 import typer
 
-from ksched_cli.commands import progress, runs
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.completion import complete_pod
 from ksched_cli.commands.options import ShownOptions
 from ksched_cli.commands.output import show
-from ksched_cli.errors import UsageError
+from ksched_cli.commands.runs import answered, run_of
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.report.forms import Form
 
 
@@ -52,35 +51,19 @@ def schedule(
         ksched schedule --change 'drain node-3' -o wide
         ksched schedule --plugin packing.py:Packing -o json
     """
-    from ksched_cli.analysis import named_objects
-    from ksched_cli.analysis.schedule import result_of
-    from ksched_cli.analysis.usage import node_usages
-    from ksched_cli.engine.engine import Focus
-    from ksched_cli.run.open import Watch
+    from ksched_cli.analysis.schedule import Schedule
 
     _check(options, traced or ())
-    with progress.of_pods() as on_progress:
-        watch = Watch(detailed=options.trace and not traced, on_progress=on_progress)
-        simulation = runs.open_simulation(options, watch)
-        chosen = runs.chosen_pods(simulation, options)
-        traced_pods = named_objects.find_pods(simulation, traced or (), options.given["namespace"])
-        if traced_pods:
-            simulation.focus = Focus(traced_pods)
-        before = node_usages(simulation.snapshot) if options.output is Form.HTML else None
-        run = simulation.run().about(chosen)
-    runs.report_defects(simulation, options.debug)
-    answer = result_of(
-        simulation,
-        run,
+    question = Schedule(
         trace=options.trace,
-        traced=traced_pods,
+        traced=tuple(traced or ()),
         by=options.by,
-        before=before,
-        shown=options.output not in (Form.JSON, Form.YAML, Form.NAME),
+        shows=options.shows,
+        is_shown=options.output not in (Form.JSON, Form.YAML, Form.NAME),
+        is_mapped=options.output is Form.HTML,
         lists_nodes=options.nodes,
     )
-    show(answer, options, simulation.state.changes)
-    return ExitCode.of(not run.pending, bool(run.failed))
+    return show(answered(question, run_of(options)), options)
 
 
 def _check(options: ScheduleOptions, traced: Sequence[str]) -> None:

@@ -10,7 +10,6 @@ from importlib.util import find_spec
 from typing import Annotated, Any, ClassVar
 
 from ksched_cli.commands import runs
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, positive_number
 from ksched_cli.commands.options import (
     OF_RELEASE,
@@ -20,7 +19,7 @@ from ksched_cli.commands.options import (
 )
 from ksched_cli.commands.output import note, results, show_text, warn
 from ksched_cli.commands.signals import Interruption, end_by
-from ksched_cli.errors import MissingExtraError, UsageError
+from ksched_cli.errors import ExitCode, MissingExtraError, UsageError
 
 HELP = "Answer over a network."
 
@@ -176,7 +175,7 @@ def page(options: PageOptions) -> ExitCode:
         plugin_timeout=run.plugin_timeout or PLUGIN_SECONDS,
     )
     inputs = Inputs(keeps_states=True)
-    workbench = Workbench(run, lambda take: runs.opener(run, inputs=inputs, take_warning=take))
+    workbench = Workbench(run, runs.opener(run, inputs=inputs))
     token = listening.token or token_urlsafe()
     server = PageServer(workbench, listening, token, note, warn)
     interruption = Interruption()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ksched_cli.commands import progress, runs
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option, whole_number
 from ksched_cli.commands.options import StateOptions
-from ksched_cli.commands.output import warn
-from ksched_cli.errors import UsageError
+from ksched_cli.commands.output import show
+from ksched_cli.commands.runs import answered, run_of
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.report.forms import Form
 
 
@@ -54,29 +53,30 @@ def shrink(options: ShrinkOptions) -> ExitCode:
         ksched shrink --price node-*=0.3
         ksched shrink --upgrade -l pool=blue --surge 2
     """
-    from ksched_cli.analysis import shrink as analysis
-    from ksched_cli.analysis.drained_cluster import DrainedCluster
-    from ksched_cli.cluster.loading.state_warnings import budget_warnings
+    from ksched_cli.analysis.shrink import Shrink, Upgrade
     from ksched_cli.report import shrink as renderer
 
     _check(options)
-    subject = runs.open_subject(options, uses=["prices"])
-    simulation = subject.simulation
-    limits = analysis.ShrinkLimits.of(subject, options.selector, options.keep, options.maximum)
-    warn(*budget_warnings(simulation.state))
-    rules = analysis.rules_of(simulation.state, options.force, options.delete_emptydir)
-    base = DrainedCluster.after_run(simulation, rules)
-    answer: analysis.ShrinkResult | analysis.UpgradePlan
-    with progress.of_runs("nodes drained") as on_progress:
-        if options.upgrade:
-            answer = analysis.upgrade(base, limits, options.surge, on_progress)
-        else:
-            draws_map = options.output is Form.HTML
-            answer = analysis.shrink(
-                base, limits, on_progress, draws_map=draws_map, repacks=options.repack
-            )
-    code = ExitCode.of(answer.succeeds, answer.undecided)
-    return runs.conclude(simulation, options, answer, renderer, code)
+    run = run_of(options)
+    if options.upgrade:
+        upgrade = Upgrade(
+            selector=options.selector,
+            keep=options.keep,
+            surge=options.surge,
+            force=options.force,
+            delete_emptydir_data=options.delete_emptydir,
+        )
+        return show(answered(upgrade, run), options, renderer)
+    question = Shrink(
+        selector=options.selector,
+        keep=options.keep,
+        maximum=options.maximum,
+        force=options.force,
+        delete_emptydir_data=options.delete_emptydir,
+        repack=options.repack,
+        is_mapped=options.output is Form.HTML,
+    )
+    return show(answered(question, run), options, renderer)
 
 
 def _check(options: ShrinkOptions) -> None:

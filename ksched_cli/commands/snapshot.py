@@ -9,10 +9,9 @@ import typer
 
 from ksched_cli import program_name
 from ksched_cli.commands import runs
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import ClusterReadingOptions, RedactKey
 from ksched_cli.commands.output import results
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.file_lock import locked
 from ksched_cli.report.forms import Form
 

@@ -25,12 +25,11 @@ from ksched_cli.cluster.redaction.redact import (
 )
 from ksched_cli.cluster.trimming import trimmed
 from ksched_cli.commands import progress
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import note, print_text, report_of, set_release, show, warn
 from ksched_cli.commands.runs import run_of
 from ksched_cli.engine.records import RunRecord
-from ksched_cli.errors import UsageError, first_names
+from ksched_cli.errors import ExitCode, UsageError, first_names
 from ksched_cli.live.client import connect
 from ksched_cli.live.snapshot import (
     ClusterReader,

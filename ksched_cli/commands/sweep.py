@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands import progress
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import limit, report_of, show, warn
 from ksched_cli.commands.run_options import (
@@ -21,7 +20,7 @@ from ksched_cli.commands.run_options import (
     introduce,
 )
 from ksched_cli.commands.runs import in_project, run_of
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.file_lock import locked
 from ksched_cli.report.forms import Form, Report
 from ksched_cli.report.table import PAGE
@@ -122,7 +121,7 @@ def _run(
                 lambda: f"{execution.resumed:,} of {planned:,} runs are done", rows, "--rows"
             ),
             open_executor(shared, cluster) as (executor, worker_count),
-            progress.of_runs() as on_row,
+            progress.of("runs") as on_row,
         ):
             begin = perf_counter()
             execution.execute(executor, on_row)

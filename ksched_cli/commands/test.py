@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from ksched_cli import program_name
-from ksched_cli.commands import runs
-from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.options import (
-    OF_CONFIGURATION,
-    CommonOptions,
-    Debug,
-)
+from ksched_cli.commands.options import OF_CONFIGURATION, CommonOptions, Debug
 from ksched_cli.commands.output import limit, show
+from ksched_cli.commands.runs import answered, in_project, refuses_plugins, run_of
+from ksched_cli.errors import ExitCode
 from ksched_cli.report.forms import Form, Report
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.expectations import (
-        CaseResult,
-        Expectation,
-        ExpectationsFile,
-        Failure,
-        Outcome,
-    )
-    from ksched_cli.engine.engine import Engine
     from ksched_cli.run.run import Run
 
 
@@ -44,7 +28,7 @@ class TestOptions(CommonOptions):
 
 def test(
     options: TestOptions,
-    files: Annotated[
+    paths: Annotated[
         list[str],
         typer.Argument(
             metavar="FILE...",
@@ -63,25 +47,26 @@ def test(
         ksched test -- expectations.yaml
         ksched test -o junit -- deploy/ > results.xml
     """
-    from ksched_cli.analysis.expectations import (
-        ExpectationsResult,
-        files_of_expectations,
-        read_expectations,
-    )
+    from ksched_cli.analysis.expectations import Expect, files_of_expectations, read_expectations
     from ksched_cli.framework.discovery import ImportPolicy
     from ksched_cli.report import expectations as renderer
     from ksched_cli.report.ci_forms import junit
 
-    given = runs.run_of(options)
-    read = [read_expectations(path) for path in files_of_expectations(files)]
-    for file in read:
-        policy = ImportPolicy(given.plugins, not runs.refuses_plugins(options, file.path))
+    given = run_of(options)
+    files = [read_expectations(path) for path in files_of_expectations(paths)]
+    for file in files:
+        policy = ImportPolicy(given.plugins, not refuses_plugins(options, file.path))
         for source in dict.fromkeys(text for run in file.runs for text in run.plugins):
             policy.check(source, file.path)
-    answers = _Runs(options, given, read)
-    cases = [case for file in read for case in answers.cases(file)]
+    files = [
+        replace(file, runs=tuple(_given(run, given, file.path) for run in file.runs))
+        for file in files
+    ]
+    described = [run for file in files for run in file.runs]
+    answer = answered(Expect(files=tuple(files)), *described)
+    cases = answer.cases
     report = Report(
-        lambda: ExpectationsResult.of(cases),
+        lambda: answer,
         table=lambda: renderer.table(cases, limit()),
         texts={
             Form.JUNIT: lambda: junit(renderer.suites(cases)),
@@ -90,111 +75,24 @@ def test(
         },
     )
     show(report, options)
-    return ExitCode.of(all(case.passed for case in cases), answers.undecided)
+    return answer.exit_code
 
 
-class _Runs:
-    """Opens the files' Runs. Cases about the same Run share one, and Runs share their states."""
-
-    def __init__(self, options: TestOptions, given: Run, files: Sequence[ExpectationsFile]) -> None:
-        self._options, self._given_run = options, given
-        self._runs = {
-            file.path: tuple(self._given(run, file.path) for run in file.runs) for file in files
-        }
-        self._opener = runs.opener(*chain.from_iterable(self._runs.values()))
-        self._outcomes: dict[bytes, tuple[Outcome, str]] = {}
-        self.undecided = False
-
-    def _given(self, run: Run, path: str) -> Run:
-        """The Run with what the command line says of all files, and the project file of this one
-        where neither says it."""
-        from msgspec.structs import replace
-
-        given = self._given_run
-        return runs.in_project(
-            replace(
-                run,
-                plugins=(*run.plugins, *given.plugins),
-                kubernetes_version=given.kubernetes_version or run.kubernetes_version,
-                feature_gates=given.feature_gates or run.feature_gates,
-                min_compatibility_version=given.min_compatibility_version
-                or run.min_compatibility_version,
-                extenders=run.extenders and given.extenders,
-                plugin_timeout=given.plugin_timeout,
-            ),
-            path,
-        )
-
-    def cases(self, file: ExpectationsFile) -> Iterator[CaseResult]:
-        from msgspec.structs import replace
-
-        for expectation, position in zip(file.expectations, file.positions, strict=True):
-            line, column = (position.line, position.column) if position else (None, None)
-            yield replace(self._case(file, expectation), line=line, column=column)
-
-    def _case(self, file: ExpectationsFile, expectation: Expectation) -> CaseResult:
-        """The first failure in any of the file's Runs counts."""
-        from ksched_cli.analysis.expectations import CaseResult
-
-        described = self._runs[file.path]
-        version = ""
-        for run in described:
-            outcome, version = self._outcome(run)
-            failure = expectation.check(outcome)
-            if failure is not None:
-                drawn = f"with seed {run.seed}: " if len(described) > 1 else ""
-                command = _explaining(run, failure, version)
-                message = f"{drawn}{failure.message}"
-                return CaseResult(file.path, expectation.name, False, message, command, version)
-        return CaseResult(file.path, expectation.name, True, "", "", version)
-
-    def _outcome(self, run: Run) -> tuple[Outcome, str]:
-        from ksched_cli.run.run import as_json
-
-        key = as_json(run)
-        if key not in self._outcomes:
-            outcome, engine = self._replayed(run) if run.timeline else self._ran(run)
-            self.undecided = self.undecided or outcome.undecided
-            self._outcomes[key] = outcome, engine.configuration.release.version
-        return self._outcomes[key]
-
-    def _ran(self, run: Run) -> tuple[Outcome, Engine]:
-        from ksched_cli.analysis.expectations import outcome_of
-
-        simulation = self._opener.simulation(run)
-        runs.introduce(simulation)
-        outcome = outcome_of(self._opener, run, simulation)
-        runs.report_defects(simulation, self._options.debug)
-        return outcome, simulation
-
-    def _replayed(self, run: Run) -> tuple[Outcome, Engine]:
-        from ksched_cli.analysis.expectations import outcome_of_replay
-        from ksched_cli.run.open import Watch
-
-        replay = self._opener.replay(run, Watch(keeps_records=True))
-        runs.introduce(replay)
-        outcome = outcome_of_replay(self._opener, run, replay)
-        runs.report_defects(replay, self._options.debug)
-        return outcome, replay.cluster.engine
-
-
-def _command(*arguments: str) -> str:
-    return f"{program_name()} {shlex.join(arguments)}"
-
-
-def _explaining(run: Run, failure: Failure, version: str) -> str:
-    """The command that shows why, as it is typed."""
+def _given(run: Run, given: Run, path: str) -> Run:
+    """The Run of a file with what the command line says of all files, and the project file of this
+    one where neither says it."""
     from msgspec.structs import replace
 
-    minor = ".".join(version.lstrip("v").split(".")[:2])
-    options = runs.arguments_of(replace(run, kubernetes_version=minor))
-    if run.timeline:
-        timeline = options.index("--timeline")
-        options[timeline : timeline + 2] = []
-        return _command("replay", run.timeline, *options)
-    if not failure.pod:
-        return _command("schedule", *options)
-    named = (
-        [*options, "--", failure.pod] if failure.pod.startswith("-") else [failure.pod, *options]
+    return in_project(
+        replace(
+            run,
+            plugins=(*run.plugins, *given.plugins),
+            kubernetes_version=given.kubernetes_version or run.kubernetes_version,
+            feature_gates=given.feature_gates or run.feature_gates,
+            min_compatibility_version=given.min_compatibility_version
+            or run.min_compatibility_version,
+            extenders=run.extenders and given.extenders,
+            plugin_timeout=given.plugin_timeout or run.plugin_timeout,
+        ),
+        path,
     )
-    return _command("explain", *named)

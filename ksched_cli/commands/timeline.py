@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import (
     option,
     positive_number,
     whole_number,
 )
 from ksched_cli.commands.output import note, results, warn
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.int64 import parse_int64
 from ksched_cli.kube.time import SECOND, parse_time
 from ksched_cli.report.forms import Form, safe_in_job

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands import progress
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import limit, show, warn
 from ksched_cli.commands.run_options import (
@@ -18,6 +17,7 @@ from ksched_cli.commands.run_options import (
     introduce,
 )
 from ksched_cli.commands.runs import in_project, run_of
+from ksched_cli.errors import ExitCode
 from ksched_cli.kube.file_lock import locked
 from ksched_cli.report.forms import Report
 from ksched_cli.report.table import PAGE
@@ -75,7 +75,7 @@ def tune(
                 lambda: f"{search.ended:,} of {trials:,} trials are done", options.study, "--study"
             ),
             open_executor(prepared.shared, cluster) as (executor, _),
-            progress.of_runs("trials") as on_trial,
+            progress.of("trials") as on_trial,
         ):
             result = search_and_judge(problem, search, executor, on_trial)
     if search.evicts:

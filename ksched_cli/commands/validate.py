@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli import program_name
-from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import option
 from ksched_cli.commands.options import AllowPlugins, CommonOptions
 from ksched_cli.commands.output import limit, set_release, show, show_text, warn
 from ksched_cli.commands.runs import run_of
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import ExitCode, UsageError
 from ksched_cli.kube.file_paths import STDIN, split_reference
 from ksched_cli.report.forms import Form, Report
 

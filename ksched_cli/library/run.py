@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from msgspec import structs
 
@@ -23,21 +23,23 @@ from ksched_cli.library.given import (
 )
 from ksched_cli.run import run as described
 from ksched_cli.run.axes import fields_of
+from ksched_cli.run.inputs import Inputs
 from ksched_cli.run.run import Settings
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
     from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison
     from ksched_cli.analysis.diagnosis import PendingReport
-    from ksched_cli.analysis.drained_cluster import DrainedCluster
     from ksched_cli.analysis.drift import DriftResult
     from ksched_cli.analysis.explain import Explanation, GroupExplanation
     from ksched_cli.analysis.fix import Remedies
     from ksched_cli.analysis.preempt import PreemptionResult
+    from ksched_cli.analysis.question import Opened, Question
     from ksched_cli.analysis.replay_result import ReplayResult
     from ksched_cli.analysis.schedule import ScheduleResult
-    from ksched_cli.analysis.shrink import ShrinkLimits, ShrinkResult, UpgradePlan
-    from ksched_cli.library.question import OpenRun, Question
+    from ksched_cli.analysis.shrink import ShrinkResult, UpgradePlan
+    from ksched_cli.answers import Answer
+    from ksched_cli.library.steps import OpenRun
     from ksched_cli.sweep.answers import SweepReport, SweepResult
     from ksched_cli.sweep.execution import Execution
     from ksched_cli.sweep.outcome import Outcome, Task
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from ksched_cli.sweep.run_process import Executor
 
     AnyComparison: TypeAlias = Comparison | ReplayComparison | DrawnComparison
+
+A = TypeVar("A", bound="Answer")
 
 MAX_COPIES = 10_000
 
@@ -103,12 +107,6 @@ class Run(Settings, frozen=True, kw_only=True):
 
     # -- questions --------------------------------------------------------------------------------
 
-    def _question(self, *uses: str) -> Question:
-        """uses: as `described` has it"""
-        from ksched_cli.library.question import Question
-
-        return Question([self], uses)
-
     def schedule(
         self, *, trace: bool = False, by: str = "", progress: Progress | None = None
     ) -> ScheduleResult:
@@ -117,17 +115,9 @@ class Run(Settings, frozen=True, kw_only=True):
         trace: keep every attempt. by: a label, for the utilization of its values. progress: called
         with the number of pods that have a node, and of all
         """
-        from ksched_cli.analysis.schedule import result_of
-        from ksched_cli.analysis.usage import node_usages
-        from ksched_cli.run.open import Watch
+        from ksched_cli.analysis.schedule import Schedule
 
-        question = self._question()
-        watch = Watch(detailed=trace, on_progress=progress)
-        simulation = question.simulation(watch=watch)
-        before = node_usages(simulation.snapshot)
-        record = simulation.run()
-        answer = result_of(simulation, record, trace=trace, by=by, before=before)
-        return question.answer(answer, simulation)
+        return answered(Schedule(trace=trace, by=by, is_mapped=True), self, progress=progress)
 
     def explain(
         self,
@@ -143,33 +133,25 @@ class Run(Settings, frozen=True, kw_only=True):
         `ksched explain`. A Run at one instant with an autoscaler says which node group would get
         more nodes for a pod that has none
         """
-        from ksched_cli.analysis.explain import explain_subject
+        from ksched_cli.analysis.explain import Explain, Explanation
 
-        question = self._question(*described.NEEDS_NO_TIMELINE)
-        subject = question.subject(pod)
-        answer = explain_subject(subject, subject.pod, nodes=nodes, top=top, alone=alone)
-        return question.answer(answer, subject.simulation)
+        answer = answered(Explain(pod=pod, nodes=tuple(nodes), top=top, alone=alone), self)
+        if not isinstance(answer, Explanation):
+            raise UsageError(f"{pod} is a group of pods: explain_group explains it")
+        return answer
 
     def explain_group(self, group: str) -> GroupExplanation:
         """Explain why the pods of a group get nodes together, or which pod or topology domain
         blocks them. group: NAME, NAMESPACE/NAME, podgroup/NAME or compositepodgroup/NAME"""
-        from ksched_cli.analysis import explain as analysis
-        from ksched_cli.analysis.named_objects import find_group
+        from ksched_cli.analysis.explain import ExplainGroup
 
-        question = self._question()
-        simulation = question.simulation()
-        name = find_group(simulation, group, self.namespace)
-        if name is None:
-            raise UsageError(f'no PodGroup "{group}" in the state')
-        return question.answer(analysis.explain_group(simulation, name), simulation)
+        return answered(ExplainGroup(group=group), self)
 
     def explain_pending(self) -> PendingReport:
         """Explain why pods stay pending, as `ksched explain --pending` does."""
-        from ksched_cli.analysis.diagnosis import pending_report
+        from ksched_cli.analysis.diagnosis import ExplainPending
 
-        question = self._question()
-        simulation = question.simulation()
-        return question.answer(pending_report(simulation), simulation)
+        return answered(ExplainPending(), self)
 
     def preempt(
         self, pod: str | Manifest, *, all_candidates: bool = False, alone: bool = False
@@ -178,15 +160,9 @@ class Run(Settings, frozen=True, kw_only=True):
 
         pod: as for `explain`
         """
-        from ksched_cli.analysis import preempt as analysis
-        from ksched_cli.cluster.loading.state_warnings import budget_warnings
+        from ksched_cli.analysis.preempt import Preempt
 
-        question = self._question()
-        subject = question.subject(pod)
-        simulation, info = subject.simulation, subject.pod
-        answer = analysis.preempt(simulation, info, everything=all_candidates, alone=alone)
-        budgets = budget_warnings(simulation.state) if answer.victims else ()
-        return question.answer(answer, simulation, *budgets)
+        return answered(Preempt(pod=pod, all_candidates=all_candidates, alone=alone), self)
 
     def fix(
         self,
@@ -205,41 +181,33 @@ class Run(Settings, frozen=True, kw_only=True):
         arguments are the options of `ksched fix`. progress: called after each run, with the
         number of runs so far and the maximum
         """
-        from ksched_cli.analysis.fix import Search, remedies_of
+        from ksched_cli.analysis.fix import Fix
 
-        search = Search(
-            prefer=frozenset(prefer),
-            never=frozenset(never),
+        question = Fix(
+            pod=pod,
+            prefer=tuple(prefer),
+            never=tuple(never),
+            top=top,
             max_runs=max_runs,
             max_seconds=max_seconds,
-            most=top,
-            on_run=progress,
         )
-        search.check()
-        question = self._question()
-        subject = question.subject(pod or "")
-        answer = remedies_of(subject, search, pending=pod is None)
-        return question.answer(answer, subject.simulation)
+        return answered(question, self, progress=progress)
 
     def capacity(
         self, pod: str, *, maximum: int = MAX_COPIES, alone: bool = False
     ) -> CapacityResult:
         """Count the further copies of a pod, or replicas of a workload, that fit. pod: of the
         state"""
-        from ksched_cli.analysis.capacity import copies_of
+        from ksched_cli.analysis.capacity import Capacity
 
-        question = self._question()
-        copies = copies_of(question.subject(pod), maximum)
-        return question.answer(copies.answer(maximum, alone), copies.simulation)
+        return answered(Capacity(pod=pod, maximum=maximum, alone=alone), self)
 
     def nodes_needed(self, *like: str) -> NodesNeeded:
         """Count the copies of these nodes that all pending pods need; with prices in the Run,
         find the cheapest mix."""
-        from ksched_cli.analysis.capacity import nodes_needed_by
+        from ksched_cli.analysis.capacity import MoreNodes
 
-        question = self._question("prices")
-        subject = question.subject()
-        return question.answer(nodes_needed_by(subject, like), subject.simulation)
+        return answered(MoreNodes(like=like), self)
 
     def shrink(
         self,
@@ -255,13 +223,17 @@ class Run(Settings, frozen=True, kw_only=True):
         """Find the nodes that could go, and the pods that hold the others. Prices of the Run
         decide the order. Arguments as the options of `ksched shrink`. progress: called with the
         number of drained nodes, and of all"""
-        from ksched_cli.analysis.shrink import shrink
+        from ksched_cli.analysis.shrink import Shrink
 
-        question = self._question("prices")
-        limited = (selector, keep, maximum)
-        base, limits = self._drained(question, limited, force, delete_emptydir_data)
-        answer = shrink(base, limits, progress, draws_map=True, repacks=repack)
-        return question.answer(answer, base.simulation)
+        question = Shrink(
+            selector=selector,
+            keep=keep,
+            maximum=maximum,
+            force=force,
+            delete_emptydir_data=delete_emptydir_data,
+            repack=repack,
+        )
+        return answered(question, self, progress=progress)
 
     def upgrade(
         self,
@@ -275,40 +247,23 @@ class Run(Settings, frozen=True, kw_only=True):
     ) -> UpgradePlan:
         """Plan waves that drain and replace the nodes with these labels, as `ksched shrink
         --upgrade` does; arguments as its options. progress: as for `shrink`"""
-        from ksched_cli.analysis.shrink import upgrade
+        from ksched_cli.analysis.shrink import Upgrade
 
-        question = self._question()
-        base, limits = self._drained(question, (selector, keep, None), force, delete_emptydir_data)
-        return question.answer(upgrade(base, limits, surge, progress), base.simulation)
-
-    @staticmethod
-    def _drained(
-        question: Question,
-        limited: tuple[str, str, int | None],
-        force: bool,
-        delete_emptydir_data: bool,
-    ) -> tuple[DrainedCluster, ShrinkLimits]:
-        """Return the cluster before any drain, and which of its nodes may go. limited: see
-        ShrinkLimits.of"""
-        from ksched_cli.analysis.drained_cluster import DrainedCluster
-        from ksched_cli.analysis.shrink import ShrinkLimits, rules_of
-        from ksched_cli.cluster.loading.state_warnings import budget_warnings
-
-        subject = question.subject()
-        state = subject.simulation.state
-        limits = ShrinkLimits.of(subject, *limited)
-        question.warn(*budget_warnings(state))
-        rules = rules_of(state, force, delete_emptydir_data)
-        return DrainedCluster.after_run(subject.simulation, rules), limits
+        question = Upgrade(
+            selector=selector,
+            keep=keep,
+            surge=surge,
+            force=force,
+            delete_emptydir_data=delete_emptydir_data,
+        )
+        return answered(question, self, progress=progress)
 
     def drift(self, *, progress: Progress | None = None) -> DriftResult:
         """Show for every running pod where it is, and where it would go today. progress: called
         with the number of pods done, and of all"""
-        from ksched_cli.analysis import drift as analysis
+        from ksched_cli.analysis.drift import Drift
 
-        question = self._question()
-        simulation = question.simulation()
-        return question.answer(analysis.drift(simulation, progress, None), simulation)
+        return answered(Drift(), self, progress=progress)
 
     def replay(
         self,
@@ -319,24 +274,37 @@ class Run(Settings, frozen=True, kw_only=True):
     ) -> ReplayResult:
         """Replay the cluster over time. timeline: replaces the Run's own. trace: keep every
         attempt. progress: called with the thousandths that are done, and 1000"""
-        from ksched_cli.analysis.replay_result import replay_result, replay_warnings
+        from ksched_cli.analysis.replay_result import ReplayTimeline
 
-        if timeline is not None:
-            return self.with_(timeline=timeline).replay(trace=trace, progress=progress)
-        question = self._question()
-        (run,) = question.runs
-        replay = question.replay(run, trace=trace, progress=progress)
-        question.warn(*replay_warnings(replay))
-        answer = replay_result(replay, run.timeline, traces=trace)
-        question.conclude(replay)
-        return question.complete(answer, question.states())
+        run = self if timeline is None else self.with_(timeline=timeline)
+        return answered(ReplayTimeline(trace=trace), run, progress=progress)
 
     def open(self) -> OpenRun:
         """Step through the Run: iterate over it for its attempts, and change the cluster between
         them."""
-        from ksched_cli.library.question import OpenRun
+        from ksched_cli.library.steps import OpenRun
 
-        return OpenRun(self._question())
+        inputs, (run,) = inputs_of([self])
+        return OpenRun(inputs, run)
+
+
+def answered(question: Question[A], *runs: Run, progress: Progress | None = None) -> A:
+    """Ask a question about Runs. It shares nothing with other questions, so that threads may ask at
+    once. Raises KschedError."""
+    from ksched_cli.analysis.question import ask
+    from ksched_cli.library.steps import Calls
+
+    inputs, described = inputs_of(runs, question.USES)
+    return ask(question, *described, observer=Calls(progress), inputs=inputs)
+
+
+def inputs_of(
+    runs: Sequence[Run], uses: Collection[str] = ()
+) -> tuple[Inputs, list[described.Run]]:
+    """Return the Runs as the engine knows them, and what they were given that is in no file."""
+    inputs = Inputs(keeps_states=len({id(run.state) for run in runs}) > 1)
+    given = Given(inputs)
+    return inputs, [run.described(given, uses) for run in runs]
 
 
 # -- questions about several Runs ------------------------------------------------------------------
@@ -355,62 +323,18 @@ def compare(*runs: Run, seeds: int = 0, progress: Progress | None = None) -> Any
     progress: called after each attempt of a side, or after each draw
     Raises KschedError
     """
-    from ksched_cli.library.question import Question
-
     if len(runs) < 2:
         raise UsageError("compare takes two Runs or more")
-    if seeds:
-        runs = tuple(run.with_(tie_break="random", seed=run.seed or 0) for run in runs)
-    question = Question(runs)
-    if len({bool(run.timeline) for run in question.runs}) > 1:
+    if len({run.timeline is not None for run in runs}) > 1:
         raise UsageError("only some Runs have a timeline: give all of them one, or none")
     if seeds:
-        return _compare_draws(question, seeds, progress)
-    if question.runs[0].timeline:
-        return _compare_replays(question)
-    return _compare_runs(question, progress)
+        from ksched_cli.sweep.draws import CompareDraws
 
+        runs = tuple(run.with_(tie_break="random", seed=run.seed or 0) for run in runs)
+        return answered(CompareDraws(seeds=seeds), *runs, progress=progress)
+    from ksched_cli.analysis.compare import Compare
 
-def _compare_runs(question: Question, progress: Progress | None) -> Comparison:
-    from ksched_cli.analysis import compare as analysis
-    from ksched_cli.run.open import Watch
-
-    sides = analysis.sides_of(question.opener, question.runs, Watch(on_progress=progress))
-    simulations = [side.simulation for side in sides]
-    question.introduce(*simulations)
-    answer = analysis.compare(sides)
-    question.conclude(*simulations)
-    return question.complete(answer, [simulation.state for simulation in simulations])
-
-
-def _compare_replays(question: Question) -> ReplayComparison:
-    from ksched_cli.analysis.compare import ReplaySide, compare_replays
-    from ksched_cli.analysis.replay_result import replay_warnings
-    from ksched_cli.run.differences import named
-
-    sides = [
-        ReplaySide.of(each, question.replay(each.run))
-        for each in named(question.runs, question.inputs)
-    ]
-    answer = compare_replays(sides)
-    for side in sides:
-        question.conclude(side.replay)
-        question.warn(*(f"{side.named.name}: {line}" for line in replay_warnings(side.replay)))
-    return question.complete(answer, question.states())
-
-
-def _compare_draws(question: Question, count: int, progress: Progress | None) -> DrawnComparison:
-    from ksched_cli.analysis.compare import compare_draws
-    from ksched_cli.run.differences import named
-    from ksched_cli.sweep.outcome import draws_of, eviction_warnings
-
-    opener, runs = question.opener, question.runs
-    question.introduce(*map(opener.opened, runs))
-    sides = named(runs, question.inputs)
-    draws = draws_of(sides, opener, count, progress)
-    question.warn(*eviction_warnings(sides, opener, draws.figures))
-    answer = compare_draws(sides, draws.figures, draws.curves)
-    return question.complete(answer, question.states())
+    return answered(Compare(), *runs, progress=progress)
 
 
 def sweep(
@@ -430,7 +354,8 @@ def sweep(
     progress: called after each Run
     Raises KschedError; a Run that fails is a row that says why
     """
-    from ksched_cli.library.question import Question
+    from ksched_cli.analysis.question import Observer, Opened
+    from ksched_cli.run.open import Opener
     from ksched_cli.sweep.answers import SweepReport
     from ksched_cli.sweep.execution import Execution, open_executor
     from ksched_cli.sweep.outcome import RowsFile
@@ -439,13 +364,14 @@ def sweep(
     from ksched_cli.sweep.run_process import ExecutorOptions
     from ksched_cli.sweep.summary import summarize
 
-    question = Question(runs)
-    if not question.runs:
+    inputs, listed = inputs_of(tuple(runs))
+    if not listed:
         raise UsageError("sweep takes one Run or more")
-    plan = ListedRuns(described.Run(), (), listed=tuple(question.runs))
-    prepared = prepare_runs(plan, question.inputs)
-    question.warn(*prepared.warnings)
-    question.release = prepared.release
+    plan = ListedRuns(described.Run(), (), listed=tuple(listed))
+    prepared = prepare_runs(plan, inputs)
+    opened = Opened(Opener(listed, inputs), listed, Observer())
+    opened.warn(*prepared.warnings)
+    opened.follow(prepared.release)
     begin = perf_counter()
     with RowsFile() as rows_file:
         execution = Execution.of(plan, prepared.shared, rows_file)
@@ -460,7 +386,7 @@ def sweep(
         )
         took = perf_counter() - begin
         report = SweepReport(summary, execution.planned, 0, took, max(workers, 1))
-        return _sweep_answer(question, report, execution, prepared.eviction_warnings)
+        return _sweep_answer(opened, report, execution, prepared.eviction_warnings)
 
 
 def _in_process(shared: Shared) -> Executor:
@@ -476,7 +402,7 @@ def _in_process(shared: Shared) -> Executor:
 
 
 def _sweep_answer(
-    question: Question,
+    opened: Opened,
     report: SweepReport,
     execution: Execution,
     eviction_warnings: Sequence[str],
@@ -486,7 +412,7 @@ def _sweep_answer(
     from ksched_cli.sweep.outcome import is_evicting
 
     if any(is_evicting(result.outcome) for result in execution.results()):
-        question.warn(*eviction_warnings)
+        opened.warn(*eviction_warnings)
     answer = report.answer(headline(report, PAGE))
     rows = tuple(execution.all_rows())
-    return question.complete(structs.replace(answer, rows_of_runs=rows), ())
+    return opened.complete(structs.replace(answer, rows_of_runs=rows))

@@ -95,7 +95,8 @@ class Opener:
     ) -> None:
         self.runs = tuple(runs)
         self._inputs = inputs
-        self._reads, self._read_live, self._warn = reads, read_live, warn
+        self._reads, self._read_live = reads, read_live
+        self.warn = warn
         self._trace_calls = trace_calls
         self._registries: dict[Hashable, Registry] = {}
         self._plugins: dict[tuple[str, ...], Registry] = {}
@@ -120,7 +121,7 @@ class Opener:
         do not. Raises UsageError where one that the Run names does not."""
         if run.plugins not in self._plugins:
             classes = self._inputs.plugin_classes if self._inputs is not None else {}
-            self._plugins[run.plugins] = usable(discovered(self._texts(run), classes), self._warn)
+            self._plugins[run.plugins] = usable(discovered(self._texts(run), classes), self.warn)
         return self._plugins[run.plugins]
 
     def _texts(self, run: Run) -> tuple[str, ...]:
@@ -147,7 +148,7 @@ class Opener:
         gates = run.feature_gates, run.min_compatibility_version
         release = inferred_release(kubelets, *gates, server=server)
         if warning := unknown_minor_warning(release):
-            self._warn(warning)
+            self.warn(warning)
         return release
 
     def registry(self, run: Run) -> Registry:
@@ -279,7 +280,7 @@ class Opener:
         watch = watch or Watch()
         replayed = run.replay_extenders and self.inputs.path_here(run.replay_extenders)
         extenders = ExtenderOptions(
-            run.extenders, run.extender_bind, run.record_extenders, replayed, self._warn
+            run.extenders, run.extender_bind, run.record_extenders, replayed, self.warn
         )
         return Options(
             tie_break=first_by_name if run.tie_break == "name" else RandomChoice(run.seed),
@@ -403,7 +404,7 @@ class Opener:
 
         if run.timeline or watch.start is None:
             path, name = self.inputs.path_here(run.timeline), _name_of(run.timeline)
-            timeline = read_timeline(path, state, run.namespace, name, self.kinds(run), self._warn)
+            timeline = read_timeline(path, state, run.namespace, name, self.kinds(run), self.warn)
         else:
             timeline = Timeline("", {}, state)
         if watch.start is not None:

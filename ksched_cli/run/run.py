@@ -461,6 +461,34 @@ def _option_of(name: str) -> str:
     return "--" + field.parameter(field.options[0]).replace("_", "-")
 
 
+def arguments_of(run: Run) -> list[str]:
+    """The options that describe the Run, as they are typed: the inverse of what commands
+    do. Changes that
+    are objects have no option; a scenario file has them."""
+    line: list[str] = []
+    for field in FIELDS:
+        line += _arguments(field, getattr(run, field.name))
+    return line
+
+
+def _arguments(field: Field, value: Any) -> Iterator[str]:
+    """What is typed for a field's value; nothing for its default."""
+    if value == field.default:
+        return
+    for option in field.options:
+        name = f"--{field.parameter(option).replace('_', '-')}"
+        if field.nested is not None:
+            yield name
+            for inner in (each for each in fields_of(field.nested) if each.options):
+                yield from _arguments(inner, getattr(value, inner.name))
+        elif isinstance(value, tuple):
+            yield from (part for text in option.write(value) for part in (name, text))
+        elif isinstance(value, bool):
+            yield name
+        else:
+            yield from (name, f"{value:g}" if isinstance(value, float) else str(value))
+
+
 def check_standard_input_of(runs: Iterable[Run]) -> None:
     """Raises UsageError where the Runs read several things from standard input, which ends."""
     named: dict[str, set[str]] = {}

@@ -12,19 +12,21 @@ import os
 import shlex
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, structs
 
+from ksched_cli.analysis.compare import Compare
 from ksched_cli.analysis.diagnosis import POD, owner_of
-from ksched_cli.analysis.explain import explain
-from ksched_cli.analysis.named_objects import Subject
-from ksched_cli.analysis.schedule import RunSummary, ScheduleResult, result_of
-from ksched_cli.analysis.usage import node_usages
-from ksched_cli.answers import Answer, AppliedChange, StateAnswer, document_of, plain
+from ksched_cli.analysis.explain import Explain
+from ksched_cli.analysis.fix import Fix
+from ksched_cli.analysis.question import Observer, OnProgress, Question, ask
+from ksched_cli.analysis.schedule import RunSummary, Schedule, ScheduleResult
+from ksched_cli.answers import Answer, AppliedChange, document_of, plain
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects.node import Node
 from ksched_cli.cluster.objects.pod import Pod
@@ -33,21 +35,19 @@ from ksched_cli.config.effective import Configuration
 from ksched_cli.config.reviewer import Reviewer, ReviewOptions
 from ksched_cli.config.sources import ConfigurationText
 from ksched_cli.config.types import DEFAULT_SCHEDULER_NAME
-from ksched_cli.engine.simulation import Simulation
+from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import UsageError, shortened_lines
 from ksched_cli.kube.document_edits import EditableDocument
 from ksched_cli.kube.documents import load_documents
 from ksched_cli.kube.shown_json import shown_json
 from ksched_cli.kube.shown_yaml import block_yaml
 from ksched_cli.kube.versions import MINORS
-from ksched_cli.report.changes import completed
 from ksched_cli.report.html.page import page_of, render_page
 from ksched_cli.report.table import printable
 from ksched_cli.run.differences import digest_of
 from ksched_cli.run.inputs import digest
-from ksched_cli.run.open import Opener, Watch
+from ksched_cli.run.open import Opener
 from ksched_cli.run.plugins import in_release
-from ksched_cli.run.remarks import lines_after, lines_before
 from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.scenario.arguments import WORKLOADS
 from ksched_cli.scenario.objects import Manifest, objects_of, plain_object
@@ -79,6 +79,25 @@ class UnknownRunError(UsageError):
 
 class AbandonedError(Exception):
     """Nobody waits for the answer any more."""
+
+
+class Waiting(Observer):
+    """Ends a question that nobody waits for any more."""
+
+    def __init__(self, is_abandoned: Callable[[], bool]) -> None:
+        self._is_abandoned = is_abandoned
+
+    def check(self) -> None:
+        """Raises AbandonedError."""
+        if self._is_abandoned():
+            raise AbandonedError
+
+    @contextmanager
+    def progress(self, noun: str) -> Iterator[OnProgress]:
+        yield lambda done, total: self.check()
+
+    def after_instant(self, replay: Replay) -> None:
+        self.check()
 
 
 class Edits(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"):
@@ -185,28 +204,25 @@ class RecentItems(Generic[S]):
 
 @dataclass(slots=True)
 class Workbench:
-    """base: the Run of the command line, which calls no extenders. make_opener: of it alone, with
-    what takes its warnings. is_abandoned: whether nobody waits for the current answer any more"""
+    """base: the Run of the command line, which calls no extenders. opener: of it alone.
+    is_abandoned: whether nobody waits for the current answer any more"""
 
     base: Run
-    make_opener: Callable[[Callable[[str], None]], Opener]
+    opener: Opener
     is_abandoned: Callable[[], bool] = lambda: False
     _runs: RecentItems[StoredRun] = field(default_factory=lambda: RecentItems(RUN_BYTES))
     _pages: RecentItems[str] = field(default_factory=lambda: RecentItems(PAGE_BYTES))
     _trees: OrderedDict[str, ObjectTree] = field(default_factory=OrderedDict)
-    _warnings: dict[str, None] = field(default_factory=dict)
     _lasting: dict[str, None] = field(default_factory=dict)
-    opener: Opener = field(init=False)
 
     def __post_init__(self) -> None:
         """Raises KschedError."""
-        self.opener = self.make_opener(self.warn)
+        self.opener.warn = self._note_lasting
         self.opener.plugins(self.base)
-        self._lasting = self._warnings
 
-    def warn(self, *lines: str) -> None:
-        """Store warnings for the answer that is being made."""
-        self._warnings |= dict.fromkeys(map(shortened_lines, lines))
+    def _note_lasting(self, *lines: str) -> None:
+        """Store warnings that every answer has: of plugins, which are loaded once."""
+        self._lasting |= dict.fromkeys(map(shortened_lines, lines))
 
     # -- Runs -------------------------------------------------------------------------------------
 
@@ -362,64 +378,21 @@ class Workbench:
             case "schedule":
                 return self._schedule(run)
             case "explain":
-                return self._explain(run, about)
+                return self._asked(Explain(pod=f"/{about}"), run)
             case "fix":
-                return self._fix(run, about)
+                return self._asked(Fix(pod=f"/{about}", max_seconds=FIX_SECONDS), run)
             case "compare":
-                return self._compare(self._stored(about).run, run)
+                # Their changes, which would name the sides, are many and begin alike.
+                return self._asked(Compare(names=SIDES), self._stored(about).run, run)
         raise UsageError(f"there is no question {question}")
 
-    def _watch(self) -> Watch:
-        return Watch(on_progress=lambda done, total: self._check())
-
-    def _check(self) -> None:
-        if self.is_abandoned():
-            raise AbandonedError
-
-    def _subject(self, run: Run, pod: str = "") -> Subject:
-        self._check()
-        self._warnings = {**self._lasting}
-        subject = Subject.open(self.opener, run, pod, watch=self._watch())
-        self.warn(*lines_before(subject.simulation))
-        return subject._replace(namespace="")  # that of the pod is in its key
-
-    def _complete(self, answer: A, *simulations: Simulation) -> A:
-        for simulation in simulations:
-            self.warn(*lines_after(simulation))
-            simulation.close()
-        records = [record for each in simulations for record in each.state.changes]
-        release = simulations[0].configuration.release
-        return completed(answer, release, records, self._warnings)
-
     def _schedule(self, run: Run) -> ScheduleResult:
-        simulation = self._subject(run).simulation
-        before = node_usages(simulation.snapshot)
-        record = simulation.run()
-        return self._complete(result_of(simulation, record, before=before), simulation)
+        return self._asked(Schedule(is_mapped=True), run)
 
-    def _explain(self, run: Run, pod: str) -> StateAnswer:
-        subject = self._subject(run, pod)
-        return self._complete(explain(subject.simulation, subject.pod), subject.simulation)
-
-    def _fix(self, run: Run, pod: str) -> StateAnswer:
-        from ksched_cli.analysis.fix import Search, remedies_of
-
-        subject = self._subject(run, pod)
-        search = Search(max_seconds=FIX_SECONDS, on_run=lambda done, total: self._check())
-        return self._complete(remedies_of(subject, search), subject.simulation)
-
-    def _compare(self, *runs: Run) -> StateAnswer:
-        from ksched_cli.analysis.compare import compare, sides_of
-
-        self._warnings = {**self._lasting}
-        # Their changes, which would name them, are many and begin alike.
-        sides = [
-            replace(side, named=structs.replace(side.named, name=name))
-            for name, side in zip(SIDES, sides_of(self.opener, runs, self._watch()), strict=True)
-        ]
-        simulations = [side.simulation for side in sides]
-        self.warn(*lines_before(*simulations))
-        return self._complete(compare(sides), *simulations)
+    def _asked(self, question: Question[A], *runs: Run) -> A:
+        observer = Waiting(self.is_abandoned)
+        observer.check()
+        return ask(question, *runs, observer=observer, opener=self.opener, warnings=self._lasting)
 
     # -- exports ----------------------------------------------------------------------------------
 

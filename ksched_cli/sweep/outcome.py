@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,17 +20,13 @@ from typing import Annotated, Any, BinaryIO, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
-from msgspec.structs import replace
 
 from ksched_cli.analysis.replay_figures import (
     Durations,
     ReplayRecord,
-    UsageOverTime,
     replay_figures,
 )
-from ksched_cli.analysis.replay_result import ReplayCurves
 from ksched_cli.analysis.usage import nodes_used, utilization
-from ksched_cli.cluster.loading.state_warnings import budget_warnings
 from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
 from ksched_cli.engine.replay.records import PodOutcome
@@ -39,64 +35,11 @@ from ksched_cli.errors import InputError, KschedError, PluginDefectError, UsageE
 from ksched_cli.kube.json_tree import replace_half_pairs
 from ksched_cli.kube.streams import LIMIT
 from ksched_cli.live.snapshot_file import written_aside
-from ksched_cli.run.differences import NamedRun
 from ksched_cli.run.inputs import DIGEST_LENGTH
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
 from ksched_cli.sweep.metrics import MeasuringPlugins, Metric, forgets, plugin_figures
 from ksched_cli.sweep.preparation import Shared
-
-# A side's figures, draw by draw.
-Figures = Sequence[Mapping[str, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class Draws:
-    """figures: of each side; curves: of each side that is a replay"""
-
-    figures: Sequence[Figures]
-    curves: Sequence[ReplayCurves]
-
-
-def draws_of(
-    sides: Sequence[NamedRun],
-    opener: Opener,
-    count: int,
-    on_progress: Callable[[int, int], None] | None = None,
-) -> Draws:
-    """on_progress: called after each draw of all sides. Raises UsageError where a draw does not
-    come to its end, PluginDefectError where a plugin is to blame."""
-    curves: list[ReplayCurves] = []  # the sides of a draw one after the other
-
-    def on_replay(replay: Replay) -> None:
-        curves.append(ReplayCurves.of(replay, UsageOverTime(replay)))
-
-    performer = Performer(Shared(opener.inputs), opener, on_replay)
-    figures: list[list[Mapping[str, float]]] = [[] for _ in sides]
-    for index in range(count):
-        for side, own in zip(sides, figures, strict=True):
-            run = replace(side.run, seed=(side.run.seed or 0) + index)
-            outcome = performer.perform(Task("", run))
-            if isinstance(outcome, Failed):
-                message = f"{side.name}, seed {run.seed}: {outcome.error}".removeprefix(", ")
-                if outcome.is_defect:
-                    raise PluginDefectError(message, "")
-                raise UsageError(message)
-            own.append(outcome.figures())
-        if on_progress is not None:
-            on_progress(index + 1, count)
-    by_side = (curves[index :: len(sides)] for index in range(len(sides)))
-    return Draws(figures, [ReplayCurves.of_draws(own) for own in by_side if own])
-
-
-def eviction_warnings(
-    sides: Sequence[NamedRun], opener: Opener, figures: Sequence[Figures]
-) -> Iterator[str]:
-    """Lines about budgets that the states lack, where draws evicted pods."""
-    for side, own in zip(sides, figures, strict=True):
-        if any(draw["evicted"] for draw in own):
-            yield from budget_warnings(opener.state(side.run))
-
 
 Row = dict[str, Any]
 

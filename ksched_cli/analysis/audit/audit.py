@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import ClassVar, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -49,12 +49,13 @@ from ksched_cli.analysis.audit.replayed_cluster import (
     refined_orders,
 )
 from ksched_cli.analysis.causes import PodViews, node_views
-from ksched_cli.answers import Answer, Count, Part
+from ksched_cli.answers import HIDDEN, Answer, Count, Part
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.errors import ExitCode
 from ksched_cli.framework.resource_claims import DeviceID, may_allocate_devices
 from ksched_cli.plugins.image_locality import ImageLocality, image_scores, normalized_image_name
 from ksched_cli.plugins.volumes import claim_uses
@@ -487,6 +488,7 @@ class AuditResult(Answer, frozen=True, kw_only=True):
     differ: decisions that ksched would not have made
     unexplained: what the two states do not suffice to judge
     groups: of the decisions that differ, those that all expect one node
+    undecided: a plugin failed
     """
 
     COMMAND: ClassVar = "audit"
@@ -501,6 +503,11 @@ class AuditResult(Answer, frozen=True, kw_only=True):
     differ: tuple[Difference, ...]
     unexplained: tuple[Unexplained, ...]
     groups: tuple[DifferenceGroup, ...] = ()
+    undecided: Annotated[bool, HIDDEN] = False
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of(not self.differ, self.undecided)
 
 
 def audit(

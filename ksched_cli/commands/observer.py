@@ -1,0 +1,145 @@
+"""What a terminal shows while a question is answered: warnings, progress, calls of plugins."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ksched_cli.analysis.question import Observer
+from ksched_cli.commands import progress
+from ksched_cli.commands.command import DEBUG_HINT
+from ksched_cli.commands.output import SETTINGS, note, set_release, warn
+from ksched_cli.commands.signals import Interruption
+from ksched_cli.framework.call_trace import profile_lines
+
+if TYPE_CHECKING:
+    from ksched_cli.cluster.state import ClusterState
+    from ksched_cli.config.effective import Configuration
+    from ksched_cli.engine.engine import Engine
+    from ksched_cli.engine.replay.replay import Replay
+    from ksched_cli.run.run import LiveCluster
+
+
+LONG = 2.0  # seconds after which a replay says how fast it was
+
+
+class Terminal(Observer):
+    """Prints to standard error."""
+
+    def __init__(self) -> None:
+        self.traces_calls = SETTINGS.debug
+        self._replays = progress.ReplayProgress(None, 0)
+
+    def warn(self, line: str) -> None:
+        warn(line)
+
+    def note(self, line: str) -> None:
+        note(line)
+
+    def opened(self, engines: Sequence[Engine]) -> None:
+        set_release(engines[0].configuration.release)
+        note_hosts(
+            engine.configuration
+            for engine in engines
+            if engine.options.extenders.used and not engine.options.extenders.replay
+        )
+
+    def ran(self, engine: Engine) -> None:
+        """Print which plugins were called about each pod, where that was noted, and where the
+        tracebacks of plugins that failed are, or these themselves."""
+        for line in _call_lines(engine):
+            print(line, file=sys.stderr)
+        defects = engine.caller.defects.values()
+        if SETTINGS.debug:
+            for defect in defects:
+                print(defect.detail, file=sys.stderr)
+        elif defects:
+            print(f"  {DEBUG_HINT}", file=sys.stderr)
+
+    @contextmanager
+    def progress(self, noun: str) -> Iterator[progress.OnProgress | None]:
+        with progress.of(noun) as on_progress:
+            yield on_progress
+
+    @contextmanager
+    def replaying(self, replay: Replay) -> Iterator[None]:
+        with progress.of_replay() as self._replays:
+            self._replays.begin(replay)
+            yield
+
+    def after_instant(self, replay: Replay) -> None:
+        self._replays.after_instant()
+
+    def read_live(self, cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
+        from ksched_cli.live.client import connect
+        from ksched_cli.live.snapshot import ClusterReader, live_state, whole_object
+
+        server = connect(cluster.kubeconfig, cluster.context)
+        with progress.of_objects() as on_progress:
+            reader = ClusterReader(
+                server,
+                reads=kinds,
+                namespace=cluster.namespace,
+                convert=whole_object,
+                on_progress=on_progress,
+            )
+            return live_state(reader, kinds, server.url)
+
+
+class ReplayTerminal(Terminal):
+    """Ends a replay at a signal, after the instant, and says how fast a long one was.
+
+    replay: that runs, or ran
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.interruption = Interruption()
+        self.replay: Replay | None = None
+
+    @contextmanager
+    def replaying(self, replay: Replay) -> Iterator[None]:
+        self.replay = replay
+        with progress.of_replay() as self._replays:
+            pace = self._replays.begin(replay)
+            with self.interruption.awaited():
+                yield
+        if pace.took >= LONG:
+            counts = replay.log.counts
+            note(
+                f"{counts.events:,} events, {counts.attempts:,} attempts and {counts.ended:,} "
+                f"ends; here {pace.rate:,.0f} a second in {pace.took:.1f} s"
+            )
+
+    def after_instant(self, replay: Replay) -> None:
+        super().after_instant(replay)
+        if self.interruption.number:
+            replay.is_interrupted = True
+
+
+def note_hosts(configurations: Iterable[Configuration]) -> None:
+    """Name the extenders' hosts, which are sent the pods and nodes of the state, before the first
+    call."""
+    urls = {extender.url_prefix for item in configurations for extender in item.extenders}
+    if not urls:
+        return
+    from ksched_cli.extenders.client import redacted
+
+    named = ", ".join(sorted(map(redacted, urls)))
+    note(f"calling extenders at {named} (--no-extenders disables this)")
+
+
+def _call_lines(engine: Engine) -> Iterator[str]:
+    """Nothing where the calls were not noted."""
+    trace = engine.caller.trace
+    if trace is None:
+        return
+    for name, framework in engine.frameworks.items():
+        plugins = framework.profile.plugins
+        enabled = {point: [ref.name for ref in refs] for point, refs in plugins.items()}
+        yield f"profile {name}:"
+        for line in profile_lines(framework.plugins, enabled, engine.registry):
+            yield f"  {line}"
+        yield from (f"  {line}" for line in trace.lines(name, enabled))
