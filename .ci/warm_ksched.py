@@ -2,7 +2,8 @@
 
 warm_ksched.py serve SOCKET STATE     decides STATE once, so that all is imported, and listens
 warm_ksched.py call SOCKET ARGUMENT…  runs `ksched ARGUMENT…` in a fork of it, with the caller's
-                                      streams and exit code
+                                      streams and exit code; ARGUMENT may be ANSWERING, for
+                                      the process that answers a question of `serve mcp`
 """
 
 import json
@@ -54,6 +55,10 @@ def answer(connection: socket.socket) -> None:
 def exit_code(arguments: list[str]) -> int:
     from ksched_cli.commands.main import main as ksched
 
+    if arguments == ["ANSWERING"]:
+        from ksched_cli.serve.answering import main as answering
+
+        return answering()
     sys.argv = ["ksched", *arguments]
     try:
         ksched()

@@ -110,7 +110,7 @@ def _runs(options: CompareOptions, paths: Sequence[str]) -> list[Run]:
             )
             raise UsageError(f"{error}\n  {hint}") from None
         raise
-    draws = {"seed": first.seed}
+    draws: dict[str, Any] = {"seed": first.seed}
     described = [first]
     for side in sides[1:]:
         is_drawn = side.given["seed"] is None and side.given["tie_break"] == "random"

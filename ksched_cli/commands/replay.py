@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -89,7 +89,7 @@ def replay(
     return _replay(options, run_of(options, timeline=timeline))
 
 
-def _drawn(options: ReplayOptions, **fields: str) -> Run:
+def _drawn(options: ReplayOptions, **fields: Any) -> Run:
     """The Run whose ties are drawn, from its seed on."""
     seed = options.given["seed"] or 0
     return run_of(options, tie_break="random", seed=seed, **fields)

@@ -40,9 +40,9 @@ class HasGiven(Protocol):
     def given(self) -> Mapping[str, Any]: ...
 
 
-def run_of(options: HasGiven, **fields: Any) -> Run:
+def run_of(options: HasGiven, *, needs_state: bool = True, **fields: Any) -> Run:
     """The Run that the options describe, with these fields in place of what they say. Raises
-    UsageError."""
+    UsageError, also where no state is there and one is needed."""
     from msgspec.structs import replace
 
     from ksched_cli.run.axes import fields_of
@@ -69,7 +69,9 @@ def run_of(options: HasGiven, **fields: Any) -> Run:
     takes = [field for field in FIELDS if field.options and _is_given(field, given)]
     run = Run(**{field.name: value_of(field) for field in takes})
     if "live" in given:
-        run = replace(run, **_source(run, given))
+        _check_source(run, given)
+        if needs_state and not (run.live or run.states):
+            run = replace(run, states=(_default_state_path(),))
     if run.tie_break == "random" and run.seed is None:
         # A draw of one's own, so that what is printed can be repeated.
         run = replace(run, seed=SystemRandom().randrange(2**31))
@@ -80,15 +82,13 @@ def _is_given(field: Field, given: Mapping[str, Any]) -> bool:
     return field.parameter(field.options[0]) in given
 
 
-def _source(run: Run, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Where the state is from, without --state and --live. Raises UsageError where the options
-    exclude each other."""
+def _check_source(run: Run, given: Mapping[str, Any]) -> None:
+    """Raises UsageError where the options that name the state exclude each other."""
     if run.live and run.states:
         raise UsageError("--live cannot be combined with --state")
     for name in ("context", "kubeconfig"):
         if given[name] and not run.live:
             raise UsageError(f"--{name} has no effect without --live")
-    return {} if run.live or run.states else {"states": (_default_state_path(),)}
 
 
 def in_project(run: Run, file: str) -> Run:

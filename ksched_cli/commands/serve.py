@@ -224,16 +224,14 @@ def mcp(options: McpOptions) -> ExitCode:
     from ksched_cli.serve.listening import Listening
     from ksched_cli.serve.mcp import Questions, http_app, serve_stdio
 
-    given = options.given
-    if given["live"] and given["state"]:
-        raise UsageError("--live cannot be combined with --state")
-    if "-" in (*(given["state"] or ()), given["config"]):
+    run = runs.run_of(options, needs_state=False, extenders=False)
+    if "-" in (*run.states, run.configuration):
         raise UsageError(
             "--state - cannot be used: each question reads the state again; name a file"
         )
     if not options.http and _listening(options) != _listening(McpOptions()):
         raise UsageError("--listen, --tls-certificate, --tls-key and --token-file require --http")
-    questions = Questions(_of_state(options), _of_configuration(options), options.timeout)
+    questions = Questions(run, options.timeout)
     if not options.http:
         with redirect_stdout(results()):
             asyncio.run(serve_stdio(questions, end_by))
@@ -252,26 +250,6 @@ def mcp(options: McpOptions) -> ExitCode:
 
 def _listening(options: ListeningOptions | PageOptions) -> tuple[str, ...]:
     return options.listen, options.tls_certificate, options.tls_key, options.token_file
-
-
-def _of_state(options: McpOptions) -> list[str]:
-    """The options of commands that are about a state."""
-    given = options.given
-    if given["live"]:
-        named = {"--context": given["context"], "--kubeconfig": given["kubeconfig"]}
-        return ["--live", *(f"{name}={value}" for name, value in named.items() if value)]
-    return [f"--state={path}" for path in given["state"] or ()]
-
-
-def _of_configuration(options: McpOptions) -> list[str]:
-    """The options of all commands."""
-    named = {
-        "--config": options.given["config"],
-        "--kubernetes-version": options.given["kubernetes_version"],
-        "--feature-gates": options.given["feature_gates"],
-    }
-    plugins = [f"--plugin={source}" for source in options.given["plugin"] or ()]
-    return [*plugins, *(f"{name}={value}" for name, value in named.items() if value)]
 
 
 def _require_extra(purpose: str) -> None:

@@ -73,6 +73,14 @@ class InFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class InTools:
+    """How the clients of `serve mcp` give a field. pattern: of the text"""
+
+    description: str
+    pattern: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """One thing that decides; fields of a Run that have the same one differ together.
 

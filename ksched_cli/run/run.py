@@ -12,6 +12,7 @@ fields. A new axis is a field here, and what uses it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from re import escape
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -38,6 +39,7 @@ from ksched_cli.run.axes import (
     Axis,
     Field,
     InFiles,
+    InTools,
     Option,
     fields_of,
     of_field,
@@ -153,6 +155,10 @@ class ReleaseSettings(Struct, frozen=True, kw_only=True, rename="camel"):
             "Kubernetes {}",
             "Kubernetes of the kubelets",
         ),
+        InTools(
+            f"Whose rules apply: one of {', '.join(MINORS)}, or a patch release as 1.34.4",
+            rf"^({'|'.join(map(escape, MINORS))})(\.\d+)?$",
+        ),
     ] = ""
     feature_gates: Annotated[
         str,
@@ -210,6 +216,7 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
         CHANGES_AXIS,
         TIMELINE_AXIS,
         InFiles(),
+        InTools("The namespace of the pod and of names in changes"),
     ] = ""
     workloads: Annotated[
         bool,
@@ -328,6 +335,7 @@ class Run(
             variable="KSCHED_CONFIG",
         ),
         CONFIGURATION_AXIS,
+        InTools("A KubeSchedulerConfiguration as YAML, in place of the server's"),
     ] = ""
     plugins: Annotated[
         tuple[str, ...],
@@ -381,6 +389,11 @@ class Run(
             write=_change_lines,
         ),
         CHANGES_AXIS,
+        InTools(
+            "Changes to the state, applied first, in kubectl's words: 'drain node-3', 'scale "
+            "deployment/web --replicas=12', 'label nodes node-1 disk=ssd', 'apply -f {JSON}'. A "
+            "real cluster is never changed."
+        ),
     ] = ()
     timeline: Annotated[
         str,

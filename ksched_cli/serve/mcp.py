@@ -1,6 +1,6 @@
 """The questions as read-only tools of the Model Context Protocol, by its official SDK.
 
-Each call is a process of its own, which runs the command that a person would run: a call that is
+Each call is a process of its own, which is sent the question (answering.py): a call that is
 cancelled or takes too long is killed, and leaves nothing behind.
 """
 
@@ -10,7 +10,7 @@ import asyncio
 import signal
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,13 +25,13 @@ from starlette.types import ASGIApp
 from ksched_cli import __version__
 from ksched_cli.errors import shortened_lines
 from ksched_cli.report.table import printable
+from ksched_cli.run.run import Run
 from ksched_cli.serve.http import TokenCheck
 from ksched_cli.serve.listening import Listening, is_loopback
 from ksched_cli.serve.tools import (
     BY_NAME,
     TOOLS,
     ArgumentsError,
-    Call,
     QuestionTool,
     call_of,
     cut_document,
@@ -50,7 +50,6 @@ MAX_WAITING = 32
 MAX_ANSWER = 256 << 20
 # Answers to ask for more of: so many, of so many bytes.
 _CACHED, _CACHED_BYTES = 4, 64 << 20
-_YES, _NO = 0, 1
 
 
 class QuestionError(Exception):
@@ -59,33 +58,25 @@ class QuestionError(Exception):
 
 @dataclass(slots=True)
 class Questions:
-    """Asks the questions.
+    """Asks the questions. base: what all are about; seconds: that a question may take"""
 
-    of_state, of_configuration: options of every command about a state, and of all
-    seconds: that a question may take
-    """
-
-    of_state: Sequence[str]
-    of_configuration: Sequence[str]
+    base: Run
     seconds: float
     _running: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_RUNNING))
     _waiting: int = 0
     _processes: set[asyncio.subprocess.Process] = field(default_factory=set)
-    _earlier: OrderedDict[tuple[tuple[str, ...], bytes], bytes] = field(default_factory=OrderedDict)
+    _earlier: OrderedDict[bytes, bytes] = field(default_factory=OrderedDict)
 
     async def answer(self, tool: QuestionTool, arguments: dict[str, Any]) -> types.CallToolResult:
         """Raises ArgumentsError, QuestionError, ValueError."""
-        call = call_of(tool, arguments, self.of_state, self.of_configuration)
-        key = (call.line, call.stdin)
+        call, page = call_of(tool, arguments, self.base)
+        sent = msgspec.json.encode(call)
         # More of an answer is more of the same: a live cluster may have another one by now.
-        text = self._earlier.get(key) if call.page.pointer else None
+        text = self._earlier.get(sent) if page.pointer else None
         if text is None:
-            text = await self._run(call)
-            self._cache(key, text)
-        document = msgspec.json.decode(text)
-        if document["kind"] != tool.kind:
-            raise QuestionError(f"{tool.name} does not support this; name a pod or a workload")
-        shown, notes = cut_document(document, ANSWER_SIZE, call.page)
+            text = await self._run(sent)
+            self._cache(sent, text)
+        shown, notes = cut_document(msgspec.json.decode(text), ANSWER_SIZE, page)
         content: list[Any] = [
             types.TextContent(type="text", text=msgspec.json.encode(shown).decode())
         ]
@@ -94,7 +85,7 @@ class Questions:
             content.append(types.TextContent(type="text", text=cut))
         return types.CallToolResult(content=content, structured_content=shown)
 
-    def _cache(self, key: tuple[tuple[str, ...], bytes], text: bytes) -> None:
+    def _cache(self, key: bytes, text: bytes) -> None:
         self._earlier.pop(key, None)
         self._earlier[key] = text
         while len(self._earlier) > _CACHED or sum(map(len, self._earlier.values())) > _CACHED_BYTES:
@@ -110,8 +101,8 @@ class Questions:
         for process in self._processes:
             process.kill()
 
-    async def _run(self, call: Call) -> bytes:
-        """The JSON that the command prints. Raises QuestionError."""
+    async def _run(self, call: bytes) -> bytes:
+        """The JSON of the answer. call: a Call as JSON. Raises QuestionError."""
         if self._waiting >= MAX_WAITING:
             raise QuestionError("too many questions wait; ask again later")
         self._waiting += 1
@@ -121,12 +112,11 @@ class Questions:
         finally:
             self._waiting -= 1
 
-    async def _output_of(self, call: Call) -> bytes:
+    async def _output_of(self, call: bytes) -> bytes:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "ksched_cli",
-            *call.line,
+            "ksched_cli.serve.answering",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -135,7 +125,7 @@ class Questions:
         self._processes.add(process)
         try:
             async with asyncio.timeout(self.seconds):
-                output, errors = await process.communicate(call.stdin)
+                output, errors = await process.communicate(call)
         except TimeoutError:
             raise QuestionError(f"no answer within {self.seconds:g} s") from None
         finally:
@@ -143,7 +133,7 @@ class Questions:
             if process.returncode is None:
                 process.kill()
                 await asyncio.shield(process.wait())
-        if process.returncode not in (_YES, _NO) or not output:
+        if process.returncode or not output:
             message = errors.decode("utf-8", "replace").partition("error: ")[2] or "it failed"
             raise QuestionError(printable(shortened_lines(message.strip())))
         return output

@@ -1,22 +1,26 @@
-"""The questions as tools: their arguments, their command lines, the schemas of their answers, and
-documents cut to a size that an agent can read, with how to ask for the rest."""
+"""The questions as tools: their arguments, the schemas of their answers, and documents cut to a
+size that an agent can read, with how to ask for the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from re import escape
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import structs
 
 import ksched_cli
+from ksched_cli.analysis.question import Question
+from ksched_cli.answers import Answer
 from ksched_cli.config.checks.known_names import read_table
 from ksched_cli.errors import UsageError
-from ksched_cli.kube.versions import MINORS
+from ksched_cli.run.axes import Field, InTools
+from ksched_cli.run.run import FIELDS, ChangeSource, Run
 from ksched_cli.scenario.change import ChangeError
 from ksched_cli.scenario.file import file_named
 
@@ -99,31 +103,40 @@ def cut_document(document: Any, size: int, page: Page) -> tuple[Any, list[str]]:
 Schema: TypeAlias = Mapping[str, Any]
 
 _SCHEMAS = Path(ksched_cli.__file__).parent / "schemas"
+# What a configuration of the client is called in messages.
+GIVEN_CONFIGURATION = "configuration"
 
 
 class QuestionTool(msgspec.Struct, frozen=True):
-    """A question.
+    """A question as a tool.
 
-    command: its words; schema: of its answer, in schemas/
-    arguments: their names; required: those that must be there
+    question: its type, as MODULE:CLASS below ksched_cli; schema: of its answer, in schemas/
+    asks:     the fields of the question that the client gives, with their JSON Schemas
+    axes:     the fields of the Run that it may give
+    fields:   of the question, which have these values
+    compares: the Run with what the client gives is compared with the server's
     """
 
     name: str
-    command: tuple[str, ...]
+    question: str
     schema: str
     description: str
-    arguments: tuple[str, ...]
+    asks: Mapping[str, Schema] = msgspec.field(default_factory=dict)
+    axes: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+    fields: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    compares: bool = False
 
     @property
     def reads_state(self) -> bool:
-        return self.name not in ("validate", "config_show")
+        return "changes" in self.axes
 
     @property
     def input_schema(self) -> dict[str, Any]:
+        axes = {field.name: _schema_of(field) for field in FIELDS if field.name in self.axes}
         return {
             "type": "object",
-            "properties": {name: ARGUMENTS[name] for name in (*self.arguments, *_TABLES.paging)},
+            "properties": {**self.asks, **axes, **_TABLES.paging},
             "required": list(self.required),
             "additionalProperties": False,
         }
@@ -145,27 +158,24 @@ def _schema(name: str) -> dict[str, Any]:
     return schema
 
 
+def _schema_of(field: Field) -> dict[str, Any]:
+    """The JSON Schema of an axis that clients give."""
+    about = next(mark for mark in field.marks if isinstance(mark, InTools))
+    text = {"type": "string", **({"pattern": about.pattern} if about.pattern else {"minLength": 1})}
+    if isinstance(field.default, tuple):
+        return {"type": "array", "items": text, "description": about.description}
+    return {**text, "description": about.description}
+
+
 class _Tables(msgspec.Struct, frozen=True):
     """tools.yaml, whose comments say what each table is."""
 
-    arguments: Mapping[str, Schema]
     paging: Mapping[str, Schema]
     tools: tuple[QuestionTool, ...]
 
 
 _TABLES = read_table(__file__, _Tables)
 TOOLS = _TABLES.tools
-# By name, the JSON Schema of each.
-ARGUMENTS: Mapping[str, Schema] = {
-    **_TABLES.arguments,
-    **_TABLES.paging,
-    "kubernetes_version": {
-        "type": "string",
-        "pattern": rf"^({'|'.join(map(escape, MINORS))})(\.\d+)?$",
-        "description": f"Whose rules apply: one of {', '.join(MINORS)}, or a patch release as "
-        "1.34.4",
-    },
-}
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
@@ -173,55 +183,47 @@ class ArgumentsError(UsageError):
     """The client's arguments do not fit the tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A question to be asked. line: of the command; stdin: what it reads"""
+class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A question to be asked, as it is sent to the process that answers it.
 
-    line: tuple[str, ...]
-    stdin: bytes
-    page: Page
+    runs:          that it is about
+    arguments:     fields of the question
+    configuration: the client's, as a text, which the last Run names; "" for none
+    """
+
+    tool: str
+    runs: tuple[Run, ...]
+    arguments: Mapping[str, Any]
+    configuration: str = ""
 
 
-def call_of(
-    tool: QuestionTool,
-    arguments: Mapping[str, Any],
-    of_state: Sequence[str],
-    of_configuration: Sequence[str],
-) -> Call:
-    """of_state, of_configuration: options of the server's. Raises ArgumentsError."""
+def call_of(tool: QuestionTool, arguments: Mapping[str, Any], base: Run) -> tuple[Call, Page]:
+    """Return the call and the part of the answer to show. base: the server's Run. Raises
+    ArgumentsError."""
     _check(tool, arguments)
-    own = [
-        *(f"--change={inline(text)}" for text in arguments.get("changes", ())),
-        *_option("--namespace", arguments.get("namespace")),
-        *_option("--kubernetes-version", arguments.get("kubernetes_version")),
-    ]
-    configuration = arguments.get("configuration")
-    shared = [*(of_state if tool.reads_state else ()), *_others(of_configuration, arguments)]
-    names = [arguments["pod"]] if "pod" in arguments else []
+    axes = {name: value for name, value in arguments.items() if name in tool.axes}
+    text = axes.get("configuration", "")
+    if "changes" in axes:
+        given = tuple(ChangeSource(line=inline(line)) for line in axes["changes"])
+        axes["changes"] = (*base.changes, *given)
+    if text:
+        axes |= {"configuration": GIVEN_CONFIGURATION, "patches": ()}
+    if tool.compares and not axes:
+        raise ArgumentsError("compare requires changes, configuration or kubernetes_version")
+    asked = structs.replace(base, **axes)
     if not tool.reads_state:
-        server = [option for option in of_configuration if option.startswith("--config=")]
-        names = ["-"] if configuration else [option.partition("=")[2] for option in server]
-        shared = [option for option in shared if option not in server]
-    elif configuration:
-        own.append("--config=-")
-    if tool.name == "compare":
-        if not own:
-            raise ArgumentsError("compare requires changes, configuration or kubernetes_version")
-        own = ["--vs", *own]
-    line = (*tool.command, "-o", "json", "--no-extenders", *shared, *own, "--", *names)
+        asked = structs.replace(asked, states=(), live=None)
+    asks = {name: arguments[name] for name in tool.asks if name in arguments}
     page = Page(arguments.get("part", ""), arguments.get("offset", 0))
-    return Call(line, (configuration or "").encode(), page)
+    runs = (base, asked) if tool.compares else (asked,)
+    return Call(tool.name, runs, {**tool.fields, **asks}, text), page
 
 
-def _others(options: Sequence[str], arguments: Mapping[str, Any]) -> list[str]:
-    """The server's options that the arguments do not replace."""
-    options_by_name = {"kubernetes_version": "--kubernetes-version=", "configuration": "--config="}
-    replaced = tuple(option for name, option in options_by_name.items() if name in arguments)
-    return [option for option in options if not option.startswith(replaced)]
-
-
-def _option(name: str, value: str | None) -> list[str]:
-    return [f"{name}={value}"] if value else []
+def question_of(tool: QuestionTool, arguments: Mapping[str, Any]) -> Question[Answer]:
+    """The question with these arguments."""
+    module, _, name = tool.question.partition(":")
+    question: type[Question[Answer]] = getattr(import_module(f"ksched_cli.{module}"), name)
+    return msgspec.convert(arguments, question)
 
 
 def _check(tool: QuestionTool, arguments: Mapping[str, Any]) -> None:

@@ -20,10 +20,12 @@ import jsonschema
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from ksched_cli.commands.main import application
 from ksched_cli.errors import UsageError
+from ksched_cli.run.run import ChangeSource, Run
 from ksched_cli.serve import mcp as served
 from ksched_cli.serve.mcp import Questions, server_of
 from ksched_cli.serve.tools import BY_NAME, TOOLS, Page, cut_document
@@ -33,7 +35,7 @@ from tests.serve.conftest import PLUGINS
 ROOT = Path(__file__).parents[2]
 FIRST = ROOT / "examples" / "first-cluster" / "cluster.yaml"
 PYTHON = sys.executable
-STATE = [f"--state={FIRST}"]
+BASE = Run(states=(str(FIRST),), extenders=False)
 PACKED = (
     "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: "
@@ -60,7 +62,7 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("warm")
     program, server = folder / "python", [PYTHON, "-I", str(ROOT / ".ci" / "warm_ksched.py")]
     call = shlex.join([*server[:2], "-S", server[2], "call", f"{folder}/socket"])
-    program.write_text(f'#!/bin/sh\nshift 2\nexec {call} "$@"\n')
+    program.write_text(f"#!/bin/sh\nexec {call} ANSWERING\n")
     program.chmod(0o700)
     with subprocess.Popen(
         [*server, "serve", f"{folder}/socket", str(FIRST)],
@@ -81,12 +83,12 @@ def cold(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answers_of(
-    *calls: tuple[str, dict[str, Any]], state: list[str] | None = None, seconds: float = 60.0
+    *calls: tuple[str, dict[str, Any]], base: Run = BASE, seconds: float = 60.0
 ) -> list[Any]:
     """The results of calls, one after the other."""
 
     async def ask() -> list[Any]:
-        questions = Questions(STATE if state is None else state, (), seconds)
+        questions = Questions(base, seconds)
         async with Client(server_of(questions)) as client:
             return [await client.call_tool(name, arguments) for name, arguments in calls]
 
@@ -103,7 +105,7 @@ def error_of(name: str, arguments: dict[str, Any], **options: Any) -> str:
 
 def test_tools_are_read_only_and_have_the_published_schemas() -> None:
     async def listed() -> Any:
-        async with Client(server_of(Questions(STATE, (), 60.0))) as client:
+        async with Client(server_of(Questions(BASE, 60.0))) as client:
             return (await client.list_tools()).tools
 
     tools = asyncio.run(listed())
@@ -168,17 +170,16 @@ def test_what_cannot_be_asked_is_an_error_that_says_why(
 
 @pytest.mark.usefixtures("cold")
 def test_a_question_that_takes_too_long_is_ended() -> None:
-    state = [*STATE, f"--plugin={PLUGINS}:Broken", '--change=apply -f \'{"kind": "Pod", '
-             '"apiVersion": "v1", "metadata": {"name": "h", "labels": {"fail": "hangs"}}, '
-             '"spec": {"containers": [{"name": "c"}]}}\'']  # fmt: skip
-    assert error_of("schedule", {}, state=state, seconds=1.0) == "no answer within 1 s"
+    hanging = ChangeSource(apply=pod("h", labels={"fail": "hangs"}))
+    base = replace(BASE, plugins=(f"{PLUGINS}:Broken",), changes=(hanging,))
+    assert error_of("schedule", {}, base=base, seconds=1.0) == "no answer within 1 s"
 
 
 @pytest.mark.usefixtures("cold")
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_a_cancelled_call_leaves_no_process(mode: str) -> None:
     async def cancelled() -> tuple[int, int, Any]:
-        questions = Questions(STATE, (), 60.0)
+        questions = Questions(BASE, 60.0)
         async with Client(server_of(questions), mode=mode) as client:
             call = asyncio.create_task(client.call_tool("schedule", {}))
             await until(lambda: questions.running == 1)
@@ -199,7 +200,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 def test_prompts_say_which_tools_answer_them() -> None:
     async def prompted() -> tuple[list[str], str]:
-        async with Client(server_of(Questions(STATE, (), 60.0))) as client:
+        async with Client(server_of(Questions(BASE, 60.0))) as client:
             names = [prompt.name for prompt in (await client.list_prompts()).prompts]
             drain = await client.get_prompt("is_drain_safe", {"node": "birch"})
             for name in ("nothing", "why_pending"):
@@ -228,7 +229,7 @@ def test_long_answers_are_cut_and_say_how_to_get_the_rest(
     notes: list[str] = []
     more: dict[str, Any] = {}
     while more or not notes:
-        (result,) = answers_of(("schedule", more), state=[f"--state={file}"])
+        (result,) = answers_of(("schedule", more), base=Run(states=(str(file),)))
         names += result.structured_content["placements"]
         notes.append(result.content[1].text)
         offset = re.search(r'part="/placements", offset=(\d+)', notes[-1])

@@ -108,7 +108,7 @@ class Bench:
 def started_bench(state: str, **fields: Any) -> Bench:
     run = Run(states=(state,), extenders=False, **fields)
     inputs = Inputs(keeps_states=True)
-    bench = Bench(Workbench(run, lambda warn: Opener([run], inputs, warn=warn)), state)
+    bench = Bench(Workbench(run, Opener([run], inputs)), state)
     bench.start()
     return bench
 

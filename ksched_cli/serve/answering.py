@@ -1,0 +1,77 @@
+"""The process that answers one question of a client: it reads a Call from standard input, and
+prints the answer's JSON, or an error.
+
+    python -m ksched_cli.serve.answering < call.json
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import structs
+
+from ksched_cli.analysis.question import Observer, ask
+from ksched_cli.answers import document_of
+from ksched_cli.errors import KschedError, UsageError
+from ksched_cli.run.inputs import Inputs
+from ksched_cli.serve.tools import BY_NAME, GIVEN_CONFIGURATION, Call, question_of
+
+if TYPE_CHECKING:
+    from ksched_cli.cluster.state import ClusterState
+    from ksched_cli.run.run import LiveCluster, Run
+
+FAILED = 1
+
+
+class Server(Observer):
+    """Reads live clusters."""
+
+    def read_live(self, cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
+        from ksched_cli.live.client import connect
+        from ksched_cli.live.snapshot import ClusterReader, live_state, whole_object
+
+        server = connect(cluster.kubeconfig, cluster.context)
+        reader = ClusterReader(
+            server, reads=kinds, namespace=cluster.namespace, convert=whole_object
+        )
+        return live_state(reader, kinds, server.url)
+
+
+def answered(call: Call) -> bytes:
+    """Return the JSON of the answer. Raises KschedError, also where the answer is not of the tool's
+    kind."""
+    tool = BY_NAME[call.tool]
+    inputs = Inputs(keeps_states=len(call.runs) > 1)
+    if call.configuration:
+        inputs.give_configuration(GIVEN_CONFIGURATION, call.configuration.encode())
+    runs = [_with_state(run) if tool.reads_state else run for run in call.runs]
+    answer = ask(question_of(tool, call.arguments), *runs, observer=Server(), inputs=inputs)
+    if answer.kind != tool.kind:
+        raise UsageError(f"{tool.name} does not support this; name a pod or a workload")
+    return msgspec.json.encode(document_of(answer))
+
+
+def _with_state(run: Run) -> Run:
+    """The Run with the default state where it names none. Raises KschedError."""
+    from ksched_cli.cluster.loading.load import default_state_path
+
+    return run if run.states or run.live else structs.replace(run, states=(default_state_path(),))
+
+
+def main() -> int:
+    call = msgspec.json.decode(sys.stdin.buffer.read(), type=Call)
+    try:
+        with redirect_stdout(sys.stderr):  # whatever plugins print
+            output = answered(call)
+    except KschedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return FAILED
+    sys.stdout.buffer.write(output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
