@@ -255,7 +255,7 @@ def test_hints_name_the_program_as_it_was_called(
     monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-ksched", *arguments])
     with pytest.raises(SystemExit):
         main()
-    hint = "kubectl ksched preempt batch/backup says whether evicting other pods would help."
+    hint = "  kubectl ksched preempt batch/backup  # shows whether evicting other pods would help"
     assert capsys.readouterr().out.endswith(f"\n{hint}\n")
 
 
