@@ -55,7 +55,7 @@ def view(answer: ScheduleResult) -> View:
         lines=[*_counts(answer)],
         tiles=_tiles(answer),
         sections=[*_sections(answer)],
-        names=lambda: answer.pending,
+        names=lambda: answer.queue or answer.pending,
         nodes=[*(node.name for node in answer.nodes), *nodes_of(answer.pending_groups)],
     )
 
