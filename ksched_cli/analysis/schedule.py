@@ -201,6 +201,7 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     cluster_map: the nodes before and after the run, and the pods on them
     pending_groups: the pending pods by owner and cause
     placed: the pods of placements
+    queue: the pending pods in the order of the queue
     owners: gated pod → who manages it
     usages: how full the nodes are after the run
     lists_nodes: whether every node's usage is shown
@@ -228,6 +229,7 @@ class ScheduleResult(StateAnswer, frozen=True, kw_only=True):
     cluster_map: Annotated[ClusterMap | None, HIDDEN] = None
     pending_groups: Annotated[tuple[PendingGroup, ...], HIDDEN] = ()
     placed: Annotated[tuple[PlacedPod, ...], HIDDEN] = ()
+    queue: Annotated[tuple[str, ...], HIDDEN] = ()
     owners: Annotated[Mapping[str, str], HIDDEN] = {}
     usages: Annotated[tuple[NodeUsage, ...], HIDDEN] = ()
     lists_nodes: Annotated[bool, HIDDEN] = False
@@ -280,6 +282,7 @@ def result_of(
         attempts=tuple(map(trace_of, attempts)) if trace else UNSET,
         cluster_map=cluster_map(simulation, run, before) if before is not None else None,
         pending_groups=pending_groups(simulation, run) if shown else (),
+        queue=run.pending,
         placed=_placed(run, owners) if shown else (),
         owners={pod: owners[pod] for pod in run.gated if pod in owners},
         usages=usages if shown else (),

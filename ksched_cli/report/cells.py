@@ -121,17 +121,17 @@ def folded(table: Table) -> tuple[Table, str]:
     """Return the table without the rows that it folds away, and the line that counts them."""
     if table.shown is Rows.ALL:
         return table, ""
-    kept = []
+    shown = []
     for index, row in enumerate(table.rows):
         values = row[1:]
         is_equal = all(value == values[0] for value in values)
         is_zero = all(value in (0, None, "") for value in values)
         if not (is_equal if table.shown is Rows.NOT_EQUAL else is_zero):
-            kept.append(index)
-    count = len(table.rows) - len(kept)
-    marks = [table.marks[index] for index in kept] if table.marks else ()
+            shown.append(index)
+    count = len(table.rows) - len(shown)
+    marks = [table.marks[index] for index in shown] if table.marks else ()
     line = f"… and {counted(count, 'row')} {table.shown.value}" if count else ""
-    return replace(table, rows=[table.rows[index] for index in kept], marks=marks), line
+    return replace(table, rows=[table.rows[index] for index in shown], marks=marks), line
 
 
 def without_equal_columns(table: Table) -> tuple[Table, str]:
@@ -158,11 +158,11 @@ def without_equal_columns(table: Table) -> tuple[Table, str]:
 
 def without_columns(table: Table, indices: Sequence[int]) -> Table:
     """Return the table without some of its columns."""
-    kept = [index for index in range(len(table.columns)) if index not in indices]
+    shown = [index for index in range(len(table.columns)) if index not in indices]
     return replace(
         table,
-        columns=[table.columns[index] for index in kept],
-        rows=[tuple(row[index] for index in kept) for row in table.rows],
+        columns=[table.columns[index] for index in shown],
+        rows=[tuple(row[index] for index in shown) for row in table.rows],
     )
 
 

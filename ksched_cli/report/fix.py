@@ -67,10 +67,11 @@ def _verdict(answer: Remedies) -> Iterator[Line]:
         yield Line(f"{answer.pod or 'every pod'} needs no remedy: {where}", Tone.GOOD)
         return
     helps = counted(len(answer.remedies), "remedy", "remedies")
-    found = f"{helps} {verb(len(answer.remedies), 'helps', 'help')}"
+    outcome = f"{helps} {verb(len(answer.remedies), 'helps', 'help')}"
     tone = Tone.GOOD if answer.is_yes else Tone.WARN if answer.remedies else Tone.BAD
     yield Line(
-        f"{_subject(answer)}: {found if answer.remedies else 'nothing that was tried helps'}", tone
+        f"{_subject(answer)}: {outcome if answer.remedies else 'nothing that was tried helps'}",
+        tone,
     )
     is_alone = not answer.group and answer.blocked_by in ("", *answer.pods[:1])
     who = "it " if is_alone else f"{answer.blocked_by} "

@@ -90,6 +90,8 @@ RENDERERS: Mapping[Form, Callable[[Report], str]] = {
     Form.MARKDOWN: _markdown,
 }
 
+# The forms that one answer alone has: their functions, below ksched_cli/report.
+TEXTS: Mapping[str, Mapping[Form, str]] = {"Remedies": {Form.PATCH: "fix:patches"}}
 
 _ESCAPES = {
     Form.JSON: job_commands.JSON,
@@ -117,12 +119,13 @@ def render(result: Answer | Report, form: Form, limit: Limit | None = None) -> s
 def _of_answer(answer: Answer, form: Form, limit: Limit | None) -> str:
     from ksched_cli.report.table import EVERYTHING
     from ksched_cli.report.view import Medium
-    from ksched_cli.report.views import text_of, view_of
+    from ksched_cli.report.views import function_at, view_of
 
     limit = limit or EVERYTHING
-    own = text_of(answer, form)
-    if own is not None:
-        return own
+    path = TEXTS.get(type(answer).__name__, {}).get(form)
+    if path is not None:
+        text: str = function_at(path)(answer)
+        return text
     if form in (Form.TABLE, Form.WIDE, Form.MARKDOWN, Form.NAME):
         medium = Medium.BRIEF if limit.rows is not None else Medium.WHOLE
         view = view_of(answer, Medium.WIDE if form is Form.WIDE else medium)

@@ -35,7 +35,8 @@ from ksched_cli.report.words import printable
 
 _TICKS = re.compile("`+")
 # Cells that are no code: amounts, and words, in which nothing is markup, a mention or a link.
-_PLAIN = re.compile(r"[+-]?[\d,.]+([%s]|[KMGTPE]i)?|([A-Za-z]+( [A-Za-z]+)*)?", re.ASCII)
+_AMOUNT = r"[+-]?[\d,.]+([%s]|[KMGTPE]i)?"
+_PLAIN = re.compile(rf"{_AMOUNT}( of {_AMOUNT})?|([A-Za-z]+( [A-Za-z]+)*)?", re.ASCII)
 _HARD_BREAK = "\\\n"
 
 

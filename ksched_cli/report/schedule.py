@@ -55,7 +55,7 @@ def view(answer: ScheduleResult) -> View:
         lines=[*_counts(answer)],
         tiles=_tiles(answer),
         sections=[*_sections(answer)],
-        names=lambda: answer.pending,
+        names=lambda: answer.queue or answer.pending,
         nodes=[*(node.name for node in answer.nodes), *nodes_of(answer.pending_groups)],
     )
 
@@ -151,7 +151,7 @@ def _placed(answer: ScheduleResult) -> Iterator[Table]:
     """A row per pod; of many pods, where lists are cut, a row per owner. With -o wide, how many
     nodes were looked at too."""
     placed = answer.placed or [PlacedPod(*each) for each in answer.placements.items()]
-    is_few = len(placed) <= MAX_POD_ROWS
+    has_own_rows = len(placed) <= MAX_POD_ROWS
     yield table(
         "Placed",
         placed,
@@ -165,10 +165,10 @@ def _placed(answer: ScheduleResult) -> Iterator[Table]:
             Column("Looked at", Kind.NUMBER, on=Medium.WIDE),
             lambda each: each.evaluated,
         ),
-        on=Medium.TEXT if is_few else Medium.WHOLE | Medium.WIDE,
+        on=Medium.TEXT if has_own_rows else Medium.WHOLE | Medium.WIDE,
         brief=None,
     )
-    if not is_few:
+    if not has_own_rows:
         by_owner = grouped((_owner(each.pod, each.owner), each) for each in placed)
         yield table(
             "Placed",

@@ -47,7 +47,7 @@ def shared_end(names: Iterable[str]) -> str:
     backwards = [name[::-1] for name in (min(names, key=len), *names)]
     least, most = min(backwards), max(backwards)
     length = next(
-        (at for at, (one, other) in enumerate(zip(least, most, strict=False)) if one != other),
+        (at for at, (left, right) in enumerate(zip(least, most, strict=False)) if left != right),
         min(len(least), len(most)),
     )
     ending = least[:length][::-1]

@@ -137,14 +137,14 @@ class _Terminal:
         size = max(map(len, texts))
         longest = max(len(command.what) for command in commands)
         beside = self._width is None or len(INDENT) + size + len("  # ") + longest <= self._width
-        said = ""
+        last = ""
         for text, command in zip(texts, commands, strict=True):
             what = printable(command.what)
             if what and beside:
                 yield f"{INDENT}{text:{size}}" + self._styled(f"  # {what}", "2")
                 continue
-            if what and what != said:
-                said = what
+            if what and what != last:
+                last = what
                 yield self._paragraph(f"{INDENT}# {what}", f"{INDENT}# ", tone=Tone.SOFT)
             yield f"{INDENT}{text}"
 

@@ -1,5 +1,4 @@
-"""Which function makes the view of which answer, and the texts that one answer alone has. Their
-modules are imported when they are needed."""
+"""Which function makes the view of which answer. Modules are imported when they are needed."""
 
 from __future__ import annotations
 
@@ -8,7 +7,6 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ksched_cli.report.forms import Form
 from ksched_cli.report.short_names import with_short_names
 from ksched_cli.report.view import (
     Block,
@@ -38,8 +36,6 @@ VIEWS: Mapping[str, str] = {
     "Remedies": "fix:view",
     "ScheduleResult": "schedule:view",
 }
-# The forms that one answer alone has.
-TEXTS: Mapping[str, Mapping[Form, str]] = {"Remedies": {Form.PATCH: "fix:patches"}}
 
 _EFFECTS = 8  # of a change, shown first
 
@@ -53,7 +49,7 @@ def has_view(answer: Answer | type[Answer]) -> bool:
 def view_of(answer: Answer, medium: Medium) -> View:
     """Return the view with the sections that a medium shows; what changes did comes first, warnings
     last."""
-    view: View = _function(VIEWS[type(answer).__name__])(answer)
+    view: View = function_at(VIEWS[type(answer).__name__])(answer)
     changes: Sequence[AppliedChange] = getattr(answer, "changes", ())
     first, last = _changes(changes)
     sections: list[Section] = [*first, *view.sections, *last]
@@ -67,13 +63,8 @@ def view_of(answer: Answer, medium: Medium) -> View:
     return with_short_names(replace(view, sections=shown))
 
 
-def text_of(answer: Answer, form: Form) -> str | None:
-    """Return the text of a form that this answer alone has; None where it has no such form."""
-    path = TEXTS.get(type(answer).__name__, {}).get(form)
-    return None if path is None else _function(path)(answer)
-
-
-def _function(path: str) -> Callable[[Any], Any]:
+def function_at(path: str) -> Callable[[Any], Any]:
+    """Return a function of report/, by its module and name."""
     module, name = path.split(":")
     function: Callable[[Any], Any] = getattr(import_module(f"ksched_cli.report.{module}"), name)
     return function

@@ -1,10 +1,10 @@
 """How full nodes are."""
 
+from ksched_cli.analysis.schedule import result_of
 from ksched_cli.analysis.usage import NodeUsage, node_usages, utilization
-from ksched_cli.report import usage
 from ksched_cli.report.table import EVERYTHING
 from ksched_cli.testing import cluster, node, pod, simulation
-from tests.report.schemas import squeezed
+from tests.report.schemas import shown
 
 
 def test_a_node_has_the_resources_that_it_lists_and_what_its_pods_request() -> None:
@@ -56,10 +56,12 @@ def test_usage_by_a_label_has_nodes_that_take_no_pods_apart() -> None:
         node("c", cpu=4),
         *(pod(f"p{name}", cpu=1, node=name) for name in "ab"),
     )
-    lines = squeezed(usage.table(node_usages(simulation(state).snapshot), EVERYTHING, "pool"))
-    assert lines[0] == "2 of 3 nodes used; below without 1 cordoned"
-    assert lines[2].startswith("cpu 1 8 12%")
-    at = lines.index("POOL NODES cpu used memory used pods used")
+    run = simulation(state)
+    lines = shown(result_of(run, run.run(), by="pool", shown=True), EVERYTHING)
+    at = lines.index("2 of 3 nodes used")
+    assert lines[at + 2].startswith("cpu 1 of 8 12%")
+    assert "without 1 cordoned" in lines
+    at = lines.index("POOL NODES CPU USED MEMORY USED PODS USED")
     assert [line.split()[:3] for line in lines[at + 1 :]] == [
         ["x", "1", "25%"],
         ["no", "pool", "1"],

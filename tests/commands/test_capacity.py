@@ -270,7 +270,7 @@ def test_a_pod_of_another_scheduler_is_answered_as_by_explain(
         for command in ("explain", "capacity")
     }
     assert [(code, err) for code, _, err in answers.values()] == [(1, ""), (1, "")]
-    reason = 'the scheduler never looks at it: it is for the scheduler "other"'
+    reason = 'it is for the scheduler "other"'
     assert all(reason in out for _, out, _ in answers.values())
 
 

@@ -79,12 +79,16 @@ def test_a_resource_that_no_node_has_is_said_by_every_command(
     assert err.count(warning) == 1
 
 
-def test_the_table_says_what_changes_did_first(ksched: Ksched, write_state: WriteState) -> None:
+def test_the_table_says_what_changes_did_below_the_verdict(
+    ksched: Ksched, write_state: WriteState
+) -> None:
     state = write_state(node("n1"), node("n2"), pod("a", node="n1"))
     code, out, _ = ksched("schedule", "--state", state, "--change", "drain n1 --force")
     assert code == 0
-    line = "drain n1 --force 1 drain finishes: n1"
-    assert out.splitlines()[1].split() == line.split()
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    at = lines.index("Changes to the state")
+    assert lines[:at] == ["No pod waits for a node", "0 placed, 0 pending, 0 gated", ""]
+    assert lines[at + 2] == "drain n1 --force 1 drain finishes n1"
 
 
 def test_a_name_that_is_not_there_is_an_error_with_near_names(

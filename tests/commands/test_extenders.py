@@ -130,7 +130,7 @@ def test_bindings_are_shown_and_sent_only_when_asked_for(run: Ksched, serve: Ser
     ]
     _, out, _ = run("schedule", extenders=[extender])
     assert f"{server.url}/bind" in out
-    assert "(--extender-bind sends them)" in out
+    assert "--extender-bind sends them" in out
     _, out, _ = run("schedule", "-o", "json", "--extender-bind", extenders=[extender])
     calls = valid("schedule_result.json", out)["extenderBindings"]
     assert [call["request"] for call in calls] == [request.data for request in server.calls]
@@ -155,7 +155,7 @@ def test_explain_names_the_extender(run: Ksched, serve: Serve) -> None:
     assert nodes["b"]["scores"][f"{server.url}/rank"]["weighted"] == 600
     assert f"{server.url}/rank" not in nodes["a"]["scores"]
     _, out, _ = run("explain", "p", extenders=[extender])
-    assert next(line for line in out.splitlines() if line.startswith("RANK")).endswith("rank")
+    assert next(line for line in out.splitlines() if line.startswith("RANK")).endswith("RANK")
     server.answers["/rank/filter"] = {"NodeNames": [], "FailedNodes": {"a": "full"}}
     code, out, _ = run("explain", "p", extenders=[extender])
     assert code == 1

@@ -184,7 +184,7 @@ def test_a_messy_cluster_is_read_in_a_minute(
     code, out, err = ksched(command, "--state", whole, *options)
     assert code in (0, 1), err
     # Lines to paste are not broken.
-    lines = [line for line in out.splitlines() if not line.startswith("     ")]
+    lines = [line for line in out.splitlines() if not line.startswith("  ")]
     assert "markdown" in name or max(map(len, lines)) <= 100
     path = GOLDEN / f"{name}.txt"
     if request.config.getoption("golden"):
@@ -255,7 +255,7 @@ def test_hints_name_the_program_as_it_was_called(
     monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-ksched", *arguments])
     with pytest.raises(SystemExit):
         main()
-    hint = "kubectl ksched preempt batch/backup says whether evicting other pods would help."
+    hint = "  kubectl ksched preempt batch/backup  # shows whether evicting other pods would help"
     assert capsys.readouterr().out.endswith(f"\n{hint}\n")
 
 

@@ -105,10 +105,10 @@ def test_the_table_names_victims_reasons_and_the_other_nodes(ksched: Ksched) -> 
     assert code == 0
     out = " ".join(out.split())
     assert (
-        "would evict default/crunch-3 from apple: "
+        "would evict default/crunch-3 from apple "
         "fewest violations of disruption budgets among 2 candidates" in out
     )
-    assert "cpu: wants 2, 1 free of 4" in out
+    assert "NodeResourcesFit: Insufficient cpu" in out
     assert "violates default/db" in out
     assert "2 may stay" in out
     assert "cedar No preemption victims found" in out
@@ -129,10 +129,8 @@ def test_an_unknown_pod_is_bad_usage(ksched: Ksched) -> None:
 
 def test_without_nodes_there_is_one_sentence(ksched: Any, write_state: Any) -> None:
     code, out, _ = ksched("preempt", "p", "--state", write_state(pod("p")))
-    assert (code, out.splitlines()[1:]) == (
-        1,
-        ["cannot be scheduled: no nodes available to schedule pods"],
-    )
+    sentence = "default/p cannot be scheduled: no nodes available to schedule pods"
+    assert (code, out.splitlines()) == (1, [sentence, "priority 0"])
 
 
 def test_a_manifest_is_applied_and_asked_about(preempt: Answer, tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def test_answers_show_themselves_in_a_notebook() -> None:
     assert html.startswith('<iframe sandbox="allow-scripts"')
     assert "1 of 2 pods stays pending" in html
     assert "1 of 2 pods stays pending" in markdown
-    assert "| `default/big` | pending |" in markdown
+    assert "pending: default/big" in markdown
 
 
 def test_a_frame_has_a_row_per_item() -> None:

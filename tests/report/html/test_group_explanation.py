@@ -3,6 +3,7 @@
 from ksched_cli.analysis.explain import Blocker, Domain, GroupExplanation, Member
 from ksched_cli.report.html.page import page_of
 from ksched_cli.report.html.sections import Bars, CommandList, Grid, Groups
+from ksched_cli.report.view import shown_lines
 from tests.report.html.pages import titled
 
 
@@ -20,7 +21,9 @@ def test_what_blocks_comes_first_then_the_domains_and_the_members() -> None:
     assert isinstance(blocks, Groups)
     (group,) = blocks.groups
     assert group.heading == "ml/b in r1"
-    assert [line.text for line in group.lede] == ["kube-scheduler says: Insufficient cpu"]
+    assert [line.text for line in shown_lines(group.lede)] == [
+        "kube-scheduler says: Insufficient cpu"
+    ]
     assert isinstance(domains, Bars)
     assert domains.heading == "Tried by rack"
     assert [bar.cells for bar in domains.bars] == [["r1", "3", "no", "ml/b"]]
