@@ -264,12 +264,20 @@ def _count(count: int, noun: str) -> str:
 
 
 def is_dump(state: ClusterState) -> bool:
-    """Whether an API server wrote the nodes, and kubelets their status."""
-    return any(_is_real(node) for node in state.nodes)
+    """Whether an API server wrote the nodes."""
+    return any(map(_is_served, state.nodes))
 
 
-def _is_real(node: Node) -> bool:
-    return bool(node.uid and node.status.images)
+def _is_served(node: Node) -> bool:
+    """Whether an API server wrote the node. Those of KWOK have no images, and a file that kubectl
+    neat cleaned has no revisions."""
+    meta = node.metadata
+    return bool(meta.uid and (meta.creation_timestamp or meta.resource_version or _has_images(node)))
+
+
+def _has_images(node: Node) -> bool:
+    """Whether a real kubelet wrote the node's status."""
+    return bool(node.status.images)
 
 
 def part_warnings(state: ClusterState) -> Iterator[str]:
@@ -334,12 +342,14 @@ def _repository(image: str) -> str:
 
 
 def _daemon_signs(state: ClusterState) -> Iterator[str]:
-    """Nodes that run no DaemonSet's pod, though every one has some of the cluster's own."""
+    """Nodes that run no DaemonSet's pod, though every one has some of the cluster's own. A cluster
+    of KWOK nodes alone may have no DaemonSet."""
     served = {pod.node_name for pod in state.pods if pod.owner[0] == "DaemonSet"}
-    nodes = [node for node in state.nodes if _is_real(node) and _takes_daemons(node)]
+    nodes = [node for node in state.nodes if _is_served(node) and _takes_daemons(node)]
     bare = [node.name for node in nodes if node.name not in served]
     if bare and len(bare) == len(nodes):
-        yield "no node has a pod of a DaemonSet"
+        if any(map(_has_images, nodes)):
+            yield "no node has a pod of a DaemonSet"
     elif bare:
         lack = "has" if len(bare) == 1 else "have"
         listed = first_names(bare)
