@@ -564,6 +564,7 @@ class _Reader:
         plugins = data.get("plugins", ())
         return Run(
             states=tuple(map(here, [states] if isinstance(states, str) else states)),
+            allow_empty_state=data.get("allowEmptyState", False),
             workloads=not data.get("noWorkloads", False),
             changes=(ChangeSource(scenario=path),) if data.get("changes") else (),
             configuration=here(data.get("config", "")),

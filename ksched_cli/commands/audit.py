@@ -108,7 +108,7 @@ def _open(
     )
     run = _run(options, before)
     opener = runs.opener(run, reads=frozenset(EVENT_KINDS))
-    state, later = opener.base_state(run), load_state(after, reads=opener.kinds(run))
+    state, later = opener.state(run), load_state(after, reads=opener.kinds(run))
     reason = why_swapped(state, later)
     if reason:
         raise UsageError(f"--before is later than --after ({reason}): swap them")

@@ -113,6 +113,7 @@ class CommonOptions:
     min_compatibility_version MINOR: Use the default gates of this minor, like kube-scheduler's
         option.
     open_page: Open the result as a page in the browser.
+    allow_empty_state: Accept a state without nodes; otherwise it is an error.
     max_state_size SIZE: Refuse a file that is larger, unpacked; default 16Gi.
     """
 
@@ -136,6 +137,7 @@ class CommonOptions:
     feature_gates: OfRelease = ""
     min_compatibility_version: OfRelease = ""
     open_page: Annotated[bool, option(name="--open", panel=OUTPUT)] = False
+    allow_empty_state: Annotated[bool, option(panel=STATE)] = False
     max_state_size: Annotated[
         int,
         option(parser=size_in_bytes("--max-state-size"), show_default=False, panel=CONFIGURATION),

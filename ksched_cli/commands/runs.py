@@ -60,6 +60,7 @@ def run_of(
     run = Run(
         states=() if options.live else tuple(options.state or [_default_state_path()]),
         live=_live_cluster(options),
+        allow_empty_state=options.allow_empty_state,
         workloads=not options.no_workloads,
         changes=(
             *(ChangeSource(scenario=path) for path in options.scenario or ()),
@@ -122,6 +123,7 @@ def arguments_of(run: Run) -> list[str]:
         named += [("--context", run.live.context), ("--kubeconfig", run.live.kubeconfig)]
     flags = {
         "--live": run.live is not None,
+        "--allow-empty-state": run.allow_empty_state,
         "--no-workloads": not run.workloads,
         "--evict-at-once": run.evict_at_once,
         "--no-preemption": not run.preemption,
@@ -139,6 +141,7 @@ def configured_run(options: CommonOptions, configuration: str | None = None) -> 
     from ksched_cli.run.run import Run
 
     return Run(
+        allow_empty_state=options.allow_empty_state,
         configuration=configuration or "",
         plugins=tuple(options.plugin or ()),
         kubernetes_version=options.kubernetes_version,

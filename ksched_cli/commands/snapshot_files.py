@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 from msgspec.structs import replace
 
+from ksched_cli.cluster.loading.kinds import miscased, proper_kind
 from ksched_cli.cluster.loading.load import plain_objects
 from ksched_cli.cluster.loading.sources import Source
+from ksched_cli.cluster.loading.state_warnings import empty_state_error, skipped_warnings
 from ksched_cli.cluster.redaction.codebook import key_text, read_key
 from ksched_cli.cluster.redaction.redact import (
     Plain,
@@ -23,7 +25,7 @@ from ksched_cli.cluster.redaction.redact import (
     redacted,
     renamed,
 )
-from ksched_cli.cluster.trimming import trimmed
+from ksched_cli.cluster.trimming import SECRET, is_written, trimmed
 from ksched_cli.commands import progress
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
@@ -51,17 +53,22 @@ from ksched_cli.run.run import Run
 @dataclass(frozen=True, slots=True)
 class Objects:
     """items: JSON, to be read once. about: what was read, complete after the last of them.
-    source: where they are from, for the summary."""
+    source: where they are from, for the summary. skipped: kind that is not written → how many"""
 
     items: Iterator[bytes]
     about: Callable[[], ClusterSnapshot]
     source: str
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    def warn(self) -> None:
+        """Warns of what was not read, or is not written."""
+        warn(*skipped_warnings(self.skipped), *self.about().remarks)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Files (state), else a cluster. namespace: to list where those of all are forbidden. full:
-    objects as they are there. events: the schedulers' too"""
+    objects as they are there. events: the schedulers' too. allow_empty: no nodes are no error"""
 
     state: Sequence[str]
     context: str
@@ -69,6 +76,7 @@ class Origin:
     namespace: str
     full: bool
     events: bool = False
+    allow_empty: bool = False
 
     def check(self) -> None:
         """Raises UsageError for options that do nothing with --state."""
@@ -84,10 +92,14 @@ class Origin:
 
     @contextmanager
     def objects(self, reads: Iterable[str]) -> Iterator[Objects]:
-        """reads: kinds besides those that ksched knows. Raises KschedError, also while they are
-        read."""
+        """reads: kinds besides those that ksched knows; Secrets are in no snapshot. Raises
+        KschedError, also while they are read."""
+        reads = frozenset(reads)
+        if SECRET in reads:
+            warn("a plugin reads Secrets, which no snapshot has")
+            reads -= {SECRET}
         if self.state:
-            yield self._of_files()
+            yield self._of_files(reads)
             return
         server = connect(self.kubeconfig, self.context)
         with progress.of_objects() as on_progress:
@@ -100,22 +112,38 @@ class Origin:
                 on_progress=on_progress,
             )
             items = (item for objects in reader.lists() for item in objects.items)
-            yield Objects(items, lambda: reader.snapshot, server.identity.source)
+            source = server.identity.source
+            yield Objects(items, lambda: self._checked(reader.snapshot, source), source)
 
-    def _of_files(self) -> Objects:
+    def _of_files(self, reads: Container[str]) -> Objects:
         counts: Counter[tuple[str, str]] = Counter()
+        skipped: Counter[str] = Counter()
         versions = [""]
+        source = ", ".join(self.state)
 
         def items() -> Iterator[bytes]:
             for obj in plain_objects(self.state, server_versions=versions):
-                counts[obj["kind"], obj["apiVersion"]] += 1
+                kind, version = obj["kind"], obj["apiVersion"]
+                if proper := proper_kind(version, kind):
+                    raise UsageError(f"{source}: {miscased(kind, proper)}")
+                if not is_written(version, kind, reads):
+                    skipped[kind] += 1
+                    continue
+                counts[kind, version] += 1
                 yield msgspec.json.encode(obj if self.full else trimmed(obj))
 
         def about() -> ClusterSnapshot:
             lists = (ReadList(*kind, "", count, "") for kind, count in counts.items())
-            return ClusterSnapshot("", versions[-1], "", tuple(lists))
+            about = ClusterSnapshot("", versions[-1], "", tuple(lists))
+            return self._checked(about, source, *skipped_warnings(skipped))
 
-        return Objects(items(), about, ", ".join(self.state))
+        return Objects(items(), about, source, skipped)
+
+    def _checked(self, about: ClusterSnapshot, source: str, *details: str) -> ClusterSnapshot:
+        """Raises UsageError where there are no nodes."""
+        if self.allow_empty or any(entry.kind == "Node" and entry.objects for entry in about.lists):
+            return about
+        raise empty_state_error(source, *details)
 
 
 def write_snapshot(items: Iterable[bytes], about: Callable[[], ClusterSnapshot], path: str) -> int:
@@ -136,7 +164,7 @@ def write_plain(
     """reads: kinds besides those that ksched knows. Raises KschedError."""
     with origin.objects(reads) as objects:
         size = write_snapshot(objects.items, objects.about, path)
-    warn(*objects.about().remarks)
+    objects.warn()
     if path:
         show_written(options, path, size, objects.source, objects.about())
     return ExitCode.YES
@@ -162,7 +190,7 @@ def write_redacted(
     codebook = read_key(key_path)
     with origin.objects(reads) as read:
         objects = list(read.items)
-    warn(*read.about().remarks)
+    read.warn()
     version = read.about().server_version
     original = _opener(options, objects, version)
     original.base_state(original.runs[0])  # what is not valid is an error before it is renamed
@@ -248,7 +276,8 @@ def _opener(options: CommonOptions, objects: Sequence[bytes], version: str) -> O
     """Opens the objects as a state, without the pods that workloads lack, and no other plugins.
 
     version: of the API server"""
-    run = Run(states=("the snapshot",), workloads=False, feature_gates=options.feature_gates,
+    run = Run(states=("the snapshot",), allow_empty_state=True, workloads=False,
+              feature_gates=options.feature_gates,
               kubernetes_version=options.kubernetes_version)  # fmt: skip
     inputs = Inputs()
     about = ClusterSnapshot("", version, "", ())

@@ -121,6 +121,7 @@ class _Runs:
             min_compatibility_version=options.min_compatibility_version
             or run.min_compatibility_version
             or default.min_compatibility_version,
+            allow_empty_state=run.allow_empty_state or options.allow_empty_state,
             extenders=run.extenders and not options.no_extenders,
             plugin_timeout=options.plugin_timeout,
         )

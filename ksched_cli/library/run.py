@@ -85,6 +85,7 @@ class Run:
     evict_at_once: bool = False
     tie_break: Literal["name", "random"] | None = None
     seed: int | None = None
+    allow_empty_state: bool = False
     workloads: bool = True
     preemption: bool = True
     retries: bool = True

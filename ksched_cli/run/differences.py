@@ -199,6 +199,7 @@ AXES: tuple[Axis, ...] = (
     Axis("plugins", ("plugins",), _plugins_label, _plugins),
     Axis("patches", ("patches",), _patches_label),
     Axis("state", ("states", "live", "workloads"), _state_label, _state),
+    _switch("allow_empty_state", "with an empty state allowed", "with an empty state refused"),
     Axis("changes", ("changes", "namespace"), changes_label, _changes),
     Axis("timeline", ("timeline", "until", "namespace"), _timeline_label, _timeline),
     _text("autoscaler", "autoscaler", "with {}", "without autoscaler", _file("autoscaler")),

@@ -77,6 +77,7 @@ class Run(
 
     states:        paths of the cluster state's files and folders; "-" is standard input
     live:          the cluster to read in place of files
+    allow_empty_state: ask about a state without a node, which otherwise is an error
     workloads:     create the pods that workloads lack
     changes:       changes to the state before the run, in order
     namespace:     of names in changes; "" looks in all of them
@@ -104,6 +105,7 @@ class Run(
 
     states: tuple[str, ...] = ()
     live: LiveCluster | None = None
+    allow_empty_state: bool = False
     workloads: bool = True
     changes: tuple[ChangeSource, ...] = ()
     namespace: str = ""

@@ -41,6 +41,7 @@ SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "evictAtOnce": ("evict_at_once", bool),
     "noPreemption": ("preemption", not_),
     "noRetries": ("retries", not_),
+    "allowEmptyState": ("allow_empty_state", bool),
     "noWorkloads": ("workloads", not_),
     "noExtenders": ("extenders", not_),
     "replayExtenders": ("replay_extenders", str),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
 from ksched_cli.cluster.loading.kinds import KINDS, SYSTEM_PRIORITIES
@@ -16,7 +16,7 @@ from ksched_cli.cluster.objects import Node, Pod, PodAffinity, PodAffinityTerm, 
 from ksched_cli.cluster.objects.pod import FINISHED_PHASES
 from ksched_cli.cluster.pod_info import has_volume_claims
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import first_names, shortened
+from ksched_cli.errors import UsageError, first_names, shortened
 from ksched_cli.kube.near_names import nearest
 
 # What every node offers, or none where its status is not known.
@@ -33,12 +33,21 @@ _FARGATE = ("eks.amazonaws.com/compute-type", "fargate")
 _REPOSITORY = re.compile(r"([^/@:]+)(:[^/@]*)?(@.*)?$")
 
 
-def skipped_warnings(state: ClusterState) -> tuple[str, ...]:
-    """A line about the kinds that no plugin reads, where the state's files have some."""
-    if not state.skipped:
+def skipped_warnings(skipped: Mapping[str, int]) -> tuple[str, ...]:
+    """A line about the kinds that no plugin reads, where a state's files have some."""
+    if not skipped:
         return ()
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(state.skipped.items()))
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
     return (f"skipped kinds that no plugin reads: {shortened(kinds)}",)
+
+
+def empty_state_error(source: str, *details: str) -> UsageError:
+    """The error for a state without a node that was to have some, most often: of such a state, an
+    expectation that no pod stays pending holds. details: lines about the source"""
+    lines = [f"{source}: the state has no Node", *details]
+    lines.append("kubectl get nodes,pods -A -o json writes a state")
+    lines.append("--allow-empty-state (in a file: allowEmptyState: true) accepts one without nodes")
+    return UsageError("\n  ".join(lines))
 
 
 def state_warnings(state: ClusterState) -> Iterator[str]:
@@ -272,7 +281,8 @@ def _is_served(node: Node) -> bool:
     """Whether an API server wrote the node. Those of KWOK have no images, and a file that kubectl
     neat cleaned has no revisions."""
     meta = node.metadata
-    return bool(meta.uid and (meta.creation_timestamp or meta.resource_version or _has_images(node)))
+    is_stamped = meta.creation_timestamp or meta.resource_version
+    return bool(meta.uid and (is_stamped or _has_images(node)))
 
 
 def _has_images(node: Node) -> bool:
