@@ -8,7 +8,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from ksched_cli.commands import progress, runs
@@ -354,6 +353,8 @@ def _note_speed(run: Replay, pace: progress.Pace) -> None:
 
 def _save(run: Replay, path: str) -> None:
     """Writes what a snapshot would have of the final state."""
+    import msgspec
+
     from ksched_cli.cluster.trimming import is_written, trimmed
     from ksched_cli.kube.plain_json import plain_json
     from ksched_cli.live.snapshot import ClusterSnapshot

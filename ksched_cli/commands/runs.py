@@ -20,6 +20,7 @@ from ksched_cli.commands.output import SETTINGS, note, report_of, set_release, s
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.file_paths import check_standard_input
 from ksched_cli.kube.versions import inferred_release, release_of
+from ksched_cli.masking import masked_url
 from ksched_cli.report.forms import Form
 from ksched_cli.report.table import Limit
 
@@ -370,9 +371,7 @@ def note_hosts(configurations: Iterable[Configuration]) -> None:
     urls = {extender.url_prefix for item in configurations for extender in item.extenders}
     if not urls:
         return
-    from ksched_cli.extenders.client import redacted
-
-    named = ", ".join(sorted(map(redacted, urls)))
+    named = ", ".join(sorted(map(masked_url, urls)))
     note(f"calling extenders at {named} (--no-extenders disables this)")
 
 

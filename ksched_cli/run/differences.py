@@ -13,10 +13,12 @@ from functools import cache
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ksched_cli.masking import masked_data
 from ksched_cli.run.inputs import Inputs, contents_of, digest, installed_versions
 from ksched_cli.run.patches import Item, PatchError, parse_path
-from ksched_cli.run.run import Run, as_json
+from ksched_cli.run.run import Patch, Run, as_json
 from ksched_cli.scenario.prices import is_price_file
 
 # The folders of a path to a file of one of the kinds that Runs name.
@@ -120,7 +122,8 @@ def _patches_label(run: Run) -> str:
     parts = []
     for patch in run.patches:
         path = short_path(patch.path)
-        parts.append(f"{path if short[path] == 1 else patch.path}={shown(patch.value)}")
+        value = masked_data(patch.value, patch.path)
+        parts.append(f"{path if short[path] == 1 else patch.path}={shown(value)}")
     return ", ".join(parts) or "without patches"
 
 
@@ -265,6 +268,12 @@ def named(runs: Sequence[Run], inputs: Inputs) -> list[NamedRun]:
         NamedRun(name, run, tuple(axis.name for axis in differences(runs[0], run, inputs)))
         for name, run in zip(names_of(runs), runs, strict=True)
     ]
+
+
+def shown_run(run: Run) -> Run:
+    """The Run as answers show it: without secrets in its patches."""
+    patches = (Patch(patch.path, masked_data(patch.value, patch.path)) for patch in run.patches)
+    return replace(run, patches=tuple(patches))
 
 
 def names_of(runs: Sequence[Run], width: int = _WIDTH) -> tuple[str, ...]:

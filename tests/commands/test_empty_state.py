@@ -88,8 +88,10 @@ def test_an_option_accepts_it(
 def test_a_file_accepts_it(
     name: str, ksched: Ksched, write: Callable[..., None], runs_here: None
 ) -> None:
-    document = {"expectations": EXPECTATIONS, "sweep": SWEEP}[name]
-    write(**{name: {**document, "allowEmptyState": True}})
+    write(
+        expectations={**EXPECTATIONS, "allowEmptyState": True},
+        sweep={**SWEEP, "allowEmptyState": True},
+    )
     assert ksched(*COMMANDS["test" if name == "expectations" else "sweep"])[0] == 0
 
 
