@@ -129,8 +129,8 @@ def _trim_of_type(kind: Any) -> Trim | None:
     """Return the trim of a type; None where its values stay as they are."""
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        (first, *others) = [arg for arg in args if arg is not NoneType]
-        return None if others else _trim_of_type(first)
+        trims = [_trim_of_type(arg) for arg in args if arg is not NoneType]
+        return next(filter(None, trims), None)  # texts and numbers stay anyway
     if origin in (tuple, list):
         item = _trim_of_type(args[0])
         return None if item is None else _each(item)

@@ -11,20 +11,21 @@ from dataclasses import dataclass, field
 import msgspec
 from msgspec.structs import replace
 
-from ksched_cli.cluster.loading.kinds import miscased, proper_kind
+from ksched_cli.cluster.loading.kinds import miscased, proper_kind, type_of_kind
 from ksched_cli.cluster.loading.load import plain_objects
 from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.loading.state_warnings import empty_state_error, skipped_warnings
 from ksched_cli.cluster.redaction.codebook import key_text, read_key
 from ksched_cli.cluster.redaction.redact import (
     Plain,
-    Renamer,
+    in_new_order,
     is_read,
     learn,
     object_names,
     redacted,
     renamed,
 )
+from ksched_cli.cluster.redaction.renamer import Renamer
 from ksched_cli.cluster.trimming import SECRET, is_written, trimmed
 from ksched_cli.commands import progress
 from ksched_cli.commands.command import ExitCode
@@ -38,6 +39,7 @@ from ksched_cli.live.snapshot import (
     ClusterSnapshot,
     ReadList,
     SnapshotResult,
+    namespace_warning,
     whole_object,
 )
 from ksched_cli.live.snapshot_file import snapshot_text, written_aside
@@ -187,18 +189,18 @@ def write_redacted(
 ) -> ExitCode:
     """As write_plain. path: "" for standard output; key_path: "" where no key is kept. Raises
     KschedError."""
-    codebook = read_key(key_path)
+    codes = read_key(key_path)
     with origin.objects(reads) as read:
         objects = list(read.items)
     read.warn()
     version = read.about().server_version
     original = _opener(options, objects, version)
     original.base_state(original.runs[0])  # what is not valid is an error before it is renamed
-    renamed, renamer = redacted(objects, codebook)
+    renamed, renamer = redacted(objects, codes)
     differing = _differing_pods(original, _opener(options, renamed, version), renamer)
     if key_path:
         with written_aside(key_path, private=True) as file:
-            file.write(key_text(codebook, object_names(objects, renamer)))
+            file.write(key_text(codes, object_names(objects, renamer)))
     about = _redacted_about(read.about(), renamer)
     size = write_snapshot(renamed, lambda: about, path)
     if path:
@@ -213,22 +215,35 @@ def write_redacted(
 
 
 def _redacted_about(about: ClusterSnapshot, renamer: Renamer) -> ClusterSnapshot:
-    """Without the server, namespaces, and the vendor's suffix of the version."""
-    warnings = list(about.warnings)
-    for namespace in {entry.namespace for entry in about.lists if entry.namespace}:
-        code = renamer.namespace(namespace)
-        warnings = [
-            line.replace(f"of namespace {namespace} ", f"of namespace {code} ") for line in warnings
-        ]
-    lists = (
-        replace(entry, namespace=entry.namespace and renamer.namespace(entry.namespace))
-        for entry in about.lists
-    )
+    """What the lists of kinds that ksched reads have, without the server, namespaces, the vendor's
+    suffix of the version, and warnings, which may name other kinds."""
+    lists = [entry for entry in about.lists if type_of_kind(entry.api_version, entry.kind)]
+    namespaces = {entry.namespace for entry in lists if entry.namespace}
+    renamer.learn_more()
+    for namespace in namespaces:
+        renamer.namespace(namespace)
+    renamer.learned()
+    warnings = [
+        namespace_warning(
+            [entry.kind for entry in lists if entry.namespace == namespace],
+            renamer.namespace(namespace),
+        )
+        for namespace in sorted(namespaces)
+    ]
     return replace(
         about,
         server="",
         server_version=renamer.kubelet_version(about.server_version),
-        lists=tuple(lists),
+        lists=tuple(
+            replace(
+                entry,
+                api_version=renamer.owner_version(entry.api_version),
+                namespace=entry.namespace and renamer.namespace(entry.namespace),
+                resource_version=renamer.number(entry.resource_version),
+            )
+            for entry in lists
+        ),
+        absences=(),
         warnings=tuple(warnings),
     )
 
@@ -246,7 +261,7 @@ def _differing_pods(original: Opener, redacted: Opener, renamer: Renamer) -> lis
         namespace, _, name = key.partition("/")
         return f"{renamer.namespace(namespace)}/{renamer.name(name)}"
 
-    return redaction_differences(record, redacted_record, pod_key, renamer.name)
+    return redaction_differences(record, redacted_record, pod_key, renamer.sorted_name)
 
 
 def redaction_differences(
@@ -290,24 +305,24 @@ class RecordingRedactor:
     """Renames what a recorder writes, as it comes. key_path: "" to save no key"""
 
     def __init__(self, key_path: str) -> None:
-        self._key_path, self._codebook = key_path, read_key(key_path)
-        self._renamer = Renamer(self._codebook)
+        self._key_path, self._codes = key_path, read_key(key_path)
+        self._renamer = Renamer(self._codes)
 
     def objects(self, plain: Sequence[Plain]) -> list[Plain]:
         """The objects of kinds that ksched reads."""
         objects = [obj for obj in plain if is_read(obj)]
         learn(self._renamer, objects)
-        return [renamed(self._renamer, obj) for obj in objects]
+        return in_new_order(renamed(self._renamer, obj) for obj in objects)
 
     def decision(self, decision: Plain) -> Plain:
         """A scheduler's decision about a pod, whose texts are names, but for the namespace."""
         renamer = self._renamer
+        sorts = {"namespace": renamer.namespace, "node": renamer.sorted_name}
         renamer.learn_more()
-        for text in decision.values():
-            renamer.name(text)
+        for name, text in decision.items():
+            sorts.get(name, renamer.name)(text)
         renamer.learned()
-        texts = {field: renamer.name(text) for field, text in decision.items()}
-        return {**texts, "namespace": renamer.namespace(decision["namespace"])}
+        return {name: sorts.get(name, renamer.name)(text) for name, text in decision.items()}
 
     def about(self, about: ClusterSnapshot) -> ClusterSnapshot:
         return _redacted_about(about, self._renamer)
@@ -316,4 +331,4 @@ class RecordingRedactor:
         """Writes the key."""
         if self._key_path:
             with written_aside(self._key_path, private=True) as file:
-                file.write(key_text(self._codebook, ()))
+                file.write(key_text(self._codes, ()))

@@ -217,7 +217,7 @@ FAILURES = {
     "a message with the URL": lambda data: {"Error": f"http://me:{PASSWORD}@host failed"},
     "an answer": everything,
 }
-ASKED = (
+QUESTIONS = (
     *(("schedule", "-o", form) for form in ("table", "wide", "json", "yaml", "html", "markdown")),
     ("schedule", "--trace", "-o", "json", "--extender-bind"),
     ("schedule", "--debug"),
@@ -241,7 +241,7 @@ def test_no_command_shows_the_password_of_a_url(failure: str, run: Ksched, serve
     url = server.url.replace("http://", f"http://me:{PASSWORD}@")
     verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "bindVerb": "bind"}
     extender = {"urlPrefix": url, "nodeCacheCapable": True, "weight": 1, **verbs}
-    for command in ASKED:
+    for command in QUESTIONS:
         _, out, err = run(*command, extenders=[extender])
         assert PASSWORD not in out, command
         assert PASSWORD not in err, command
