@@ -47,8 +47,8 @@ _MORE_FIELDS: Mapping[type, tuple[str, ...]] = {
     PodCondition: ("lastTransitionTime",),
     ContainerStatus: ("restartCount",),
 }
-# Texts of the types that no plugin reads. Of a volume's source that has no other field, it counts
-# only that it is there.
+# Texts of the types that no plugin reads. A volume's source may have no other field: it counts only
+# that it is there.
 UNREAD_FIELDS: Mapping[type, tuple[str, ...]] = {
     objects.NodeSpec: ("providerID",),
     objects.StorageClass: ("parameters",),
