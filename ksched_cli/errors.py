@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ksched_cli.masking import masked
+
 _MAX_TEXT = 1_000
 _MAX_LINE = 2_800
 _MAX_NAMES = 3
@@ -98,7 +100,9 @@ def first_names(names: Sequence[str]) -> str:
 
 
 def shortened_lines(text: str) -> str:
-    """The text, without the middle of each line that is far longer than a person reads."""
+    """The text as a message: without passwords in URLs, and without the middle of each line that is
+    far longer than a person reads."""
+    text = masked(text)
     if len(text) <= _MAX_LINE:
         return text
     return "\n".join(

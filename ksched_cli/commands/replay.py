@@ -171,14 +171,24 @@ def _check_draws(options: ReplayOptions, option: str) -> None:
 
 
 def _save(run: Replay, path: str) -> None:
+    """Writes what a snapshot would have of the final state."""
+    import msgspec
+
+    from ksched_cli.cluster.trimming import is_written, trimmed
+    from ksched_cli.kube.plain_json import plain_json
     from ksched_cli.live.snapshot import ClusterSnapshot
     from ksched_cli.live.snapshot_file import snapshot_text, written_aside
     from ksched_cli.scenario.objects import manifests
 
     state = run.state()
+    objects = (
+        msgspec.json.encode(trimmed(obj))
+        for obj in map(plain_json, manifests(state))
+        if is_written(obj.get("apiVersion") or "", obj["kind"], state.others)
+    )
     # Whoever reads the file decides by the same release.
     version = state.server_version
     about = ClusterSnapshot("", version, "", ()) if version else None
     with written_aside(path) as file:
-        for part in snapshot_text(manifests(state), lambda: about):
+        for part in snapshot_text(objects, lambda: about):
             file.write(part)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import ssl
 import tempfile
 import threading
@@ -29,6 +28,7 @@ from ksched_cli import __version__
 from ksched_cli.config.types import Extender, ExtenderTLSConfig
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.preemption import ExtenderError
+from ksched_cli.masking import masked_url
 
 TIMEOUT = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 BODY_TIMEOUT = (
@@ -43,8 +43,6 @@ _CERTIFICATE_PROBLEMS = {
     62: "certificate is valid for other names, not {host}",
     64: "certificate is valid for other names, not {host}",
 }
-
-_PASSWORD = re.compile(r"(://[^/@:]*):[^/@]*@")
 
 
 def request_error_message(error: Exception, url: str) -> str:
@@ -111,12 +109,7 @@ def _address(url: str) -> str:
 
 def post_prefix(url: str) -> str:
     """What url.Error puts before an error of a POST: the method and the URL."""
-    return f'Post "{redacted(url)}"'
-
-
-def redacted(url: str) -> str:
-    """The URL with its password as ***, as Go's URL.Redacted prints it."""
-    return _PASSWORD.sub(r"\1:***@", url)
+    return f'Post "{masked_url(url)}"'
 
 
 # A response repeats parts of the request and adds reasons. How much longer than four times the
@@ -346,7 +339,7 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
             context.load_default_certs()
         _load_client_certificate(context, tls)
     except (OSError, ValueError) as error:
-        message = f"extender {extender.url_prefix}: tlsConfig cannot be used: {error}"
+        message = f"extender {masked_url(extender.url_prefix)}: tlsConfig cannot be used: {error}"
         raise UsageError(message) from None
     return context
 

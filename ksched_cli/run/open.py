@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, field
 
 from ksched_cli import program_name
+from ksched_cli.cluster.loading.state_warnings import empty_state_error, skipped_warnings
 from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.effective import Configuration
 from ksched_cli.config.load import load_configuration, load_configuration_source
@@ -142,7 +143,7 @@ class Opener:
         kubelets: set[str] = set()
         server = ""
         if run.states or run.live:
-            state = self.state(run)
+            state = self._changed(run)
             kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
             server = state.server_version
         gates = run.feature_gates, run.min_compatibility_version
@@ -254,7 +255,15 @@ class Opener:
 
     def state(self, run: Run) -> ClusterState:
         """The state after the Run's changes; its `changes` say what they did. Raises
-        KschedError."""
+        KschedError, also for a state without nodes, unless the Run allows that or something adds
+        nodes."""
+        state = self._changed(run)
+        if not (state.nodes or self.base_state(run).nodes or run.timeline or run.autoscaler):
+            _check_nodes(run, state)
+        return state
+
+    def _changed(self, run: Run) -> ClusterState:
+        """The same, with nodes or without."""
         state = self.base_state(run)
         if not run.changes:
             return state
@@ -368,6 +377,10 @@ class Opener:
         from ksched_cli.engine.replay.records import Recreation
         from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 
+        def on_end(replay: Replay) -> None:
+            if not (replay.nodes.most or scaling or replay.is_interrupted):
+                _check_nodes(run, state)
+
         options, state = self.options(run, watch), timeline.state
         out_of_place = replayed_anew(state)
         joining = [group.template for group in scaling.groups] if scaling else []
@@ -389,6 +402,7 @@ class Opener:
                 traces=watch.traces,
                 keeps_records=watch.keeps_records,
                 on_instant=watch.on_instant,
+                on_end=on_end,
                 autoscaler=scaling,
                 prices=prices,
                 recreation=Recreation(timeline.header.get("evicted", Recreation.GONE)),
@@ -414,6 +428,15 @@ class Opener:
 
 def _name_of(path: str) -> str:
     return "standard input" if path == "-" else path
+
+
+def _check_nodes(run: Run, state: ClusterState) -> None:
+    """Where nothing adds nodes to a state that has none: raises UsageError, unless the Run allows
+    that."""
+    if not run.allow_empty_state:
+        names = ", ".join(map(_name_of, run.states)) or "the cluster"
+        adds_none = (f"{_name_of(run.timeline)} adds none",) if run.timeline else ()
+        raise empty_state_error(names, *adds_none, *skipped_warnings(state.skipped))
 
 
 def _reads_alike(first: Run, second: Run) -> bool:

@@ -191,6 +191,7 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
     """What decides and is plain: options, files and Python programs give it alike.
 
     namespace:     of names in changes; "" looks in all of them
+    allow_empty_state: ask about a state without a node, which otherwise is an error
     until:         when the replay of the timeline stops, as `6h` or as a time; "" is its end
     tie_break:     which of equally good nodes is taken
     seed:          of the draws; None draws differently each time
@@ -218,6 +219,12 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
         InFiles(),
         InTools("The namespace of the pod and of names in changes"),
     ] = ""
+    allow_empty_state: Annotated[
+        bool,
+        Option("Accept a state without nodes; otherwise it is an error."),
+        switch("allow_empty_state", "with an empty state allowed", "with an empty state refused"),
+        InFiles(),
+    ] = False
     workloads: Annotated[
         bool,
         Option("Do not create the missing pods of the state's workloads."),

@@ -118,7 +118,7 @@ class ExtenderServer:
         opener = Opener((run,), read_live=follow, warn=warn)
         registry = opener.registry(run)
         configuration = served(opener.configuration(run), registry)
-        state = opener.state(run)
+        state = opener.base_state(run)  # the nodes of a live cluster may join later
         plugins = PluginExtender(
             clusters[0].objects.state if clusters else lambda: state,
             configuration,

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.discovery import source_identity
+from ksched_cli.masking import masked_data
 from ksched_cli.run.axes import changes_label, configuration_label
 from ksched_cli.run.differences import names_of
 from ksched_cli.run.run import Run
@@ -217,7 +218,7 @@ def parameters_of(run: Run, settings: Mapping[str, Any]) -> Parameters:
         "configuration": configuration_label(run),
         "changes": changes_label(run),
         "plugins": list(run.plugins),
-        "patches": {patch.path: patch.value for patch in run.patches},
+        "patches": {each.path: masked_data(each.value, each.path) for each in run.patches},
         "kubernetesVersion": run.kubernetes_version or None,
         "autoscaler": run.autoscaler or None,
         "prices": ", ".join(run.prices) or None,

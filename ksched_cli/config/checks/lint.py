@@ -27,6 +27,7 @@ from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.formatting import duration_text
 from ksched_cli.kube.near_names import nearest
+from ksched_cli.masking import masked_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +303,8 @@ def extenders(
         path: Path = ("extenders", index)
         scheme, separator, rest = extender.url_prefix.partition("://")
         if not separator or scheme not in ("http", "https") or not rest.strip("/"):
-            message = f'"{extender.url_prefix}" is not a URL; every call to this extender will fail'
+            shown = masked_url(extender.url_prefix)
+            message = f'"{shown}" is not a URL; every call to this extender will fail'
             findings.warn("extender-url", (*path, "urlPrefix"), message, "as http://host:port/path")
         elif extender.enable_https and scheme == "http":
             message = "enableHTTPS has no effect on a URL that begins with http://"
