@@ -12,8 +12,10 @@ import os
 import re
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -175,14 +177,34 @@ def _run() -> int | str | None:
         return _report_error(described(error))
     except KschedError:
         raise
-    except RecursionError:
-        # Nothing but data has no bound on its depth; plugins' own are reported where they fail.
+    except RecursionError as error:
+        if _is_of_decisions(error):
+            return _report_defect(error)
         return _report_error(KschedError("an input file is nested too deeply"))
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
             return _report_error(OutputError(error))
         return _report_defect(error)
     return code
+
+
+# The rooms that decide. They do not walk over an input's nested data: where a function of theirs
+# calls itself without end, the input is not at fault.
+_DECIDING = tuple(
+    str(Path(__file__).parents[1] / room) + os.sep
+    for room in ("engine", "framework", "plugins", "analysis")
+)
+# Far fewer than Python allows, and more than a traceback has of one file without a recursion.
+_FEW_CALLS = 100
+
+
+def _is_of_decisions(error: RecursionError) -> bool:
+    """Whether the function that called itself again and again is one that decides, rather than one
+    that reads or copies an input."""
+    frames = traceback.walk_tb(error.__traceback__)
+    files = Counter(frame.f_code.co_filename for frame, _ in frames)
+    [(file, times)] = files.most_common(1)
+    return times > _FEW_CALLS and file.startswith(_DECIDING)
 
 
 def _report_error(error: KschedError) -> int:

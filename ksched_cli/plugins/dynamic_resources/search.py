@@ -97,7 +97,8 @@ from ksched_cli.plugins.dynamic_resources.selectors import (
 class DevicesInUse:
     """masks:  per pool, a bit for every device that is in use
     shared: what claims consume of devices that they share
-    of_row: per row of the snapshot, an id, equal for nodes whose pools have equal masks
+    of_row: per row of the snapshot, an id, equal for nodes whose pools have equal masks; never
+            changed, but replaced, so that a search keeps the one that it began with
     """
 
     def __init__(self, pools: DevicePools, store: ClaimStore, counts_shares: bool = True) -> None:
@@ -170,7 +171,10 @@ class DevicesInUse:
             counters = self._pools.pools[number].counters
             if counters is not None:
                 self._left.pop(counters, None)
-        for row in {row for number in changed for row in self._pools.rows_of[number]}:
+        rows = {row for number in changed for row in self._pools.rows_of[number]}
+        if rows:
+            self.of_row = self.of_row.copy()
+        for row in rows:
             self.of_row[row] = self._usage_id(row)
 
 
@@ -216,6 +220,7 @@ class DeviceSearch:
         self._seconds = seconds
         self._devices = handle.service(Devices)
         self._devices.in_use.refresh()
+        self._in_use = self._devices.in_use.of_row
         self._view = self._devices.view(demand_of(claims))
         self._results: dict[int, list[list[DeviceResult]]] = {}
 
@@ -252,7 +257,7 @@ class DeviceSearch:
 
     def _node_kinds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """Per row an id, equal for nodes whose pools have equal signatures and devices in use."""
-        in_use = self._devices.in_use.of_row[rows]
+        in_use = self._in_use[rows]
         # Both are below the number of nodes times attempts: 32 bits each will do.
         return np.asarray(self._view.node_signatures(rows) << np.int64(32) | in_use, dtype=np.int64)
 

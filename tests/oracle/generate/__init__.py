@@ -17,6 +17,7 @@ from generate import (
     extenders,
     gated,
     gates,
+    group_claims,
     inter_pod,
     node_affinity,
     podgroups,
@@ -60,6 +61,8 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "podgroups": podgroups.generate,
     "workloads": workloads.generate,
     "composites": composites.generate,
+    "podgroup_claims": group_claims.generate,
+    "workload_claims": group_claims.generate_workloads,
     "replay": replay.generate,
     "replay_groups": replay.generate_groups,
     "replay_workloads": replay.generate_workloads,
@@ -70,7 +73,9 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
 WITH_EXTENDERS = frozenset(("extenders", "replay_extenders"))
 DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXTENDERS)
 # Those that earlier minors than this one refuse.
-SINCE = dict.fromkeys(("workloads", "composites", "replay_workloads", "replay_composites"), "1.37")
+SINCE = dict.fromkeys(
+    ("workloads", "composites", "workload_claims", "replay_workloads", "replay_composites"), "1.37"
+)
 
 
 @dataclass(frozen=True)

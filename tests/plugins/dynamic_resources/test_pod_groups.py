@@ -1,0 +1,91 @@
+"""Claims of pods that are scheduled together: a pod's devices are those that were free when it was
+filtered, whatever the pods after it were given."""
+
+from typing import Any
+
+import pytest
+
+from ksched_cli.engine.records import RunRecord
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import PreBindPlugin
+from ksched_cli.framework.status import Status
+from ksched_cli.testing import cluster, node, pod, simulate
+from tests.devices import claim, device_class, resource_slice
+
+GATES = {"1.36": "GenericWorkload=true,GangScheduling=true", "1.37": "GenericWorkload=true"}
+VERSIONS = {"1.36": "v1alpha2", "1.37": "v1beta1"}
+DEVICES = {"d0": {}, "d1": {}}
+
+Object = dict[str, Any]
+
+
+def group(minor: str) -> Object:
+    return {
+        "apiVersion": f"scheduling.k8s.io/{VERSIONS[minor]}",
+        "kind": "PodGroup",
+        "metadata": {"name": "red", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"basic": {}}},
+    }
+
+
+def member(name: str, *claims: str, **fields: Any) -> Object:
+    references = [{"name": each, "resourceClaimName": each} for each in claims]
+    spec = {"schedulingGroup": {"podGroupName": "red"}, "resourceClaims": references}
+    return pod(name, spec=spec, **fields)
+
+
+def run(minor: str, *objects: Object, **more: Any) -> RunRecord:
+    state = cluster(device_class("gpu", []), group(minor), *objects)
+    return simulate(state, kubernetes_version=minor, feature_gates=GATES[minor], **more)
+
+
+def whole_node(number: int) -> list[Object]:
+    """A node with two devices."""
+    name = f"n{number}"
+    return [node(name, cpu="1"), resource_slice(number, {"node": name, "devices": DEVICES})]
+
+
+TWO = {"r": {"class": "gpu", "count": 2}}
+
+
+@pytest.mark.parametrize("minor", GATES)
+def test_each_pod_of_a_group_gets_the_devices_of_its_trial(minor: str) -> None:
+    """The trial of the second pod takes devices of the first one's node into account."""
+    claims = claim("k1", TWO), claim("k2", TWO)
+    record = run(
+        minor, *whole_node(1), *whole_node(2), *claims, member("p1", "k1"), member("p2", "k2")
+    )
+    assert dict(record.placements) == {"default/p1": "n1", "default/p2": "n2"}
+    assert [(attempt.pod, attempt.reserve, attempt.error) for attempt in record.attempts] == [
+        ("default/p1", None, ""), ("default/p2", None, ""),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("minor", GATES)
+def test_a_pod_of_a_group_that_finds_no_room_is_left(minor: str) -> None:
+    claims = claim("k1", "gpu"), claim("k2", "gpu")
+    pods = member("p1", "k1", cpu="1"), member("p2", "k2", cpu="1")
+    record = run(minor, *whole_node(0), *claims, *pods)
+    assert dict(record.placements) == {"default/p1": "n0"}
+    assert list(record.pending) == ["default/p2"]
+    (alone,) = {each.message for each in record.attempts if each.pod == "default/p2"}
+    assert alone.startswith("0/1 nodes are available: 1 Insufficient cpu.")
+
+
+class Unbound(PreBindPlugin):
+    """Binds nothing."""
+
+    name = "Unbound"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        pass
+
+    def pre_bind(self, *_: object) -> Status:
+        return Status.error("no")
+
+
+@pytest.mark.parametrize("minor", GATES)
+def test_a_group_none_of_whose_pods_can_be_bound_is_tried_once(minor: str) -> None:
+    """It is scheduled in the trial, again and again."""
+    record = run(minor, node("n", cpu="2"), member("p1"), member("p2"), plugins=[Unbound])
+    assert [attempt.pod for attempt in record.attempts] == ["default/p1", "default/p2"]
