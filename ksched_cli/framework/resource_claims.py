@@ -15,12 +15,13 @@ deviceclass/extendedresourcecache/extendedresourcecache.go; pkg/scheduler/util/u
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, count
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,6 +39,7 @@ from ksched_cli.cluster.objects import (
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.handle import Handle
 from ksched_cli.kube.field_errors import is_extended_resource_name
+from ksched_cli.kube.time import unix_seconds
 from ksched_cli.kube.versions import Rules
 
 DeviceID: TypeAlias = tuple[str, str, str]
@@ -139,18 +141,55 @@ IMPLICIT_PREFIX = "deviceclass.resource.kubernetes.io/"
 
 
 class BackingClasses:
-    """A service; it has no classes where the gate DRAExtendedResource is off."""
+    """A service; it has no classes where the gate DRAExtendedResource is off.
+
+    It hears of classes one after the other, as kube-scheduler does: of those that are there by
+    name, then of each that comes, changes or goes. Where several classes name one resource, the
+    newest counts, then the first by name; but a class that does not count when it is heard of does
+    not back the resource of its own name either, and takes over from no class that goes.
+
+    Upstream: dynamic-resource-allocation/deviceclass/extendedresourcecache
+    (extendedresourcecache.go).
+    """
+
+    assumed_type: ClassVar = dict[str, DeviceClass]
 
     def __init__(self, handle: Handle) -> None:
         self._by_resource: dict[str, DeviceClass] = {}
-        if not handle.release.enabled("DRAExtendedResource"):
-            return
-        # Where several classes name one resource, the newest counts, then the first by name.
-        classes = sorted(handle.cluster.device_classes.values(), key=lambda c: c.name, reverse=True)
-        for device_class in sorted(classes, key=lambda c: c.metadata.creation_timestamp):
-            self._by_resource[IMPLICIT_PREFIX + device_class.name] = device_class
-            if device_class.spec.extended_resource_name:
-                self._by_resource[device_class.spec.extended_resource_name] = device_class
+        self._classes: Mapping[str, DeviceClass] = {}
+        if handle.release.enabled("DRAExtendedResource"):
+            self._classes = handle.cluster.device_classes
+        for name in sorted(self._classes):
+            self._hear(None, self._classes[name])
+
+    def carry_over(self, previous: BackingClasses) -> None:
+        """Hear only of what has changed since."""
+        old, new = previous._classes, self._classes
+        self._by_resource = dict(previous._by_resource)
+        for name in sorted({*old, *new}):
+            if old.get(name) != new.get(name):
+                self._hear(old.get(name), new.get(name))
+
+    def assumed(self) -> dict[str, DeviceClass]:
+        """See Checkpointed."""
+        return self._by_resource
+
+    def assume(self, assumed: dict[str, DeviceClass]) -> None:
+        self._by_resource = assumed
+
+    def _hear(self, old: DeviceClass | None, new: DeviceClass | None) -> None:
+        """Hear of a class that comes, changes or goes. Upstream: updateResourceName2class,
+        removeResourceName2class."""
+        if new is not None:
+            rival = self._by_resource.get(new.spec.extended_resource_name or "")
+            if rival is not None and not _counts_more(new, rival):
+                return
+        if old is not None:
+            # Another class may have its resource by now, and loses it.
+            for resource in _resources_of(old):
+                self._by_resource.pop(resource, None)
+        if new is not None:
+            self._by_resource.update(dict.fromkeys(_resources_of(new), new))
 
     def __bool__(self) -> bool:
         return bool(self._by_resource)
@@ -167,6 +206,25 @@ class BackingClasses:
             for name, amount in pod.resources.others.items()
             if amount and name in self._by_resource and is_dra_resource_name(name)
         }
+
+
+def _resources_of(device_class: DeviceClass) -> Iterator[str]:
+    """The resources that a class backs: the one that it names, and the one of its own name."""
+    if device_class.spec.extended_resource_name:
+        yield device_class.spec.extended_resource_name
+    yield IMPLICIT_PREFIX + device_class.name
+
+
+def _counts_more(device_class: DeviceClass, rival: DeviceClass) -> bool:
+    """Whether the class is newer than another, or as old and the first by name."""
+    own, other = (_created(each) for each in (device_class, rival))
+    return own > other or (own == other and device_class.name < rival.name)
+
+
+def _created(device_class: DeviceClass) -> float:
+    """When the class was created, in seconds since 1970."""
+    created = device_class.metadata.creation_timestamp
+    return unix_seconds(created) if created else -math.inf
 
 
 def may_allocate_devices(pod: PodInfo, handle: Handle) -> bool:
