@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, count
 from types import MappingProxyType
-from typing import ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -152,7 +152,7 @@ class BackingClasses:
     (extendedresourcecache.go).
     """
 
-    assumed_type: ClassVar = dict[str, DeviceClass]
+    assumed_type: Any = dict[str, DeviceClass]
 
     def __init__(self, handle: Handle) -> None:
         self._by_resource: dict[str, DeviceClass] = {}
@@ -246,6 +246,19 @@ class ClaimError(Exception):
     """A claim of a pod that cannot be used. The text is upstream's."""
 
 
+class PendingAllocation(Struct):
+    """The devices of a claim that a pod was given, and that no version of the claim has yet.
+
+    claim:   as it will be
+    sharers: how many pods hold it
+    group:   namespace and name of the group in whose trial it was made, whose pods may share it
+    """
+
+    claim: ResourceClaim
+    sharers: int = 1
+    group: tuple[str, str] | None = None
+
+
 class ClaimMemory(Struct, frozen=True):
     """The data of a claim store beyond the stored claims.
 
@@ -273,7 +286,7 @@ class ClaimStore:
     def __init__(self, handle: Handle) -> None:
         self._stored = handle.cluster.resource_claims
         self._claims = dict(self._stored)
-        self._pending: dict[str, ResourceClaim] = {}
+        self._pending: dict[str, PendingAllocation] = {}
         self.extended: dict[str, tuple[str, str]] = {}
         self._has_shares = handle.release.enabled("DRAConsumableCapacity")
         self._allocated: set[DeviceID] = set()
@@ -291,11 +304,14 @@ class ClaimStore:
         return self._claims.values()
 
     def devices_in_use(self) -> Iterator[DeviceID]:
-        return chain(self._allocated, *map(self._exclusive, self._pending.values()))
+        return chain(self._allocated, *map(self._exclusive, self._pending_claims()))
+
+    def _pending_claims(self) -> Iterator[ResourceClaim]:
+        return (pending.claim for pending in self._pending.values())
 
     def in_use(self, device: DeviceID) -> bool:
         return device in self._allocated or any(
-            device in self._exclusive(claim) for claim in self._pending.values()
+            device in self._exclusive(claim) for claim in self._pending_claims()
         )
 
     def is_allocated(self, device: DeviceID) -> bool:
@@ -306,7 +322,7 @@ class ClaimStore:
         """Return, by device, the claim that has it exclusively."""
         return {
             device: claim.key
-            for claim in (*self._claims.values(), *self._pending.values())
+            for claim in (*self._claims.values(), *self._pending_claims())
             for device in self._exclusive(claim)
         }
 
@@ -427,21 +443,35 @@ class ClaimStore:
         changes, self._changes = self._changes, []
         return changes
 
-    def is_pending(self, claim: ResourceClaim) -> bool:
-        return claim_uid(claim) in self._pending
+    def pending(self, claim: ResourceClaim) -> PendingAllocation | None:
+        """The allocation of the claim that is under way. Upstream: GetPendingAllocation."""
+        return self._pending.get(claim_uid(claim))
 
-    def add_pending(self, claim: ResourceClaim) -> None:
-        """The claim's allocation is pending. Upstream: SignalClaimPendingAllocation."""
-        self._pending[claim_uid(claim)] = claim
-        self.shared.add(self._shares(claim))
-        self.log += allocated_devices(claim)
+    def add_pending(self, claim: ResourceClaim, group: tuple[str, str] | None = None) -> None:
+        """Note that the claim's allocation is under way, or that another pod shares it. Do nothing
+        where the claim has been allocated meanwhile. Upstream: SignalClaimPendingAllocation.
 
-    def remove_pending(self, claim: ResourceClaim) -> None:
-        """Does nothing if it is not pending. Upstream: RemoveClaimPendingAllocation."""
-        held = self._pending.pop(claim_uid(claim), None)
-        if held is not None:
-            self.shared.remove(self._shares(held))
-            self.log += allocated_devices(held)
+        group: see PendingAllocation
+        """
+        pending, stored = self.pending(claim), self.get(claim.namespace, claim.name)
+        if pending is not None:
+            pending.sharers += 1
+        elif stored is None or stored.uid != claim.uid or stored.status.allocation is None:
+            self._pending[claim_uid(claim)] = PendingAllocation(claim, group=group)
+            self.shared.add(self._shares(claim))
+            self.log += allocated_devices(claim)
+
+    def remove_pending(self, claim: ResourceClaim, *, is_written: bool = False) -> None:
+        """Note that a pod holds the allocation no more, or that it is written, and therefore no
+        longer under way. Do nothing if it is not. Upstream: MaybeRemoveClaimPendingAllocation."""
+        pending = self.pending(claim)
+        if pending is None:
+            return
+        pending.sharers -= 1
+        if is_written or not pending.sharers:
+            del self._pending[claim_uid(claim)]
+            self.shared.remove(self._shares(pending.claim))
+            self.log += allocated_devices(pending.claim)
 
     def _add(self, claim: ResourceClaim) -> None:
         self._allocated.update(self._exclusive(claim))

@@ -14,9 +14,9 @@ from tests.devices import claim, device_class, resource_slice
 
 GATES = {"1.36": "GenericWorkload=true,GangScheduling=true", "1.37": "GenericWorkload=true"}
 VERSIONS = {"1.36": "v1alpha2", "1.37": "v1beta1"}
-DEVICES = {"d0": {}, "d1": {}}
 
 Object = dict[str, Any]
+DEVICES: Object = {"d0": {}, "d1": {}}
 
 
 def group(minor: str) -> Object:
