@@ -168,9 +168,13 @@ class Scheduler(ABC, Generic[Queued]):
             if preemption is not None:
                 self.make_room(pod, preemption.node, preemption.victims, gone)
                 gone.update(victim.uid for victim in preemption.victims)
-        for victim, row in result.victims:
-            if self.makes_room_at_once or not victim.pod.deleting:
-                self._evict(victim, self.engine.snapshot.names[row], result.outcomes[0][0])
+        # Upstream evicts no pod that is being deleted already: the group waits until it is gone.
+        # Where victims leave at once, it leaves with those that are evicted, if there are any.
+        leaving = [placed for placed in result.victims if not placed[0].pod.deleting]
+        if leaving and self.makes_room_at_once:
+            leaving = [*result.victims]
+        for victim, row in leaving:
+            self._evict(victim, self.engine.snapshot.names[row], result.outcomes[0][0])
 
     def make_room(
         self, pod: PodInfo, node: str, victims: Iterable[PodInfo], gone: Container[str] = ()

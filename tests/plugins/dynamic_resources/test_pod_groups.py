@@ -9,7 +9,7 @@ from ksched_cli.engine.records import RunRecord
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import PreBindPlugin
 from ksched_cli.framework.status import Status
-from ksched_cli.testing import cluster, node, pod, simulate
+from ksched_cli.testing import cluster, node, pod, simulate, simulation
 from tests.devices import claim, device_class, resource_slice
 
 GATES = {"1.36": "GenericWorkload=true,GangScheduling=true", "1.37": "GenericWorkload=true"}
@@ -89,3 +89,60 @@ def test_a_group_none_of_whose_pods_can_be_bound_is_tried_once(minor: str) -> No
     """It is scheduled in the trial, again and again."""
     record = run(minor, node("n", cpu="2"), member("p1"), member("p2"), plugins=[Unbound])
     assert [attempt.pod for attempt in record.attempts] == ["default/p1", "default/p2"]
+
+
+ELSEWHERE = "claim default/k got allocated elsewhere in the meantime"
+
+
+def tells(record: RunRecord) -> list[tuple[str, str, str]]:
+    """Per attempt, the pod, its node, and the error without where it comes from."""
+    return [
+        (each.pod.partition("/")[2], each.node, each.error.partition(": ")[2])
+        for each in record.attempts
+    ]
+
+
+@pytest.mark.parametrize(("minor", "again"), [("1.36", []), ("1.37", [("p2", "n0", "")])])
+def test_pods_of_a_group_share_the_devices_of_a_claim_in_their_trial(
+    minor: str, again: list[tuple[str, str, str]]
+) -> None:
+    """The first one writes the claim; the other finds it written. In 1.37 it is tried again at
+    once."""
+    pods = member("p1", "k"), member("p2", "k")
+    record = run(minor, *whole_node(0), claim("k", "gpu"), *pods)
+    assert tells(record) == [("p1", "n0", ""), ("p2", "", ELSEWHERE), *again]
+    held = {tuple(attempt.claims.items()) for attempt in record.attempts if attempt.node}
+    assert held == {(("k", ("r=gpu.example.com/n0/d0",)),)}
+
+
+@pytest.mark.parametrize(("minor", "is_placed"), [("1.36", True), ("1.37", False)])
+def test_in_a_trial_only_1_37_looks_for_the_nodes_that_reach_shared_devices(
+    minor: str, is_placed: bool
+) -> None:
+    """p2 is for n1, which does not reach the devices of p1."""
+    away = node("n1", cpu="1", labels={"place": "away"})
+    p2 = member("p2", "k")
+    p2["spec"]["nodeSelector"] = {"place": "away"}
+    record = run(minor, *whole_node(0), away, claim("k", "gpu"), member("p1", "k"), p2)
+    attempt = record.attempts[1]
+    assert attempt.pod == "default/p2"
+    assert attempt.error.endswith(ELSEWHERE) == is_placed
+    assert ("resourceclaim not available on the node" in attempt.message) != is_placed
+
+
+def test_a_claim_that_was_allocated_before_is_reserved_for_all_pods_of_a_group() -> None:
+    run_of = simulation(
+        cluster(
+            device_class("gpu", []),
+            group("1.37"),
+            *whole_node(0),
+            claim("k", {"r": "gpu", "allocated": ["n0/d0"], "where": "n0"}),
+            member("p1", "k"),
+            member("p2", "k"),
+        ),
+        kubernetes_version="1.37",
+        feature_gates=GATES["1.37"],
+    )
+    assert set(run_of.run().placements) == {"default/p1", "default/p2"}
+    (stored,) = run_of.resource_claims.values()
+    assert [user.name for user in stored.status.reserved_for] == ["p1", "p2"]
