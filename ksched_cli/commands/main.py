@@ -194,8 +194,8 @@ _DECIDING = tuple(
     str(Path(__file__).parents[1] / room) + os.sep
     for room in ("engine", "framework", "plugins", "analysis")
 )
-# Far fewer than Python allows, and more than a traceback has of one file without a recursion.
-_FEW_CALLS = 100
+# More than a traceback has of one file without a recursion, and far fewer than Python allows.
+_USUAL_FRAMES = 100
 
 
 def _is_of_decisions(error: RecursionError) -> bool:
@@ -204,7 +204,7 @@ def _is_of_decisions(error: RecursionError) -> bool:
     frames = traceback.walk_tb(error.__traceback__)
     files = Counter(frame.f_code.co_filename for frame, _ in frames)
     [(file, times)] = files.most_common(1)
-    return times > _FEW_CALLS and file.startswith(_DECIDING)
+    return times > _USUAL_FRAMES and file.startswith(_DECIDING)
 
 
 def _report_error(error: KschedError) -> int:

@@ -45,7 +45,8 @@ def backs(*classes: dict[str, Any], before: BackingClasses | None = None) -> dic
     if before is not None:
         backing.carry_over(before)
     names = (GPU, "example.com/other", OLD_OWN, NEW_OWN)
-    return {name: found.name for name in names if (found := backing.of(name)) is not None}
+    backed = {name: backing.of(name) for name in names}
+    return {name: device_class.name for name, device_class in backed.items() if device_class}
 
 
 def test_a_class_that_a_newer_one_came_before_backs_not_even_its_own_name() -> None:

@@ -208,8 +208,8 @@ class ClaimsState(Struct):
     def allocations_on(self, row: int) -> list[AllocationResult] | None:
         """The allocations on a node, those that are shared last; None if there are none, or Filter
         did not run for it."""
-        found = self.search.allocations(row) if self.search is not None else []
-        return None if found is None else [*found, *self.shared.values()]
+        own = self.search.allocations(row) if self.search is not None else []
+        return None if own is None else [*own, *self.shared.values()]
 
 
 class DynamicResources(

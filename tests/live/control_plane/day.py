@@ -45,8 +45,8 @@ from tests.live.control_plane.run import node_of, settle
 
 SEED = 17
 NODES, MOST_NODES = 40, 49
-# Of a crowded day.
-FEW_NODES = 12
+# How many nodes a crowded day has.
+CROWDED_NODES = 12
 # Between two steps by default, and between those that change a node.
 STEP_SECONDS, NODE_SECONDS = 0.25, 15.0
 # The verbosity at which the log tells when an update of a node was noticed.
@@ -263,7 +263,7 @@ def play(
     minor: str, seconds: float, every: float, folder: Path, *, is_crowded: bool = False
 ) -> Path:
     """The recording."""
-    count = FEW_NODES if is_crowded else NODES
+    count = CROWDED_NODES if is_crowded else NODES
     with ControlPlane(binaries(minor), folder) as plane:
         manifests = machines()
         plane.api.create([*priority_classes(), *manifests[:count]])
