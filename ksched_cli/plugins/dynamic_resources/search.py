@@ -223,6 +223,9 @@ class DeviceSearch:
         self._in_use = self._devices.in_use.of_row
         self._view = self._devices.view(demand_of(claims))
         self._results: dict[int, list[list[DeviceResult]]] = {}
+        # By kind of node. Where Filter is run again, as when a group spares victims, other devices
+        # may be in use by now, which a search does not see.
+        self._statuses: dict[int, Status] = {}
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
         if self._devices.pools.error:
@@ -231,8 +234,11 @@ class DeviceSearch:
         node_kinds, first_index, kind_of_node = np.unique(
             self._node_kinds(rows), return_index=True, return_inverse=True
         )
-        statuses = [*map(self._allocate, node_kinds.tolist(), rows[first_index].tolist())]
-        by_kind = Verdicts.of(statuses)
+        kinds = node_kinds.tolist()
+        for kind, row in zip(kinds, rows[first_index].tolist(), strict=True):
+            if kind not in self._statuses:
+                self._statuses[kind] = self._allocate(kind, row)
+        by_kind = Verdicts.of([self._statuses[kind] for kind in kinds])
         return Verdicts(by_kind.ids[kind_of_node], by_kind.statuses)
 
     def allocations(self, row: int) -> list[AllocationResult] | None:

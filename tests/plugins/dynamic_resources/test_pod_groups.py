@@ -130,6 +130,25 @@ def test_in_a_trial_only_1_37_looks_for_the_nodes_that_reach_shared_devices(
     assert ("resourceclaim not available on the node" in attempt.message) != is_placed
 
 
+def test_a_group_with_claims_spares_victims_beside_which_it_fits() -> None:
+    """Its pods are checked with the devices that were free in their trial, whatever the pods after
+    them were given."""
+    low = [pod(name, cpu="1", node="n0") for name in ("low-1", "low-2")]
+    devices = [
+        node("n0", cpu="2"),
+        resource_slice(0, {"node": "n0", "devices": {"d0": {}}}),
+        *whole_node(1),
+    ]
+    red = group("1.37")
+    red["spec"] = {"priority": 10, "schedulingPolicy": {"gang": {"minCount": 2}}}
+    claims = claim("k1", "gpu"), claim("k2", "gpu")
+    pods = [member(f"p{i}", f"k{i}", cpu="1", priority=10) for i in (1, 2)]
+    state = cluster(device_class("gpu", []), red, *devices, *low, *claims, *pods)
+    record = simulate(state, kubernetes_version="1.37", feature_gates=GATES["1.37"])
+    assert len(record.evicted) == 1
+    assert set(record.placements) == {"default/p1", "default/p2"}
+
+
 def test_a_claim_that_was_allocated_before_is_reserved_for_all_pods_of_a_group() -> None:
     run_of = simulation(
         cluster(
