@@ -12,10 +12,8 @@ import os
 import re
 import sys
 import traceback
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -29,6 +27,7 @@ from ksched_cli.errors import (
     OutputError,
     ReaderGoneError,
     UsageError,
+    is_of_decisions,
     shortened_lines,
 )
 from ksched_cli.kube.job_commands import disarmed_errors
@@ -178,7 +177,7 @@ def _run() -> int | str | None:
     except KschedError:
         raise
     except RecursionError as error:
-        if _is_of_decisions(error):
+        if is_of_decisions(error):
             return _report_defect(error)
         return _report_error(KschedError("an input file is nested too deeply"))
     except Exception as error:
@@ -186,25 +185,6 @@ def _run() -> int | str | None:
             return _report_error(OutputError(error))
         return _report_defect(error)
     return code
-
-
-# The rooms that decide. They do not walk over an input's nested data: where a function of theirs
-# calls itself without end, the input is not at fault.
-_DECIDING = tuple(
-    str(Path(__file__).parents[1] / room) + os.sep
-    for room in ("engine", "framework", "plugins", "analysis")
-)
-# More than a traceback has of one file without a recursion, and far fewer than Python allows.
-_USUAL_FRAMES = 100
-
-
-def _is_of_decisions(error: RecursionError) -> bool:
-    """Whether the function that called itself again and again is one that decides, rather than one
-    that reads or copies an input."""
-    frames = traceback.walk_tb(error.__traceback__)
-    files = Counter(frame.f_code.co_filename for frame, _ in frames)
-    [(file, times)] = files.most_common(1)
-    return times > _USUAL_FRAMES and file.startswith(_DECIDING)
 
 
 def _report_error(error: KschedError) -> int:
