@@ -166,6 +166,7 @@ SILENT = Status.unschedulable()
 GAVE_CLAIMS_BACK = Status.unschedulable("deallocation and deletion of ResourceClaims completed")
 NOTHING_TO_DEALLOCATE = Status.unschedulable("no new claims to deallocate")
 STILL_NOT_SCHEDULABLE = Status.unschedulable("still not schedulable")
+ELSEWHERE = "claim {} got {} elsewhere in the meantime"
 NANOSECONDS = 1e9
 
 
@@ -432,8 +433,10 @@ class DynamicResources(
             current = self._store.get(claim.namespace, claim.name) or claim
             if allocation is not None:
                 if current.status.allocation is not None:
-                    raise PluginError(f"claim {claim.key} got allocated elsewhere in the meantime")
+                    raise PluginError(ELSEWHERE.format(claim.key, "allocated"))
                 current = allocated(current, allocation)
+            elif self._waits_for_devices and current.status.allocation is None:
+                raise PluginError(ELSEWHERE.format(claim.key, "deallocated"))
             updated = reserved(current, pod)
             self._store.write(updated)
             if allocation is not None:

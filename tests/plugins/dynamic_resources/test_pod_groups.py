@@ -7,8 +7,10 @@ import pytest
 
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import PreBindPlugin
-from ksched_cli.framework.status import Status
+from ksched_cli.framework.interface import PreBindPlugin, ReservePlugin
+from ksched_cli.framework.resource_claims import ClaimStore
+from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.plugins.dynamic_resources.plugin import deallocated
 from ksched_cli.testing import cluster, node, pod, simulate, simulation
 from tests.devices import claim, device_class, resource_slice
 
@@ -165,3 +167,29 @@ def test_a_claim_that_was_allocated_before_is_reserved_for_all_pods_of_a_group()
     assert set(run_of.run().placements) == {"default/p1", "default/p2"}
     (stored,) = run_of.resource_claims.values()
     assert [user.name for user in stored.status.reserved_for] == ["p1", "p2"]
+
+
+class TakesBack(ReservePlugin):
+    """Deallocates all claims, as another pod's PostFilter may."""
+
+    name = "TakesBack"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self._handle = handle
+
+    def reserve(self, *_: object) -> Status:
+        store = self._handle.service(ClaimStore)
+        for stored in tuple(store.all()):
+            store.write(deallocated(stored))
+        return SUCCESS
+
+    def unreserve(self, *_: object) -> None:
+        """Give nothing back."""
+
+
+def test_a_claim_that_is_deallocated_before_its_pod_is_bound_is_an_error() -> None:
+    pending = pod("p", spec={"resourceClaims": [{"name": "k", "resourceClaimName": "k"}]})
+    given = claim("k", {"r": "gpu", "allocated": ["n0/d0"], "where": "n0"})
+    state = cluster(device_class("gpu", []), *whole_node(0), given, pending)
+    attempt = simulate(state, plugins=[TakesBack], kubernetes_version="1.37").attempts[0]
+    assert attempt.error.endswith("claim default/k got deallocated elsewhere in the meantime")
