@@ -85,6 +85,8 @@ class Rules:
         the queue for long
     remembers_flushes: these pods then stay as long again; else until the next flush
     hears_of_deleted_claims: DynamicResources
+    looks_for_shared_devices: a pod that shares a claim's allocation with a pod before it in its
+        group only goes to nodes that reach the devices; else to any node
     hears_of_unscheduled_pods: PodTopologySpread and InterPodAffinity are registered for events of
         pods without a node as well; else for those with one and the rejected pod
     avoids_any_term: to the hints of InterPodAffinity, a pod matches anti-affinity that matches one
@@ -171,6 +173,7 @@ class Rules:
         self.flushes_gated_pods = _since(release, (35, 8), (36, 4), (37, 0))
         self.remembers_flushes = release < (35, 8) or minor > 35
         self.hears_of_deleted_claims = minor >= 37
+        self.looks_for_shared_devices = minor >= 37
         self.hears_of_unscheduled_pods = minor < 37
         self.avoids_any_term = minor >= 37
         self.balances_change = minor >= 36

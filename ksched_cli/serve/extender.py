@@ -21,6 +21,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import is_of_decisions
 from ksched_cli.extenders import wire
 from ksched_cli.live.client import ApiServer, ClusterError, connect
 from ksched_cli.live.lists import ObjectList
@@ -277,6 +278,9 @@ class ExtenderServer:
             outcome = "busy"
             return PlainTextResponse("too many requests wait; try again\n", 503)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            if is_of_decisions(error):
+                outcome = "defect"
+                return _failure(verb, f"ksched has a defect: {type(error).__name__}: {error}")
             outcome = "malformed"
             return PlainTextResponse(f"not an extender request: {error}\n", 400)
         except TimeoutError:

@@ -27,7 +27,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ksched_cli.errors import KschedError, shortened_lines
+from ksched_cli.errors import KschedError, is_of_decisions, shortened_lines
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.table import printable
 from ksched_cli.serve.http import Bodies, HttpServer, RefusedError, secret
@@ -234,6 +234,8 @@ class PageServer:
         except Full:
             return refusal(503, "too many questions wait; try again")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            if is_of_decisions(error):
+                return self._defect(refusal, error)
             return refusal(400, f"not a request of the workbench: {error}")
         except UnknownRunError as error:
             return refusal(404, str(error))
@@ -242,8 +244,11 @@ class PageServer:
         except AbandonedError:
             return refusal(503, "the server ends")
         except Exception as error:
-            self.warn("".join(traceback.format_exception(error)))
-            return refusal(500, f"ksched has a defect: {type(error).__name__}: {error}")
+            return self._defect(refusal, error)
+
+    def _defect(self, refusal: Callable[[int, str], Response], error: Exception) -> Response:
+        self.warn("".join(traceback.format_exception(error)))
+        return refusal(500, f"ksched has a defect: {type(error).__name__}: {error}")
 
     async def _ask(self, request: Request, call: Callable[[], T]) -> T:
         """Return the main thread's answer. A client that leaves cancels its question."""

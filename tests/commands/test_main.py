@@ -1,5 +1,6 @@
 """Failures become exit codes, and help loads nothing slow."""
 
+import json
 import os
 import platform
 import subprocess
@@ -12,8 +13,11 @@ import pytest
 
 from ksched_cli import __version__
 from ksched_cli.commands import main as entry
+from ksched_cli.engine.pod_group_cycle import PodGroupCycle
+from ksched_cli.engine.pod_group_entity_cycle import PodGroupEntityCycle
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.kube.versions import MINORS, NEWEST
+from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched
 
 
@@ -160,6 +164,28 @@ def test_a_defect_is_exit_code_3_with_its_traceback_in_a_file(
     (file,) = tmp_path.glob("ksched-*.traceback.txt")
     assert str(file) in err
     assert "Traceback" in file.read_text()
+
+
+GROUP = {
+    "apiVersion": "scheduling.k8s.io/v1beta1",
+    "kind": "PodGroup",
+    "metadata": {"name": "red", "namespace": "default"},
+    "spec": {"schedulingPolicy": {"basic": {}}},
+}
+
+
+def test_a_decision_that_calls_itself_without_end_is_a_defect_and_no_fault_of_the_input(
+    ksched: Ksched, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(PodGroupEntityCycle, "_attempt", PodGroupCycle.attempt)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    member = pod("p", spec={"schedulingGroup": {"podGroupName": "red"}})
+    state = tmp_path / "state.json"
+    state.write_text(json.dumps({"kind": "List", "items": [node("n"), GROUP, member]}))
+    gates = ("--kubernetes-version", "1.37", "--feature-gates", "GenericWorkload=true")
+    code, out, err = ksched("schedule", *gates, "--state", str(state))
+    assert (code, out) == (3, "")
+    assert "ksched has a defect: RecursionError: " in err
 
 
 ROOT = Path(__file__).parents[2]

@@ -25,7 +25,7 @@ from ksched_cli.framework.carry_over import (
 )
 from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.registry import PluginEntry
-from ksched_cli.framework.resource_claims import ClaimStore
+from ksched_cli.framework.resource_claims import BackingClasses, ClaimStore
 
 _NEW = PodStatus()
 # Answers about all nodes are cached for so many shapes of pods at a time.
@@ -44,10 +44,12 @@ class Memories(Struct, frozen=True, array_like=True):
 
     claims:  by the service of claims of devices; None where nobody has looked at any
     plugins: by profile and plugin
+    classes: by the service of the classes of devices that back extended resources, likewise
     """
 
     claims: bytes | None
     plugins: dict[tuple[str, str], bytes]
+    classes: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -188,7 +190,7 @@ class MutableCluster:
         return plugins + [
             getattr(factory, "__name__", str(factory))
             for factory, service in services
-            if isinstance(service, CarriesOver) and factory is not ClaimStore
+            if isinstance(service, CarriesOver) and factory not in (ClaimStore, BackingClasses)
         ]
 
     @property
@@ -206,11 +208,18 @@ class MutableCluster:
             for plugin in framework.plugins
             if isinstance(plugin, Checkpointed)
         }
-        return Memories(None if claims is None else packed_memory(claims, "claims"), by_plugin)
+        classes = self._services.get(BackingClasses)
+        return Memories(
+            None if claims is None else packed_memory(claims, "claims"),
+            by_plugin,
+            packed_memory(classes, "classes") if isinstance(classes, BackingClasses) else None,
+        )
 
     def _remember(self, memories: Memories) -> None:
         if memories.claims is not None:
             restore_memory(self.engine.handle.service(ClaimStore), memories.claims)
+        if memories.classes is not None:
+            restore_memory(self.engine.handle.service(BackingClasses), memories.classes)
         for (name, plugin_name), memory in memories.plugins.items():
             plugin = self.engine.frameworks[name].plugin(plugin_name)
             if isinstance(plugin, Checkpointed):

@@ -97,7 +97,8 @@ from ksched_cli.plugins.dynamic_resources.selectors import (
 class DevicesInUse:
     """masks:  per pool, a bit for every device that is in use
     shared: what claims consume of devices that they share
-    of_row: per row of the snapshot, an id, equal for nodes whose pools have equal masks
+    of_row: per row of the snapshot, an id, equal for nodes whose pools have equal masks; never
+            changed, but replaced, so that a search keeps the one that it began with
     """
 
     def __init__(self, pools: DevicePools, store: ClaimStore, counts_shares: bool = True) -> None:
@@ -170,7 +171,10 @@ class DevicesInUse:
             counters = self._pools.pools[number].counters
             if counters is not None:
                 self._left.pop(counters, None)
-        for row in {row for number in changed for row in self._pools.rows_of[number]}:
+        rows = {row for number in changed for row in self._pools.rows_of[number]}
+        if rows:
+            self.of_row = self.of_row.copy()
+        for row in rows:
             self.of_row[row] = self._usage_id(row)
 
 
@@ -216,8 +220,12 @@ class DeviceSearch:
         self._seconds = seconds
         self._devices = handle.service(Devices)
         self._devices.in_use.refresh()
+        self._in_use = self._devices.in_use.of_row
         self._view = self._devices.view(demand_of(claims))
         self._results: dict[int, list[list[DeviceResult]]] = {}
+        # By kind of node. Where Filter is run again, as when a group spares victims, other devices
+        # may be in use by now, which a search does not see.
+        self._statuses: dict[int, Status] = {}
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
         if self._devices.pools.error:
@@ -226,8 +234,11 @@ class DeviceSearch:
         node_kinds, first_index, kind_of_node = np.unique(
             self._node_kinds(rows), return_index=True, return_inverse=True
         )
-        statuses = [*map(self._allocate, node_kinds.tolist(), rows[first_index].tolist())]
-        by_kind = Verdicts.of(statuses)
+        kinds = node_kinds.tolist()
+        for kind, row in zip(kinds, rows[first_index].tolist(), strict=True):
+            if kind not in self._statuses:
+                self._statuses[kind] = self._allocate(kind, row)
+        by_kind = Verdicts.of([self._statuses[kind] for kind in kinds])
         return Verdicts(by_kind.ids[kind_of_node], by_kind.statuses)
 
     def allocations(self, row: int) -> list[AllocationResult] | None:
@@ -252,7 +263,7 @@ class DeviceSearch:
 
     def _node_kinds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """Per row an id, equal for nodes whose pools have equal signatures and devices in use."""
-        in_use = self._devices.in_use.of_row[rows]
+        in_use = self._in_use[rows]
         # Both are below the number of nodes times attempts: 32 bits each will do.
         return np.asarray(self._view.node_signatures(rows) << np.int64(32) | in_use, dtype=np.int64)
 
