@@ -79,15 +79,15 @@ def test_words_cannot_be_guessed_by_the_rank_of_their_codes(
 ) -> None:
     """Labels, namespaces, images and names of pods; those of nodes, which plugins sort by, can."""
     monkeypatch.chdir(tmp_path)
-    words = [f"word{number:03}" for number in range(101)]
-    pods = [pod(word, namespace=word, labels={word: word}) for word in words]
-    state = write_state(*map(node, words), *pods)
+    vocabulary = [f"word{number:03}" for number in range(101)]
+    pods = [pod(word, namespace=word, labels={word: word}) for word in vocabulary]
+    state = write_state(*map(node, vocabulary), *pods)
     assert ksched("snapshot", "red.json", "--state", state, "--redact-key", "key.json")[0] == 0
     key = json.loads((tmp_path / "key.json").read_text())
     drawn, in_order = key["parts"], key["sortedParts"]
-    guessed = dict(zip(sorted(drawn[word] for word in words), words, strict=True))
-    assert sum(guessed[drawn[word]] == word for word in words) < 10
-    assert [in_order[word] for word in words] == sorted(in_order[word] for word in words)
+    guessed = dict(zip(sorted(drawn[word] for word in vocabulary), vocabulary, strict=True))
+    assert sum(guessed[drawn[word]] == word for word in vocabulary) < 10
+    assert [in_order[word] for word in vocabulary] == sorted(in_order[word] for word in vocabulary)
 
 
 def test_a_file_tells_no_kind_that_only_plugins_read(
