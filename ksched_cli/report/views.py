@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 # Answer → its function, below ksched_cli/report.
 VIEWS: Mapping[str, str] = {
+    "CapacityResult": "capacity:view",
     "Explanation": "explanation:view",
     "GroupExplanation": "group_explanation:view",
+    "NodesNeeded": "capacity:nodes_needed_view",
     "PendingReport": "pending:view",
     "PreemptionResult": "preemption:view",
     "Remedies": "fix:view",

@@ -7,14 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.analysis.compare import Comparison, PodDifference
 from ksched_cli.analysis.diagnosis import PendingGroup
 from ksched_cli.analysis.drift import ELSEWHERE, DriftResult, PodDrift, Verdict
 from ksched_cli.analysis.schedule import grouping_labels
 from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan, Wave
-from ksched_cli.report import capacity, compare, drift, shrink
-from ksched_cli.report.capacity import trial_nodes
+from ksched_cli.report import compare, drift, shrink
 from ksched_cli.report.compare import standing_text, totals
 from ksched_cli.report.html.charts import MAX_PLACES, bar, flow
 from ksched_cli.report.html.cluster_map import (
@@ -33,7 +31,6 @@ from ksched_cli.report.html.sections import (
     NamedFlow,
     NodeMap,
     Page,
-    Prose,
     Section,
     Table,
     Tile,
@@ -42,7 +39,7 @@ from ksched_cli.report.html.sections import (
 )
 from ksched_cli.report.pending import pending_groups
 from ksched_cli.report.shrink import notes
-from ksched_cli.report.table import PAGE, counted, grouped
+from ksched_cli.report.table import PAGE, grouped
 
 # -- compare ---------------------------------------------------------------------------------------
 
@@ -248,65 +245,6 @@ def _by_target(counts: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
             for target, names in sources.items()
         }
     )
-
-
-# -- capacity --------------------------------------------------------------------------------------
-
-
-def capacity_page(answer: CapacityResult | NodesNeeded) -> Page:
-    """The page of a capacity: how many copies fit where and what stops the next one; or how many
-    nodes are needed."""
-    title, *lede = capacity.headline(answer).split("\n")
-    if isinstance(answer, NodesNeeded):
-        causes = [
-            f"{counted(len(group.pods), 'pod')} of {group.namespace}/{group.owner}: "
-            f"{group.diagnosis.cause if group.diagnosis else group.message}"
-            for group in answer.not_helped
-        ]
-        prose = present(Prose("No number of nodes helps", causes, "warn"))
-        return Page(title, lede, (), [*prose, _runs(answer)])
-    count, nodes = answer.count, answer.nodes
-    at_least = "" if answer.stopped_at is None else "at least "
-    tiles = [
-        Tile("fit", f"{at_least}{count:,}", "good" if count else "bad"),
-        Tile("on nodes", f"{len(nodes):,}"),
-    ]
-    sections: list[Section] = []
-    if answer.stopped_at is not None:
-        text = f"The search stopped at {answer.stopped_at:,} copies; --max N raises the limit."
-        sections.append(Prose("Not searched further", [text]))
-    elif count:
-        sections.append(Prose("Why the next one does not fit", [answer.limited_by], "warn"))
-    counts = sorted(Counter(nodes.values()).items(), reverse=True)
-    by_copies = sorted(nodes.items(), key=lambda item: (-item[1], item[0]))
-    columns = [
-        column("Node", [name for name, _ in by_copies]),
-        column("Copies", [copies for _, copies in by_copies], Kind.NUMBER),
-    ]
-    sections += present(
-        tally("Nodes by how many they take", ("Copies each", "Nodes"), counts, "nodes"),
-        Grid("Table of nodes", "nodes", columns),
-    )
-    return Page(title, lede, tiles, sections)
-
-
-def _runs(answer: NodesNeeded) -> Bars:
-    """What is left without a node, by how many nodes there are more."""
-    runs = sorted(answer.runs, key=lambda run: run.nodes)
-    most = max((run.pending + run.evicted for run in runs), default=0)
-    names = ("pending", "evicted")
-    bars = [
-        bar(
-            (*trial_nodes(run), run.pending, run.evicted),
-            (run.pending, run.evicted),
-            names,
-            most,
-        )
-        for run in runs
-    ]
-    kinds = (f"Like {like}" for like in answer.like) if len(answer.like) > 1 else ()
-    headers = ("More nodes", *kinds, "Pending", "Evicted", "")
-    return Bars(f"Runs with more nodes like {' or '.join(answer.like)}", headers, bars, names)
 
 
 # -- shrink ----------------------------------------------------------------------------------------
