@@ -32,7 +32,6 @@ from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.report import audit as audits
 from ksched_cli.report import compare as comparison
-from ksched_cli.report import drift as drifts
 from ksched_cli.report.forms import Form, render
 from ksched_cli.report.table import Limit
 from ksched_cli.run.differences import NamedRun
@@ -116,7 +115,7 @@ def counted_copies(state: ClusterState) -> TextAt:
 
 def drifted(state: ClusterState) -> TextAt:
     answer = drift(simulation(state))
-    return lambda limit: drifts.table(answer, limit)
+    return partial(render, answer, Form.TABLE)
 
 
 def compared(state: ClusterState) -> TextAt:

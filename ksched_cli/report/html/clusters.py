@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ksched_cli.analysis.compare import Comparison, PodDifference
 from ksched_cli.analysis.diagnosis import PendingGroup
-from ksched_cli.analysis.drift import ELSEWHERE, DriftResult, PodDrift, Verdict
 from ksched_cli.analysis.schedule import grouping_labels
 from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan, Wave
-from ksched_cli.report import compare, drift, shrink
+from ksched_cli.report import compare, shrink
 from ksched_cli.report.compare import standing_text, totals
 from ksched_cli.report.html.charts import MAX_PLACES, bar, flow
 from ksched_cli.report.html.cluster_map import (
@@ -39,7 +37,7 @@ from ksched_cli.report.html.sections import (
 )
 from ksched_cli.report.pending import pending_groups
 from ksched_cli.report.shrink import notes
-from ksched_cli.report.table import PAGE, grouped
+from ksched_cli.report.table import PAGE
 
 # -- compare ---------------------------------------------------------------------------------------
 
@@ -131,120 +129,6 @@ def _causes(pods: Sequence[PodDifference]) -> Bars:
             cause if (cause := pod.plugin or pod.because) in named else OTHER_CAUSES for pod in pods
         )
     return tally("Because of", ("", "Pods"), causes.most_common(MAX_CAUSES), "pods")
-
-
-# -- drift -----------------------------------------------------------------------------------------
-
-
-VERDICTS = {
-    Verdict.BEST: ("on the best node", "good"),
-    Verdict.TIED: ("on one as good as the best", "good"),
-    Verdict.WORSE: ("on a worse one", "warn"),
-    Verdict.NOT_ALLOWED: ("not allowed there", "bad"),
-}
-IN_TURN = (
-    "Each decided with those before it moved: pods that are not allowed first, then the furthest "
-    "behind. Pods that would stay then, and those with devices, are left out."
-)
-STEPS = (1, 5, 10, 20, 50, 100, 200)  # points behind the best node
-
-
-def drift_page(answer: DriftResult) -> Page:
-    """The page of a drift: how many pods are where they would go today, and where the others
-    would."""
-    title, *lede = drift.headline(answer).split("\n")
-    pods, summary = answer.pods, answer.summary
-    tiles = [Tile("running", f"{summary.running:,}")]
-    tiles += [
-        Tile(name, f"{count:,}", tone if count else "")
-        for count, (name, tone) in (
-            (getattr(summary, verdict.name.lower()), shown) for verdict, shown in VERDICTS.items()
-        )
-    ]
-    worse = [pod for pod in pods if pod.verdict is Verdict.WORSE]
-    rejected = Counter(pod.rejected_by for pod in pods if pod.rejected_by).most_common()
-    elsewhere = [pod for pod in pods if pod.verdict in ELSEWHERE]
-    alone = ((pod.node, pod.best_node or "nowhere") for pod in elsewhere)
-    several = elsewhere if len(elsewhere) > 1 else ()
-    moved = [pod for pod in several if pod.in_turn not in (None, pod.node)]
-    in_turn = ((pod.node, pod.in_turn or "") for pod in moved)
-    sections = present(
-        *([_behind(worse)] if worse else ()),
-        tally("Not allowed today because of", ("Plugin", "Pods"), rejected, "pods"),
-        moves("Would move, each on its own", ("From", "To"), alone),
-        moves("Would move in turn", ("From", "To"), in_turn, IN_TURN),
-        Grid("Table of pods", "pods", _drift_columns(pods)),
-    )
-    return Page(title, lede, tiles, sections)
-
-
-def _behind(pods: Sequence[PodDrift]) -> Bars:
-    """How far the pods' nodes are behind the best, from the first step with pods to the last."""
-    counts = [0] * len(STEPS)
-    for pod in pods:
-        counts[sum(pod.behind >= step for step in STEPS) - 1] += 1
-    names = [f"{low:,} to {high - 1:,}" for low, high in pairwise(STEPS)]
-    names = [*names, f"{STEPS[-1]:,} and more"]
-    taken = [step for step, count in enumerate(counts) if count]
-    rows = [(names[step], counts[step]) for step in range(taken[0], taken[-1] + 1)]
-    best = [pod.best_score for pod in pods if pod.best_score is not None]
-    ends = " to ".join(f"{end:,}" for end in dict.fromkeys((min(best), max(best))))
-    note = f"Points are weighted scores of all plugins; the best node has {ends} for these pods."
-    return tally("How far behind the best node", ("Points behind", "Pods"), rows, "pods", note)
-
-
-def _drift_columns(pods: Sequence[PodDrift]) -> list[dict[str, Any]]:
-    behind = [None if pod.score is None or pod.best_score is None else pod.behind for pod in pods]
-    return filled([
-        column("Pod", [pod.pod for pod in pods]),
-        column("Owner", [pod.owner for pod in pods]),
-        column("Verdict", [VERDICTS[pod.verdict][0] for pod in pods]),
-        column("On", [pod.node for pod in pods]),
-        column("Would go to", [_target(pod) for pod in pods]),
-        column("Moved in turn", [pod.in_turn or "nowhere" for pod in pods]),
-        column("Rank", [pod.rank for pod in pods], Kind.NUMBER),
-        column("Score", [pod.score for pod in pods], Kind.NUMBER),
-        column("Points behind", behind, Kind.NUMBER),
-        column("Rejected by", [pod.rejected_by for pod in pods]),
-    ])  # fmt: skip
-
-
-def _target(pod: PodDrift) -> str:
-    """Where it would go; kube-scheduler draws one of equally good nodes."""
-    if pod.verdict is Verdict.TIED:
-        return f"{pod.node}, or one as good"
-    return pod.best_node or "nowhere"
-
-
-SHOWN_MOVES = 25
-
-
-def moves(
-    heading: str, headers: tuple[str, str], pairs: Iterable[tuple[str, str]], note: str = ""
-) -> Bars:
-    """headers: of where from and where to; pairs: of each pod. Too many pairs are put together by
-    where the pods go."""
-    counts = Counter(pairs)
-    if len(counts) > SHOWN_MOVES:
-        counts = _by_target(counts)
-    rows = [(*pair, count) for pair, count in counts.most_common(SHOWN_MOVES)]
-    rest = len(counts) - len(rows)
-    note += f" {rest:,} more; the table of pods has all." if rest else ""
-    return tally(heading, (*headers, "Pods"), rows, "pods", note.strip())
-
-
-def _by_target(counts: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
-    """Where the pods of a target come from several places, how many these are."""
-    sources = grouped((target, source) for source, target in counts)
-    pods: Counter[str] = Counter()
-    for (_, target), count in counts.items():
-        pods[target] += count
-    return Counter(
-        {
-            (names[0] if len(names) == 1 else f"{len(names):,} places", target): pods[target]
-            for target, names in sources.items()
-        }
-    )
 
 
 # -- shrink ----------------------------------------------------------------------------------------
