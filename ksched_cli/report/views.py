@@ -38,6 +38,8 @@ VIEWS: Mapping[str, str] = {
     "PreemptionResult": "preemption:view",
     "Remedies": "fix:view",
     "ScheduleResult": "schedule:view",
+    "ShrinkResult": "shrink:view",
+    "UpgradePlan": "shrink:upgrade_view",
 }
 
 _EFFECTS = 8  # of a change, shown first

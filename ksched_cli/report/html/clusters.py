@@ -7,25 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ksched_cli.analysis.compare import Comparison, PodDifference
-from ksched_cli.analysis.diagnosis import PendingGroup
 from ksched_cli.analysis.schedule import grouping_labels
-from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan, Wave
-from ksched_cli.report import compare, shrink
+from ksched_cli.report import compare
 from ksched_cli.report.compare import standing_text, totals
-from ksched_cli.report.html.charts import MAX_PLACES, bar, flow
+from ksched_cli.report.html.charts import MAX_PLACES, flow
 from ksched_cli.report.html.cluster_map import (
-    before_and_after,
     map_data,
     utilisation,
 )
-from ksched_cli.report.html.columns import Kind, column, filled
-from ksched_cli.report.html.of_view import group_of
+from ksched_cli.report.html.columns import column
 from ksched_cli.report.html.sections import (
     Bars,
     Flows,
     Grid,
-    Group,
-    Groups,
     NamedFlow,
     NodeMap,
     Page,
@@ -35,8 +29,6 @@ from ksched_cli.report.html.sections import (
     present,
     tally,
 )
-from ksched_cli.report.pending import pending_groups
-from ksched_cli.report.shrink import notes
 from ksched_cli.report.table import PAGE
 
 # -- compare ---------------------------------------------------------------------------------------
@@ -129,108 +121,3 @@ def _causes(pods: Sequence[PodDifference]) -> Bars:
             cause if (cause := pod.plugin or pod.because) in named else OTHER_CAUSES for pod in pods
         )
     return tally("Because of", ("", "Pods"), causes.most_common(MAX_CAUSES), "pods")
-
-
-# -- shrink ----------------------------------------------------------------------------------------
-
-
-MOVE_COLUMNS = (1, 2)  # of the table of moves: the pod's node before and after
-MESSAGES = (
-    "kube-scheduler's messages count the nodes that would be left: without the node itself and "
-    "those that go."
-)
-LEFT_ASIDE = "No node is kept for these pods."
-
-
-def shrink_page(answer: ShrinkResult) -> Page:
-    """The page of a shrink: the nodes before and after as a map, what goes where, what holds the
-    others."""
-    going = [node for node in answer.nodes if node.removable]
-    moves = [(node, pod, to) for node in going for pod, to in node.moves_to.items()]
-    tiles = [
-        Tile("could go", f"{answer.removable:,}", "good" if answer.removable else "warn"),
-        Tile("stay", f"{len(answer.nodes) - len(going):,}"),
-        Tile("pods move", f"{len(moves):,}"),
-    ]
-    cluster = answer.cluster_map
-    assert cluster is not None
-    nodes = [
-        column("Order", [node.order for node in going], Kind.NUMBER),
-        column("Node", [node.node for node in going]),
-        column("Pods that move", [len(node.moves_to) for node in going], Kind.NUMBER),
-        column("Waits for budgets", [node.waits for node in going], Kind.NUMBER),
-    ]
-    pods = [
-        column("Pod", [pod for _, pod, _ in moves]),
-        column("From", [node.node for node, _, _ in moves]),
-        column("To", [to for _, _, to in moves]),
-    ]
-    sections = [
-        *(before_and_after(cluster, MOVE_COLUMNS) if answer.nodes else ()),
-        *present(Grid("Nodes that could go", "nodes", nodes), Grid("Moves", "pods", pods)),
-        *_staying(answer.nodes, answer.pending),
-    ]
-    return Page(shrink.headline(answer), notes(answer), tiles, sections)
-
-
-def _staying(nodes: Sequence[NodeToDrain], groups: Sequence[PendingGroup]) -> list[Section]:
-    """What holds nodes, and the pods that no drain leaves pending."""
-    holds = [(node.node, hold) for node in nodes for hold in node.held_by]
-    columns = [
-        column("Node", [name for name, _ in holds]),
-        column("Held by", [hold.pod or "" for _, hold in holds]),
-        column("Because", [hold.because for _, hold in holds]),
-        column("kube-scheduler's message", [hold.message for _, hold in holds]),
-    ]
-    return present(
-        Grid("What holds the other nodes", "holds", filled(columns), MESSAGES),
-        Groups("Pending before any node goes", pending_blocks(groups), LEFT_ASIDE),
-    )
-
-
-def upgrade_page(answer: UpgradePlan) -> Page:
-    """The page of `shrink --upgrade`: wave by wave which nodes come and go."""
-    drained = [(number, node) for number, wave in enumerate(answer.waves, 1)
-               for node in wave.drained]  # fmt: skip
-    tiles = [
-        Tile("replaced", f"{answer.replaced:,}", "good" if answer.succeeds else "warn"),
-        Tile("held for ever", f"{len(answer.blocked):,}", "bad" if answer.blocked else ""),
-        Tile("waves", f"{len(answer.waves):,}"),
-        Tile("pods move", f"{sum(len(node.moves_to) for _, node in drained):,}"),
-    ]
-    targets = [", ".join(dict.fromkeys(node.moves_to.values())) for _, node in drained]
-    columns = [
-        column("Wave", [number for number, _ in drained], Kind.NUMBER),
-        column("Drain", [node.node for _, node in drained]),
-        column("Pods", [len(node.moves_to) for _, node in drained], Kind.NUMBER),
-        column("Move to", targets),
-        column("Waits for budgets", [node.waits for _, node in drained], Kind.NUMBER),
-    ]
-    sections = [
-        *present(_waves(answer.waves), Grid("Nodes to drain", "nodes", columns)),
-        *_staying(answer.blocked, answer.pending),
-    ]
-    return Page(shrink.headline(answer), notes(answer), tiles, sections)
-
-
-def _waves(waves: Sequence[Wave]) -> Bars:
-    names = ("drained", "drained, delayed by an earlier wave")
-    counts = [(len(wave.drained) - len(wave.delayed), len(wave.delayed)) for wave in waves]
-    most = max(map(sum, counts), default=0)
-    bars = [
-        bar(
-            (f"wave {number}", len(wave.added), len(wave.drained),
-             sum(len(node.moves_to) for node in wave.drained)),
-            count,
-            names,
-            most,
-        )
-        for number, (wave, count) in enumerate(zip(waves, counts, strict=True), 1)
-    ]  # fmt: skip
-    return Bars("Waves", ("", "New nodes", "Nodes drained", "Pods move", ""), bars, names)
-
-
-def pending_blocks(groups: Sequence[PendingGroup]) -> list[Group]:
-    """The pods that stay pending, with all of their reasons."""
-    shown = pending_groups("", groups, with_reasons=True).blocks
-    return [group_of(block) for block in shown]
