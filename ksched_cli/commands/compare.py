@@ -64,7 +64,6 @@ def compare(
         ksched compare --timeline day.yaml --seeds 20 --vs --config new.yaml
     """
     from ksched_cli.analysis.compare import Compare
-    from ksched_cli.report import compare as renderer
     from ksched_cli.report import replay as over_time
 
     described = _runs(options, configs or ())
@@ -74,9 +73,9 @@ def compare(
         drawn = answered(CompareDraws(seeds=options.seeds), *described)
         return show(drawn, options, table=over_time.drawn_table)
     answer = answered(Compare(), *described)
-    is_over_time = bool(described[0].timeline)
-    table = over_time.comparison_table if is_over_time else renderer.table
-    return show(answer, options, table=table)
+    if not described[0].timeline:
+        return show(answer, options)
+    return show(answer, options, table=over_time.comparison_table)
 
 
 # -- options → Runs -------------------------------------------------------------------------------

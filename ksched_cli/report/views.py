@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # Answer → its function, below ksched_cli/report.
 VIEWS: Mapping[str, str] = {
     "CapacityResult": "capacity:view",
+    "Comparison": "compare:view",
     "DriftResult": "drift:view",
     "Explanation": "explanation:view",
     "GroupExplanation": "group_explanation:view",
