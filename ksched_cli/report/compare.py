@@ -196,7 +196,7 @@ def _differences(answer: Comparison) -> Iterator[Table]:
     every = [
         (Column("Pod", Kind.POD), lambda pod: pod.pod),
         *(
-            (Column(name, named=True), lambda pod, side=side: place_text(pod, side))
+            (Column(name, named=True), lambda pod, side=side: pod.place_text(side))
             for side, name in enumerate(names)
         ),
         (Column("Because of"), lambda pod: pod.because),
@@ -211,8 +211,8 @@ def _differences(answer: Comparison) -> Iterator[Table]:
 
 
 def _mark(pod: PodDifference) -> str:
-    """Of the first side that differs: `+` for a pod that is added or gets a node, `-` for one that
-    is not there or loses its node, `~` for all else."""
+    """Return `+` for a pod that is added or gets a node on the first side that differs, `-` for one
+    that is not there or loses its node, `~` for all else."""
     first, *others = pod.places
     other = next((each for each in others if differs(first, each)), first)
     if Standing.ABSENT in (first.standing, other.standing):
@@ -236,18 +236,9 @@ def _group_name(pod: PodDifference) -> str:
 def _places(places: Sequence[Place]) -> str | tuple[str, ...]:
     """The nodes, those of most of the pods first, or what the pods are instead."""
     if not places[0].node:
-        return standing_text(places[0].standing)
+        return places[0].standing.text
     nodes = Counter(place.node or "" for place in places).most_common()
     return tuple(node if count == 1 else f"{node} ({count:,})" for node, count in nodes)
-
-
-def place_text(pod: PodDifference, side: int) -> str:
-    """The node, or what the pod is instead."""
-    return pod.nodes[side] or standing_text(pod.states[side])
-
-
-def standing_text(standing: Standing) -> str:
-    return "not there" if standing is Standing.ABSENT else standing.value
 
 
 def _causes(pods: Sequence[PodDifference]) -> str:
@@ -314,7 +305,7 @@ def _maps(answer: Comparison) -> Iterator[Section]:
         (Column("Pod", Kind.POD), lambda pod: pod.pod),
         (Column("Owner", Kind.OWNER), lambda pod: pod.owner),
         *(
-            (Column(side.name), lambda pod, at=at: place_text(pod, at))
+            (Column(side.name), lambda pod, at=at: pod.place_text(at))
             for at, side in enumerate(answer.sides)
         ),
         (Column("Because of"), lambda pod: pod.because),

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from ksched_cli.analysis.compare import Comparison, PodDifference
 from ksched_cli.analysis.schedule import grouping_labels
-from ksched_cli.report.compare import place_text
 from ksched_cli.report.html.charts import MAX_PLACES, flow
 from ksched_cli.report.html.cluster_map import map_data
 from ksched_cli.report.html.sections import Flows, NamedFlow, NodeMap
@@ -19,11 +18,11 @@ FIRST_SIDE = 2  # column of the table of pods with the first side's nodes
 def flows(answer: Comparison, side: int) -> Flows:
     """From node to node where these are few, else by the labels that group them."""
     names = (answer.sides[0].name, answer.sides[side].name)
-    pods = [pod for pod in answer.pods if place_text(pod, 0) != place_text(pod, side)]
+    pods = [pod for pod in answer.pods if pod.place_text(0) != pod.place_text(side)]
     heading = f"Where pods differ: {names[0]}, then {names[1]}"
-    places = {place_text(pod, each) for pod in pods for each in (0, side)}
+    places = {pod.place_text(each) for pod in pods for each in (0, side)}
     if len(places) <= MAX_PLACES:
-        pairs = [(place_text(pod, 0), place_text(pod, side)) for pod in pods]
+        pairs = [(pod.place_text(0), pod.place_text(side)) for pod in pods]
         return Flows(heading, [NamedFlow("", flow(names, pairs))])
     drawings = []
     for key, values in _labels(answer).items():
@@ -32,12 +31,12 @@ def flows(answer: Comparison, side: int) -> Flows:
 
         def place(pod: PodDifference, each: int, group: Mapping[str, str] = group) -> str:
             node = pod.nodes[each]
-            return group[node] if node else place_text(pod, each)
+            return group[node] if node else pod.place_text(each)
 
         pairs = [(place(pod, 0), place(pod, side)) for pod in pods]
         drawings.append(NamedFlow(f"by {key}", flow(names, pairs)))
     if not drawings:
-        pairs = [(place_text(pod, 0), place_text(pod, side)) for pod in pods]
+        pairs = [(pod.place_text(0), pod.place_text(side)) for pod in pods]
         drawings.append(NamedFlow("", flow(names, pairs)))
     count = counted(len(pods), "pod")
     return Flows(heading, drawings[:MAX_FLOWS], f"{count}; the table of pods has their nodes.")
