@@ -9,16 +9,15 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
+from msgspec import Struct
 
 from ksched_cli.analysis.audit.audit import AuditResult
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison, ReplayDraws
 from ksched_cli.analysis.diagnosis import PendingReport
 from ksched_cli.analysis.drift import DriftResult
-from ksched_cli.analysis.expectations import ExpectationsResult
+from ksched_cli.analysis.expectations import ExpectationsDocument, ExpectationsResult
 from ksched_cli.analysis.explain import Explanation, GroupExplanation
 from ksched_cli.analysis.fix import Remedies
 from ksched_cli.analysis.preempt import PreemptionResult
@@ -40,10 +39,16 @@ from ksched_cli.kube.versions import release_of
 from ksched_cli.live.recorder import RecordResult
 from ksched_cli.live.snapshot import SnapshotResult
 from ksched_cli.plugins import registry_of
+from ksched_cli.scenario.file import ScenarioDocument
+from ksched_cli.scenario.node_groups import AutoscalerDocument
+from ksched_cli.scenario.prices import PricesDocument
+from ksched_cli.scenario.timeline import TimelineDocument
 from ksched_cli.schemas.configuration import configuration_schema
-from ksched_cli.schemas.of_types import DIALECT, descriptions, schema_of
+from ksched_cli.schemas.of_types import schema_of
 from ksched_cli.schemas.state import state_schema
 from ksched_cli.sweep.answers import SweepPlan, SweepResult, TuneResult
+from ksched_cli.sweep.sweep_file import SweepDocument
+from ksched_cli.sweep.tune_file import TuneDocument
 
 FOLDER = Path(__file__).parent
 # File → the answers that it describes.
@@ -76,32 +81,41 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "validation_result": (ValidationResult,),
     "validation_results": (ValidationResults,),
 }
+# File → what it describes, in words that editors show, and the type that decodes it.
+FILES: Mapping[str, tuple[str, type[Struct]]] = {
+    "autoscaler": (
+        "What `ksched replay --autoscaler` takes: node groups, and when nodes join and leave them",
+        AutoscalerDocument,
+    ),
+    "expectations": (
+        "What `ksched test` takes: expectations about a run",
+        ExpectationsDocument,
+    ),
+    "prices": ("What `--price FILE` takes: what nodes cost an hour", PricesDocument),
+    "project": (f"{PROJECT_FILE}: settings of the files below its folder", ProjectSettings),
+    "scenario": ("What --scenario takes: changes to a cluster state, in order", ScenarioDocument),
+    "sweep": (
+        "What `ksched sweep` takes: many runs, as axes; where a field takes a value or a list, a "
+        "list is an axis",
+        SweepDocument,
+    ),
+    "timeline": (
+        "What `ksched replay` takes: changes to a cluster, each with its time. In JSON lines the "
+        "first line is the header, this object without `events`, and every further line an event",
+        TimelineDocument,
+    ),
+    "tune": ("What `ksched tune` takes: what to vary, and what for", TuneDocument),
+}
 _SCALARS = re.compile(r"\[\s+([^\[\]{}]*?)\s+\]")
 
 
 def texts() -> dict[str, str]:
     """The whole of every file, by its name."""
     schemas = {name: schema_of(_title(types), types) for name, types in ANSWERS.items()}
+    schemas |= {name: schema_of(title, [cls]) for name, (title, cls) in FILES.items()}
     schemas["configuration"] = configuration_schema(registry_of(release_of()))
     schemas["state"] = state_schema()
-    schemas["project"] = _project_schema()
     return {name: _text(schema) for name, schema in schemas.items()}
-
-
-def _project_schema() -> dict[str, Any]:
-    """The settings that a project file may have, with their defaults."""
-    settings = msgspec.json.schema(ProjectSettings)["$defs"]["ProjectSettings"]
-    described, shapes = descriptions(ProjectSettings), settings["properties"]
-    fields = msgspec.structs.fields(ProjectSettings)
-    properties = {
-        each.encode_name: {"description": described[each.name]} | shapes[each.encode_name]
-        for each in fields
-    }
-    own = settings | {"title": "Project", "properties": properties}
-    del own["description"]
-    title = f"{PROJECT_FILE}: settings of the files below its folder"
-    head = {"$schema": DIALECT, "title": title, "$ref": "#/$defs/Project"}
-    return head | {"$defs": {"Project": own}}
 
 
 def _title(types: Sequence[type[Answer]]) -> str:
