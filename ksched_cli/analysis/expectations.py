@@ -24,17 +24,9 @@ from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import InputError, Position, UsageError, first_names
 from ksched_cli.kube.documents import Locator, read_file
-from ksched_cli.kube.file_parts import (
-    Amount,
-    Count,
-    FilePart,
-    KeyCount,
-    RuledPart,
-    Shape,
-    Shapes,
-    Text,
-)
+from ksched_cli.kube.file_parts import Amount, Count, FilePart, RuledPart, Text
 from ksched_cli.kube.file_paths import expand_paths
+from ksched_cli.kube.file_rules import KeyCount, Shape, Shapes
 from ksched_cli.kube.near_names import near_hint
 from ksched_cli.kube.time import SECOND
 from ksched_cli.run.inputs import code_from

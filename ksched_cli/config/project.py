@@ -17,9 +17,8 @@ import msgspec
 from ksched_cli.config.allowed_plugins import AllowedPlugin, parse_allowed
 from ksched_cli.config.checks.rules import check_ignored, rules_of
 from ksched_cli.errors import InputError, UsageError
-from ksched_cli.kube.document_schemas import decode_file
 from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
-from ksched_cli.kube.file_parts import FilePart
+from ksched_cli.kube.file_parts import FilePart, decode_file
 from ksched_cli.kube.file_paths import STDIN, split_reference
 from ksched_cli.kube.versions import MINORS, NEWEST, minor_of, release_of
 

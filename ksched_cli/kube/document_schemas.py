@@ -1,9 +1,9 @@
-"""Files of users, decoded into their types; and what a document has that its JSON Schema does not
-allow, worded for whoever wrote the document.
+"""What a document has that its JSON Schema does not allow, worded for whoever wrote the document.
 
-A type says that a file is not valid. The JSON Schema that is made from the type, which editors use
-too, finds every problem and its place then. Configurations, scenarios, expectations, sweeps,
-autoscalers, timelines, project files and the args of plugins are all worded here.
+The types of files (file_parts.py) refuse what is not valid; the JSON Schemas that are made from
+them, which editors use too, find every problem and its place then. Configurations, scenarios,
+expectations, sweeps, autoscalers, timelines, project files and the args of plugins are all worded
+here.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube.documents import Locator, Path, path_text
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 DURATION = "go-duration"
 """The format of durations in schemas."""
 
-_File = TypeVar("_File", bound=Struct)
 # From the value, the keyword's own value to message and hint.
 _Wording: TypeAlias = Callable[[Any, Any], tuple[str, str]]
 TYPES = {
@@ -284,25 +282,6 @@ def _validator(name: str, definition: str = "") -> Any:
 # Where a document shows that it is another one.
 _HEADER: tuple[Path, ...] = ((), ("kind",), ("apiVersion",))
 _HEAD = ("const", "type", "required")
-
-
-def kind_of(file_type: type[Struct]) -> str:
-    """The `kind` of the type's files. In lower case, it names their schema."""
-    kind = next(field for field in structs.fields(file_type) if field.name == "kind")
-    return str(get_args(kind.type)[0])
-
-
-def decode_file(data: Any, file_type: type[_File], text: str, source: str, hint: str) -> _File:
-    """Decode plain data of a file. Raises InputError, with every problem and its place in the text.
-
-    hint: what such a document begins with
-    """
-    try:
-        return msgspec.convert(data, file_type)
-    except msgspec.ValidationError as error:
-        # JSON Schema, which is slow to load, finds every problem and its place.
-        check_document(data, kind_of(file_type).lower(), text, source, hint)
-        raise InputError(source, str(error), hint=hint) from None
 
 
 def check_document(document: Any, schema: str, text: str, source: str, hint: str) -> None:

@@ -1,16 +1,18 @@
-"""The types of the files that ksched reads, and the rules between their keys.
+"""The base of the types of files that ksched reads.
 
 A type decodes its file, and schemas/generate.py makes the file's JSON Schema from it. A key's
 description is the line of the class's docstring that begins with the field's name. A key that may
-be left out has a default, or UNSET. Constraints that JSON Schema has and msgspec has not are rules.
+be left out has a default, or UNSET.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar, get_args
 
-from msgspec import UNSET, Meta, Struct
+import msgspec
+from msgspec import UNSET, Meta, Struct, structs
+
+from ksched_cli.errors import InputError
 
 # Types of values.
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
@@ -20,126 +22,11 @@ Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Amount: TypeAlias = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]
 Time: TypeAlias = Amount | str  # seconds, or a duration such as 1h30m
 
-_TYPES = {bool: "boolean", int: "integer"}
-
-
-class Rule(Protocol):
-    """What must hold between the keys of an object."""
-
-    def holds(self, given: Collection[str], part: Struct) -> bool:
-        """Whether it does. given: the keys that the object has"""
-
-    def keywords(self, keys: Collection[str]) -> dict[str, Any]:
-        """Return the rule in JSON Schema. keys: all that such an object may have"""
-
-
-class Choice(tuple[str, ...]):
-    """Exactly one of these keys is given."""
-
-    __slots__ = ()
-
-    def holds(self, given: Collection[str], _part: Struct) -> bool:
-        return sum(key in given for key in self) == 1
-
-    def keywords(self, _keys: Collection[str]) -> dict[str, Any]:
-        return {"oneOf": [{"required": [key]} for key in self]}
-
-
-class AnyKey(tuple[str, ...]):
-    """At least one of these keys is given."""
-
-    __slots__ = ()
-
-    def holds(self, given: Collection[str], _part: Struct) -> bool:
-        return any(key in given for key in self)
-
-    def keywords(self, _keys: Collection[str]) -> dict[str, Any]:
-        return {"anyOf": [{"required": [key]} for key in self]}
-
-
-class Requires(dict[str, str]):
-    """A key is given only together with another one."""
-
-    def holds(self, given: Collection[str], _part: Struct) -> bool:
-        return all(other in given for key, other in self.items() if key in given)
-
-    def keywords(self, _keys: Collection[str]) -> dict[str, Any]:
-        return {"dependentRequired": {key: [other] for key, other in self.items()}}
-
-
-class KeyCount(NamedTuple):
-    """The number of keys that are given. most: 0 for no limit"""
-
-    least: int
-    most: int = 0
-
-    def holds(self, given: Collection[str], _part: Struct) -> bool:
-        return self.least <= len(given) <= (self.most or len(given))
-
-    def keywords(self, _keys: Collection[str]) -> dict[str, Any]:
-        most = {"maxProperties": self.most} if self.most else {}
-        return {"minProperties": self.least} | most
-
-
-class Unique(NamedTuple):
-    """The list of a key has no item twice. The key is the field's name, too."""
-
-    key: str
-
-    def holds(self, _given: Collection[str], part: Struct) -> bool:
-        items = getattr(part, self.key)
-        return len(set(items)) == len(items)
-
-    def keywords(self, _keys: Collection[str]) -> dict[str, Any]:
-        return {"properties": {self.key: {"uniqueItems": True}}}
-
-
-class Shape(NamedTuple):
-    """The keys of one form of an object. values: the type or the only value of some of them, where
-    the form allows less than the type of the field"""
-
-    required: tuple[str, ...]
-    optional: tuple[str, ...] = ()
-    values: Mapping[str, Any] = {}
-
-    def fits(self, given: Collection[str], part: Struct) -> bool:
-        return (
-            all(key in given for key in self.required)
-            and all(key in self.required or key in self.optional for key in given)
-            and all(
-                type(getattr(part, key)) is value
-                if value in _TYPES
-                else getattr(part, key) is value
-                for key, value in self.values.items()
-            )
-        )
-
-    def keywords(self, keys: Collection[str]) -> dict[str, Any]:
-        allowed = {*self.required, *self.optional}
-        narrower = {
-            key: {"type": _TYPES[value]} if value in _TYPES else {"const": value}
-            for key, value in self.values.items()
-        }
-        others = {key: False for key in keys if key not in allowed}
-        return {"required": list(self.required), "properties": narrower | others}
-
-
-class Shapes(tuple[Shape, ...]):
-    """The object has one of these forms."""
-
-    __slots__ = ()
-
-    def holds(self, given: Collection[str], part: Struct) -> bool:
-        return any(shape.fits(given, part) for shape in self)
-
-    def keywords(self, keys: Collection[str]) -> dict[str, Any]:
-        return {"anyOf": [shape.keywords(keys) for shape in self]}
-
 
 class FilePart(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """An object in a file that ksched reads."""
 
-    RULES: ClassVar[tuple[Rule, ...]] = ()
+    RULES: ClassVar[tuple[Any, ...]] = ()  # Rules of file_rules, which most files do not load
     # What such an object is, for an error about an object that breaks a rule.
     EXPECTED: ClassVar[str] = ""
 
@@ -163,3 +50,27 @@ class RuledPart(FilePart, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         self.check_rules()
+
+
+_File = TypeVar("_File", bound=FilePart)
+
+
+def kind_of(file_type: type[FilePart]) -> str:
+    """The `kind` of the type's files. In lower case, it names their schema."""
+    kind = next(field for field in structs.fields(file_type) if field.name == "kind")
+    return str(get_args(kind.type)[0])
+
+
+def decode_file(data: Any, file_type: type[_File], text: str, source: str, hint: str) -> _File:
+    """Decode plain data of a file. Raises InputError, with every problem and its place in the text.
+
+    hint: what such a document begins with
+    """
+    try:
+        return msgspec.convert(data, file_type)
+    except msgspec.ValidationError as error:
+        # JSON Schema, which is slow to load, finds every problem and its place.
+        from ksched_cli.kube.document_schemas import check_document
+
+        check_document(data, kind_of(file_type).lower(), text, source, hint)
+        raise InputError(source, str(error), hint=hint) from None

@@ -17,7 +17,8 @@ from ksched_cli.cluster.objects import CSINode, Node
 from ksched_cli.cluster.objects.node import HOSTNAME_LABEL
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError
-from ksched_cli.kube.file_parts import Choice, Count, FilePart, RuledPart, Text, Time, Unique
+from ksched_cli.kube.file_parts import Count, FilePart, RuledPart, Text, Time
+from ksched_cli.kube.file_rules import Choice, Unique
 from ksched_cli.kube.near_names import near_hint
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.nodes import copy_of_csi_node, copy_of_node

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, UnsetType
 
 from ksched_cli.errors import InputError, KschedError, UsageError
-from ksched_cli.kube.document_schemas import decode_file, kind_of
 from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
+from ksched_cli.kube.file_parts import FilePart, decode_file, kind_of
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.stored_bytes import unpacked
 from ksched_cli.kube.time import SECOND
 
 _MICROSECOND = 1_000  # nanoseconds
 _MAX_SECONDS = 1e9
-_File = TypeVar("_File", bound=Struct)
+_File = TypeVar("_File", bound=FilePart)
 
 
 @dataclass(frozen=True, slots=True)

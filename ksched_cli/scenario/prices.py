@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 from msgspec import UNSET, Meta, UnsetType
 
 from ksched_cli.errors import UsageError
-from ksched_cli.kube.file_parts import Choice, FilePart, RuledPart, Text, Time
+from ksched_cli.kube.file_parts import FilePart, RuledPart, Text, Time
+from ksched_cli.kube.file_rules import Choice
 from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 
 if TYPE_CHECKING:

@@ -21,14 +21,15 @@ from ksched_cli.cluster.loading.kinds import Kind, find_kind
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, Position, UsageError, ignore
-from ksched_cli.kube.document_schemas import decode_file, problems_of
+from ksched_cli.kube.document_schemas import problems_of
 from ksched_cli.kube.documents import (
     Locator,
     decode_text,
     locate,
     path_text,
 )
-from ksched_cli.kube.file_parts import Amount, Choice, FilePart, Requires, RuledPart, Text
+from ksched_cli.kube.file_parts import Amount, FilePart, RuledPart, Text, decode_file
+from ksched_cli.kube.file_rules import Choice, Requires
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.stored_bytes import unpacked_by_name, whole_lines
 from ksched_cli.kube.time import SECOND, parse_time

@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from ksched_cli.kube.file_parts import AnyKey, Choice, FilePart, RuledPart, Text
+from ksched_cli.kube.file_parts import FilePart, RuledPart, Text
+from ksched_cli.kube.file_rules import AnyKey, Choice
 from ksched_cli.run.run import Patch, Run
 from ksched_cli.scenario.own_document import OwnDocument, read_own_document
 from ksched_cli.sweep.plan import (
