@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -44,9 +45,11 @@ from ksched_cli.scenario.node_groups import AutoscalerDocument
 from ksched_cli.scenario.prices import PricesDocument
 from ksched_cli.scenario.timeline import TimelineDocument
 from ksched_cli.schemas.configuration import configuration_schema
-from ksched_cli.schemas.of_types import schema_of
+from ksched_cli.schemas.of_types import DIALECT, schema_of
 from ksched_cli.schemas.state import state_schema
 from ksched_cli.sweep.answers import SweepPlan, SweepResult, TuneResult
+from ksched_cli.sweep.outcome import OK, Ended, Failed, RowHead
+from ksched_cli.sweep.plan import RowParameters
 from ksched_cli.sweep.sweep_file import SweepDocument
 from ksched_cli.sweep.tune_file import TuneDocument
 
@@ -115,7 +118,35 @@ def texts() -> dict[str, str]:
     schemas |= {name: schema_of(title, [cls]) for name, (title, cls) in FILES.items()}
     schemas["configuration"] = configuration_schema(registry_of(release_of()))
     schemas["state"] = state_schema()
+    schemas["sweep_row"] = _row_schema()
     return {name: _text(schema) for name, schema in schemas.items()}
+
+
+def _row_schema() -> dict[str, Any]:
+    """A row of a sweep: what was run, and how the run ended or failed."""
+    parts = (RowHead, RowParameters, Failed, Ended)
+    head, parameters, failed, ended = (schema_of("", [part]) for part in parts)
+    shared = set(failed["required"]) & set(ended["required"])
+    status = {"enum": [OK, *failed["properties"]["status"]["enum"]]}
+    properties = {
+        **head["properties"],
+        **parameters["properties"],
+        **failed["properties"],
+        **ended["properties"],
+        "status": status,
+    }
+    return {
+        "$schema": DIALECT,
+        "title": "A line of the file that `ksched sweep --rows` writes",
+        "type": "object",
+        "properties": properties,
+        "required": [*head["required"], *parameters["required"], *sorted(shared - {"status"})],
+        "additionalProperties": False,
+        "if": {"properties": {"status": {"const": OK}}},
+        "then": {"required": [key for key in ended["required"] if key not in shared]},
+        "else": {"required": [key for key in failed["required"] if key not in shared]},
+        "$defs": ended["$defs"],
+    }
 
 
 def _title(types: Sequence[type[Answer]]) -> str:

@@ -11,14 +11,14 @@ from itertools import compress, product
 from math import prod
 from typing import Any
 
-from msgspec import structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.discovery import source_identity
 from ksched_cli.run.differences import changes_label, configuration_label, names_of
 from ksched_cli.run.run import Run
 
-Parameters = dict[str, Any]
+Parameters = dict[str, Any]  # plain data of RowParameters
 # In a document: keys, and indexes of lists.
 Place = tuple[str | int, ...]
 # The index of a run's value on each axis.
@@ -206,6 +206,47 @@ class Plan:
     def variant(self, indexes: Indexes) -> str:
         """The name of the run's variant: what differs between its Runs and those of others."""
         return self._names[self._variant(indexes)]
+
+
+class RowSettings(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The settings of a run, those that the sweep's file has.
+
+    feature_gates: This and what follows, up to pluginTimeout: where the sweep's file has it.
+    """
+
+    feature_gates: str | UnsetType = UNSET
+    min_compatibility_version: str | UnsetType = UNSET
+    namespace: str | UnsetType = UNSET
+    until: str | UnsetType = UNSET
+    evict_at_once: bool | UnsetType = UNSET
+    no_preemption: bool | UnsetType = UNSET
+    no_retries: bool | UnsetType = UNSET
+    no_workloads: bool | UnsetType = UNSET
+    no_extenders: bool | UnsetType = UNSET
+    replay_extenders: str | UnsetType = UNSET
+    no_cache: bool | UnsetType = UNSET
+    plugin_timeout: float | UnsetType = UNSET
+
+
+class RowParameters(RowSettings, frozen=True, kw_only=True):
+    """The part of a row that says what was run.
+
+    timeline: null: a run at one instant.
+    patches: Path or name of the patch → the value.
+    kubernetes_version: null: that of the state's kubelets.
+    prices: Names of the prices; null: none.
+    """
+
+    state: str
+    timeline: str | None
+    configuration: str
+    changes: str
+    plugins: tuple[str, ...]
+    patches: dict[str, Any]
+    kubernetes_version: str | None
+    autoscaler: str | None
+    prices: str | None
+    seed: int | None
 
 
 def parameters_of(run: Run, settings: Mapping[str, Any]) -> Parameters:
