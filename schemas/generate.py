@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from ksched_cli.analysis.audit.audit import AuditResult
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.analysis.compare import Comparison, DrawnComparison, ReplayComparison, ReplayDraws
@@ -36,6 +34,7 @@ from ksched_cli.config.migration.migrate import ConfigurationMigration
 from ksched_cli.config.project import FILE as PROJECT_FILE
 from ksched_cli.config.project import ProjectSettings
 from ksched_cli.framework.plugin_list import PluginList
+from ksched_cli.kube.file_parts import FilePart
 from ksched_cli.kube.versions import release_of
 from ksched_cli.live.recorder import RecordResult
 from ksched_cli.live.snapshot import SnapshotResult
@@ -85,7 +84,7 @@ ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
     "validation_results": (ValidationResults,),
 }
 # File → what it describes, in words that editors show, and the type that decodes it.
-FILES: Mapping[str, tuple[str, type[Struct]]] = {
+FILES: Mapping[str, tuple[str, type[FilePart]]] = {
     "autoscaler": (
         "What `ksched replay --autoscaler` takes: node groups, and when nodes join and leave them",
         AutoscalerDocument,
