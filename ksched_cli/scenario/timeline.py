@@ -111,7 +111,7 @@ class Gap(FilePart, frozen=True):
     relisted: What came and went in the gap is missing; else the times alone are late.
     """
 
-    seconds: Amount
+    seconds: Annotated[float, Meta(ge=0)]
     kind: str
     relisted: bool = False
 
@@ -544,7 +544,8 @@ def _entry_with_nulls(line: bytes) -> EventEntry:
     Raises ValidationError."""
     data = msgspec.json.decode(line)
     if isinstance(data, dict):
-        data = {key: value for key, value in data.items() if value is not None}
+        keys = EventEntry.__struct_encode_fields__
+        data = {key: data[key] for key in data if data[key] is not None or key not in keys}
     return msgspec.convert(data, EventEntry)
 
 

@@ -174,6 +174,8 @@ def test_a_line_may_have_null_for_a_key_that_it_leaves_out(tmp_path: Path) -> No
     exported = {"at": 2, "pod": None, "put": None, "change": "cordon n", "runsFor": None}
     (event,) = events(tmp_path, lines(exported), "t.jsonl")
     assert event.at == 2_000_000
+    with pytest.raises(InputError, match=r'event 0: chang: unknown key "chang"'):
+        events(tmp_path, lines({**exported, "chang": None}), "t.jsonl")
     with pytest.raises(InputError, match=r":2:.* event 0: decision.uid: expected a string"):
         events(
             tmp_path,
