@@ -349,11 +349,11 @@ class Opener:
     def until_scan(self, run: Run) -> Replay:
         """A Run at one instant, to be run until just before the first scan of its autoscaler that
         finds pods which were tried. Raises KschedError."""
-        from ksched_cli.scenario.timeline import Timeline
+        from ksched_cli.scenario.timeline import NO_EVENTS, Timeline
 
         state, prices = self.state(run), self.prices(run)
         scaling = self._autoscaler(run.autoscaler, state, prices)
-        timeline = Timeline("", {}, state)
+        timeline = Timeline("", NO_EVENTS, state)
         timeline.until = scaling.scan_interval - 1
         return self._replay(run, Watch(), timeline, scaling, prices)
 
@@ -405,7 +405,7 @@ class Opener:
                 on_end=on_end,
                 autoscaler=scaling,
                 prices=prices,
-                recreation=Recreation(timeline.header.get("evicted", Recreation.GONE)),
+                recreation=Recreation(timeline.document.evicted),
                 run_times=watch.run_times,
             ),
             share_read=timeline.share_read,
@@ -414,13 +414,13 @@ class Opener:
     def _timeline(self, run: Run, state: ClusterState, watch: Watch) -> Timeline:
         """The Run's timeline; where it has none and the replay begins now, one without events.
         Raises KschedError."""
-        from ksched_cli.scenario.timeline import Timeline, read_timeline
+        from ksched_cli.scenario.timeline import NO_EVENTS, Timeline, read_timeline
 
         if run.timeline or watch.start is None:
             path, name = self.inputs.path_here(run.timeline), _name_of(run.timeline)
             timeline = read_timeline(path, state, run.namespace, name, self.kinds(run), self.warn)
         else:
-            timeline = Timeline("", {}, state)
+            timeline = Timeline("", NO_EVENTS, state)
         if watch.start is not None:
             timeline.start = watch.start
         return timeline

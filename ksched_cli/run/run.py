@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from ksched_cli.errors import InputError, UsageError
+from ksched_cli.kube.file_parts import Amount, Text
 from ksched_cli.kube.file_paths import check_standard_input
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.run.axes import (
@@ -235,7 +236,7 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
         str,
         Option("End the timeline here: 6h, a number of seconds, or a time.", "TIME", TIME),
         TIMELINE_AXIS,
-        InFiles(),
+        InFiles(value=Text | Amount),
     ] = ""
     tie_break: Annotated[
         Literal["name", "random"],
@@ -307,7 +308,7 @@ class Settings(ReleaseSettings, frozen=True, kw_only=True, rename="camel"):
             CONFIGURATION,
         ),
         PLUGIN_TIMEOUT_AXIS,
-        InFiles(),
+        InFiles(value=Amount),
     ] = 0
 
 
