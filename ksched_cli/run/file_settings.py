@@ -1,4 +1,4 @@
-"""The keys of files that set fields of a Run for all of their runs: a type made from these fields."""
+"""The keys of files that set fields of a Run for all of their runs: a type made of these fields."""
 
 from __future__ import annotations
 
