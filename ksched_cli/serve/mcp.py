@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from starlette.types import ASGIApp
 
 from ksched_cli import __version__
 from ksched_cli.errors import shortened_lines
+from ksched_cli.kube.own_python import python_process
 from ksched_cli.report.table import printable
 from ksched_cli.serve.http import TokenCheck
 from ksched_cli.serve.listening import Listening, is_loopback
@@ -122,11 +122,10 @@ class Questions:
             self._waiting -= 1
 
     async def _output_of(self, call: Call) -> bytes:
+        command, environment = python_process("-m", "ksched_cli", *call.line)
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "ksched_cli",
-            *call.line,
+            *command,
+            env=environment,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -60,7 +60,7 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("warm")
     program, server = folder / "python", [PYTHON, "-I", str(ROOT / ".ci" / "warm_ksched.py")]
     call = shlex.join([*server[:2], "-S", server[2], "call", f"{folder}/socket"])
-    program.write_text(f'#!/bin/sh\nshift 2\nexec {call} "$@"\n')
+    program.write_text(f'#!/bin/sh\nshift 3\nexec {call} "$@"\n')
     program.chmod(0o700)
     with subprocess.Popen(
         [*server, "serve", f"{folder}/socket", str(FIRST)],
