@@ -92,7 +92,7 @@ def test_no_command_imports_from_the_current_folder(folder: Path) -> None:
         ["drift", state],
         ["capacity", "web-2", state],
         ["shrink", state],
-        ["compare", state, "--vs", "--change=drain node-1", "-o=html"],
+        ["compare", state, "--vs", "--change=drain node-1", "-o", "html"],
         ["replay", "t.yaml", state],
         ["sweep", "sweep.yaml"],
         ["sweep", "sweep.yaml", "--workers=2", "-o", "json"],

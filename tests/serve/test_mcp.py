@@ -197,6 +197,31 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
+def test_a_question_does_not_say_which_files_there_are(tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("a secret")
+    os.mkfifo(tmp_path / "pipe")
+    paths = [tmp_path / "there", tmp_path / "pipe", tmp_path / "absent", tmp_path]
+    for tool in ("validate", "config_show", "schedule"):
+        answers = answers_of(
+            *(
+                (
+                    tool,
+                    {
+                        "configuration": f"{PACKED}extenders: [{{urlPrefix: 'https://a', "
+                        f"filterVerb: f, tlsConfig: {{caFile: {json.dumps(str(path))}}}}}]\n"
+                    },
+                )
+                for path in paths
+            )
+        )
+        texts = {
+            answer.content[0].text.replace(json.dumps(str(path)), "PATH")
+            for path, answer in zip(paths, answers, strict=True)
+        }
+        assert len(texts) == 1, texts
+        assert not answers[0].is_error
+
+
 def test_prompts_say_which_tools_answer_them() -> None:
     async def prompted() -> tuple[list[str], str]:
         async with Client(server_of(Questions(STATE, (), 60.0))) as client:
