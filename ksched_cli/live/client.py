@@ -373,10 +373,8 @@ class _BoundedProgram(subprocess.Popen[str]):
         except subprocess.TimeoutExpired:
             self.kill()
             self.wait()
-            raise TimeoutError(
-                f"{self.args[0]}, its program for credentials, took longer than "
-                f"{PROGRAM_SECONDS:g} s, and was ended"
-            ) from None
+            message = f"its program for credentials took longer than {PROGRAM_SECONDS:g} s"
+            raise TimeoutError(f"{message}, and was ended") from None
 
 
 def _bound_programs() -> None:
@@ -384,7 +382,8 @@ def _bound_programs() -> None:
     from kubernetes.config import exec_provider, kube_config
 
     bounded = SimpleNamespace(PIPE=subprocess.PIPE, Popen=_BoundedProgram)
-    exec_provider.subprocess = kube_config.subprocess = bounded
+    for module in (exec_provider, kube_config):
+        vars(module)["subprocess"] = bounded
 
 
 def _in_cluster(missing: str) -> ApiServer:

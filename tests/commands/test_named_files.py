@@ -47,7 +47,7 @@ def test_a_pipe_is_not_waited_for(
     code, out, _ = ksched("validate", config)
     assert (code, "is not a regular file on this machine" in " ".join(out.split())) == (0, True)
     code, out, _ = ksched("validate", "--no-extenders", config)
-    assert (code, "pipe" in out) == (0, False)
+    assert (code, "tlsConfig" in out) == (0, False)
     assert ksched("config", "show", config)[0] == 0
     command = ("schedule", "--state", state, "--config", config)
     assert ksched(*command, "--no-extenders")[0] == 0
