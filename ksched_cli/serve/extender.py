@@ -25,7 +25,7 @@ from ksched_cli.extenders import wire
 from ksched_cli.live.client import ApiServer, ClusterError, connect
 from ksched_cli.live.lists import ObjectList
 from ksched_cli.live.snapshot import ClusterReader, annotated_object
-from ksched_cli.live.watch import Notice, WatchEnded, Watches
+from ksched_cli.live.watch import Notice, WatchEnded, Watches, WatchProblem
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import LiveCluster, Run
 from ksched_cli.serve.http import Bodies, HttpServer, RefusedError, TokenCheck
@@ -219,6 +219,9 @@ class ExtenderServer:
         assert self.cluster is not None, "it is watched"
         if isinstance(notice, WatchEnded):
             self.warn(notice.line())
+            return
+        if isinstance(notice, WatchProblem):
+            self._warn_once(f"{notice.line}; its objects are listed anew")
             return
         try:
             for change in self.cluster.objects.changes(notice):
