@@ -28,7 +28,7 @@ from ksched_cli.live.snapshot import ClusterReader, annotated_object
 from ksched_cli.live.watch import Notice, WatchEnded, Watches, WatchProblem
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import LiveCluster, Run
-from ksched_cli.serve.http import Bodies, HttpServer, RefusedError, TokenCheck
+from ksched_cli.serve.http import Bodies, HttpServer, OriginCheck, RefusedError, TokenCheck
 from ksched_cli.serve.listening import Listening
 from ksched_cli.serve.objects import WatchedObjects
 from ksched_cli.serve.plugins import PluginExtender, PluginFailureError, served
@@ -141,7 +141,8 @@ class ExtenderServer:
     def run(self, is_interrupted: Callable[[], bool]) -> None:
         """Until it is interrupted. Raises UsageError where it cannot listen, ClusterError where
         the cluster refuses the credentials."""
-        server = HttpServer(TokenCheck(self._app(), self.listening.token, _PROBES), self.listening)
+        app = TokenCheck(self._app(), self.listening.token, _PROBES)
+        server = HttpServer(OriginCheck(app, self.listening), self.listening, self.warn)
         watches = None
         if self.cluster is not None:
             watches = Watches(self.cluster.server, self._inbox.put)

@@ -67,7 +67,7 @@ def test_tokens_that_repeat_for_ever_end_in_an_error(
         return 200, {**page, "metadata": metadata}
 
     server.answer = answer  # type: ignore[method-assign]
-    with pytest.raises(ClusterError, match="the list of pods has no end: .* repeats"):
+    with pytest.raises(ClusterError, match=r"the list of pods has no end: .* repeats"):
         read(connected(server))
     assert len(server.requests) == count + 1
 

@@ -383,7 +383,7 @@ def paused(server: ApiServer, record: Recording, monkeypatch: pytest.MonkeyPatch
     """How long the watch of nodes pauses before each of the first attempts, as its backoff says."""
     monkeypatch.setattr(watch, "LEAST_BACKOFF_SECONDS", 0.8)
     monkeypatch.setattr(watch, "MOST_BACKOFF_SECONDS", 30.0)
-    monkeypatch.setattr(watch.random, "random", lambda: 0.5)
+    monkeypatch.setattr("random.random", lambda: 0.5)
     seconds: list[float] = []
     wait = threading.Event.wait
 

@@ -331,7 +331,7 @@ def test_https_is_served_with_a_certificate_of_ones_own(start: Start, tmp_path: 
     trusting = asking(served.url, enableHTTPS=True, tlsConfig={"caFile": str(ca)})
     assert Run(state=[*NODES, pod("p")], config=trusting).schedule().placements
     with pytest.raises(UsageError, match="cannot be used"):
-        HttpServer(Starlette(), Listening.of("127.0.0.1:0", str(key), str(key), ""))
+        HttpServer(Starlette(), Listening.of("127.0.0.1:0", str(key), str(key), ""), print)
 
 
 @pytest.mark.parametrize(
