@@ -178,6 +178,9 @@ def _run() -> int | str | None:
     except RecursionError:
         # Nothing but data has no bound on its depth; plugins' own are reported where they fail.
         return _report_error(KschedError("an input file is nested too deeply"))
+    except MemoryError:
+        hint = "allow more, or ask about fewer nodes and pods"
+        return _report_error(KschedError(f"the memory that ksched may use is not enough\n  {hint}"))
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
             return _report_error(OutputError(error))

@@ -4,6 +4,7 @@ size, because a pipe would be waited for and a device has no end."""
 from __future__ import annotations
 
 import os
+from os import open as descriptor
 from stat import S_ISDIR, S_ISREG
 
 MAX_BYTES = 4 << 20
@@ -28,7 +29,7 @@ def read_small_file(file: str) -> bytes:
     """Raises OSError, whose message says why it cannot be read, and names the file."""
     try:
         # What is no regular file is not waited for.
-        with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
+        with open(descriptor(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
             problem = _unfit(file, os.fstat(opened.fileno()))
             data = b"" if problem else opened.read(MAX_BYTES + 1)
     except ValueError:

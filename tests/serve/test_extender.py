@@ -528,3 +528,9 @@ def test_the_printed_configuration_is_one_that_kube_scheduler_takes(tmp_path: Pa
         "http://ksched:TOKEN@10.0.0.1:99"
     )
     assert "s3cret" not in run.stdout
+
+
+def test_a_page_of_another_port_may_not_ask(start: Start) -> None:
+    url = start(NODES, "Even").url
+    for origin, status in (("http://127.0.0.1:1", 403), ("null", 403), (url, 200)):
+        assert HTTP.request("GET", f"{url}/healthz", headers={"Origin": origin}).status == status
