@@ -135,11 +135,11 @@ def test_lists_of_packages_have_what_pyproject_asks_for_with_hashes(name: str) -
     packages = dict(re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)", text, re.M))
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project = pyproject["project"]
-    wanted = {
+    required = {
         "live": [*project["dependencies"], *project["optional-dependencies"]["live"]],
         "build": pyproject["build-system"]["requires"],
         "runtime": project["dependencies"],
     }[name]
-    for requirement in wanted:
+    for requirement in required:
         assert re.split(r"[^\w.-]", requirement)[0] in packages
     assert text.count("--hash=sha256:") >= len(packages)

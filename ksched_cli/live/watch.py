@@ -247,12 +247,12 @@ class Watcher:
     def _reporter(self) -> str:
         return f"the watch of {self.resource.plural} reports"
 
-    def _check(self, described: _Object, found: str) -> None:
-        """Raises _UnusableError for an object that has no name. found: who reports it"""
+    def _check(self, described: _Object, reporter: str) -> None:
+        """Raises _UnusableError for an object that has no name. reporter: who reports it"""
         metadata = described.metadata
         if not metadata.name or (self.resource.namespaced and not metadata.namespace):
             missing = "namespace" if metadata.name else "name"
-            raise _UnusableError(f"{found} an object without a {missing}")
+            raise _UnusableError(f"{reporter} an object without a {missing}")
 
     def _notify(self, notice: Notice) -> None:
         if not self.ends.is_set():

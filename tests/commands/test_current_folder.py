@@ -124,10 +124,10 @@ def test_no_command_imports_from_the_current_folder(folder: Path) -> None:
 
 def test_the_module_imports_nothing_but_itself_from_there(folder: Path) -> None:
     """`python -m` would import Python's own modules from there before ksched is reached."""
-    kept = {*sys.stdlib_module_names, "ksched_cli", "sitecustomize"}
+    python_modules = {*sys.stdlib_module_names, "ksched_cli", "sitecustomize"}
     theirs = folder / "libraries"
     theirs.mkdir()
-    for module in MODULES - kept:
+    for module in MODULES - python_modules:
         (theirs / f"{module}.py").write_text(TRAP.format(log=str(folder / "imported")))
     command = [sys.executable, "-m", "ksched_cli", "schedule", "--state", str(CLUSTER)]
     done = subprocess.run(command, cwd=theirs, env=ENVIRONMENT, capture_output=True, check=False)
@@ -165,9 +165,9 @@ def test_servers_import_nothing_from_there(folder: Path, server: str) -> None:
         try:
             assert process.stderr is not None
             printed = next(text for text in process.stderr if text.startswith("serving "))
-            found = re.match(r"serving (http://[\d.]+:\d+)(?:/#token=(\S+);)?", printed)
-            assert found is not None
-            url, token = found.groups()
+            address = re.match(r"serving (http://[\d.]+:\d+)(?:/#token=(\S+);)?", printed)
+            assert address is not None
+            url, token = address.groups()
             if server == "page":
                 headers = {"Authorization": f"Bearer {token}"}
                 answer = urllib3.request("POST", f"{url}/api/runs", json={}, headers=headers)

@@ -393,12 +393,12 @@ def status_of(url: str, **headers: str) -> int:
 
 
 @pytest.fixture
-def few_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+def two_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served, "MAX_SESSIONS", 2)
     monkeypatch.setattr(served, "SESSION_SECONDS", 0.5)
 
 
-@pytest.mark.usefixtures("few_sessions")
+@pytest.mark.usefixtures("two_sessions")
 def test_sessions_are_limited_and_end_when_nobody_asks(url: str) -> None:
     assert [status_of(url) for _ in range(4)] == [200, 200, 503, 503]
     deadline = time.monotonic() + 60
