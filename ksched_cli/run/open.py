@@ -183,6 +183,7 @@ class Opener:
             run.min_compatibility_version,
             as_json(run.patches),
             allowed,
+            _calls_extenders(run),
         )
         return _remembered(
             self._configurations,
@@ -194,16 +195,19 @@ class Opener:
     def _load_configuration(
         self, run: Run, registry: Registry, allowed: tuple[AllowedPlugin, ...] | None
     ) -> Configuration:
+        calls = _calls_extenders(run)
         if run.patches or (run.plugins and not run.configuration):
             name = run.configuration or "the default configuration"
             name += " with --plugin" if run.plugins and not run.configuration else ""
             name += " with patches" if run.patches else ""
             data = self.configuration_data(run)
-            return load_configuration(json_text(data), name, registry, allowed)
+            return load_configuration(
+                json_text(data), name, registry, allowed, calls_extenders=calls
+            )
         if not run.configuration:
             return load_configuration(None, "", registry)
         source = self.inputs.configuration(run.configuration)
-        return load_configuration_source(source, registry, allowed)
+        return load_configuration_source(source, registry, allowed, calls_extenders=calls)
 
     def configuration_data(self, run: Run) -> Any:
         """The configuration after the Run's patches, as plain data. Plugins that the Run names join
@@ -437,6 +441,10 @@ def _check_nodes(run: Run, state: ClusterState) -> None:
         names = ", ".join(map(_name_of, run.states)) or "the cluster"
         adds_none = (f"{_name_of(run.timeline)} adds none",) if run.timeline else ()
         raise empty_state_error(names, *adds_none, *skipped_warnings(state.skipped))
+
+
+def _calls_extenders(run: Run) -> bool:
+    return run.extenders and not run.replay_extenders
 
 
 def _reads_alike(first: Run, second: Run) -> bool:

@@ -452,7 +452,7 @@ class Run(
                     raise UsageError(f"{_option_of(name)} requires a timeline")
 
 
-_RELEASE, _SETTINGS = len(fields_of(ReleaseSettings)), len(fields_of(Settings))
+_RELEASE, _SETTINGS = len(ReleaseSettings.__struct_fields__), len(Settings.__struct_fields__)
 _FIELDS = fields_of(Run)
 # In the order in which help and names of sides have them: the release, what is read from files, how
 # it is decided.

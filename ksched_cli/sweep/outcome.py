@@ -144,7 +144,7 @@ class RowsFile:
         """An editor may have left out what ends the last row."""
         self._file.seek(max(end - 1, 0))
         if self._file.read(1) not in (b"", b"\n"):
-            self._file.write(b"\n")
+            self._write(b"\n")
 
     def _row_of(self, line: bytes, number: int) -> Row:
         row: Row = _document(line)
@@ -159,12 +159,16 @@ class RowsFile:
     def append(self, row: Row) -> None:
         """Raises UsageError where it cannot be written."""
         line = json.dumps(row).encode() + b"\n"
+        self._write(line)
+        self._note(row, self._file.tell() - len(line))
+
+    def _write(self, line: bytes) -> None:
+        """Raises UsageError where it cannot be written."""
         try:
             self._file.write(line)
             self._file.flush()
         except OSError as error:
             raise UsageError(f"--rows {self.path}: {error.strerror}") from None
-        self._note(row, self._file.tell() - len(line))
 
     def __contains__(self, identity: str) -> bool:
         return identity in self._offsets
@@ -178,7 +182,8 @@ class RowsFile:
                     yield _document(file.readline())
 
     def close(self) -> None:
-        self._file.close()
+        with suppress(OSError):  # what could not be written once is tried again, and was told
+            self._file.close()
         if self._is_temporary:
             os.unlink(self.path)
 
@@ -379,6 +384,8 @@ class Performer:
             outcome = self._replay(task) if task.run.timeline else self._simulate(task.run)
         except KschedError as error:
             outcome = Failed(error=str(error), is_defect=isinstance(error, PluginDefectError))
+        except MemoryError:
+            outcome = Failed(error="the memory that ksched may use is not enough")
         except Exception as error:
             outcome = Failed(error=f"{type(error).__name__}: {error}", is_defect=True)
         return structs.replace(outcome, seconds=round(perf_counter() - begin, DIGITS))

@@ -18,7 +18,7 @@ from ksched_cli.engine.pod_group_entity_cycle import PodGroupEntityCycle
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.kube.versions import MINORS, NEWEST
 from ksched_cli.testing import node, pod
-from tests.commands.runners import Ksched
+from tests.commands.runners import Ksched, WriteState
 
 
 @pytest.mark.parametrize(
@@ -228,3 +228,15 @@ def test_closed_streams_are_exit_code_2_and_warnings_never_reach_the_output() ->
     assert (done.returncode, done.stderr) == (2, message)
     done = run_into(subprocess.PIPE, ["validate", "/nowhere"], "2>&-")
     assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_too_little_memory_is_no_defect(
+    ksched: Ksched, write_state: WriteState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("ksched_cli.run.open.Opener.base_state", fail)
+    code, out, err = ksched("schedule", "--state", write_state(node("a")))
+    assert (code, out) == (2, "")
+    assert err.startswith("error: the memory that ksched may use is not enough\n")
