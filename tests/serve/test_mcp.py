@@ -382,7 +382,7 @@ def lines() -> list[str]:
 def url(lines: list[str]) -> Iterator[str]:
     """A server in this process."""
     listening = Listening.of("127.0.0.1:0", "", "", "")
-    server = HttpServer(http_app(Questions(STATE, (), 60.0), listening), listening, lines.append)
+    server = HttpServer(http_app(Questions(BASE, 60.0), listening), listening, lines.append)
     server.start()
     yield f"{server.url}/mcp"
     server.stop()
@@ -430,7 +430,7 @@ def test_too_many_connections_are_a_line_with_a_count(
 ) -> None:
     monkeypatch.setattr(http, "MAX_CONNECTIONS", 2)
     listening = Listening.of("127.0.0.1:0", "", "", "")
-    server = HttpServer(http_app(Questions(STATE, (), 60.0), listening), listening, lines.append)
+    server = HttpServer(http_app(Questions(BASE, 60.0), listening), listening, lines.append)
     server.start()
     address = server.url.removeprefix("http://").split(":")
     half_open = [socket.create_connection((address[0], int(address[1]))) for _ in range(2)]
