@@ -48,7 +48,9 @@ class PodResources:
     for a little (100m, 200 MiB), so that such pods spread too. Do not change the maps.
 
     scoring: as nonzero_*, for all resources, but without the requests of the pod as a whole: that
-             is what upstream's NodeResourcesFit scores by, which forgets to switch them on
+             is what upstream's NodeResourcesFit scores by up to 1.37, which forgets to switch them on
+    whole_scoring: the same with the requests of the pod as a whole
+    huge:    sums of such amounts may overflow, or not grow, as some are negative
     usage:   what it adds to a column of Snapshot.usage; others: the requests that are not in there
     principal: the requests of cpu and memory
     """
@@ -57,6 +59,7 @@ class PodResources:
     nonzero_cpu: int
     nonzero_memory: int
     scoring: dict[str, int]
+    whole_scoring: dict[str, int]
     huge: bool = False
     usage: NDArray[np.int64] = field(init=False, repr=False, compare=False)
     others: dict[str, int] = field(init=False, repr=False, compare=False)
@@ -279,12 +282,14 @@ def _of_sums(
     counts as having asked for it; effective: takes the place of `pod_level`"""
     requests = _of_pod(spec, aggregate({}), effective)
     counted = _integers(_of_pod(spec, aggregate(_nonmissing(pod_level, requests)), effective))
-    scoring = _of_pod(spec, aggregate(NONZERO), {})
-    requested, scored = _integers(requests), _integers(scoring)
-    greatest = max((*requested.values(), *counted.values(), *scored.values()), default=0)
-    return PodResources(
-        requested, counted.get(CPU, 0), counted.get(MEMORY, 0), scored, greatest >= HUGE
-    )
+    requested = _integers(requests)
+    scored = wholly_scored = _integers(_of_pod(spec, aggregate(NONZERO), {}))
+    if effective:
+        wholly_scored = _integers(_of_pod(spec, aggregate(NONZERO), effective))
+    amounts = (*requested.values(), *counted.values(), *scored.values(), *wholly_scored.values())
+    huge = max(amounts, default=0) >= HUGE or min(amounts, default=0) < 0
+    cpu, memory = counted.get(CPU, 0), counted.get(MEMORY, 0)
+    return PodResources(requested, cpu, memory, scored, wholly_scored, huge)
 
 
 def _with_nonzero_defaults(

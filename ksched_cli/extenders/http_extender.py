@@ -277,6 +277,7 @@ class ReturnedNodes(Snapshot):
                 log=[],
                 touched=np.zeros(len(base), dtype=np.int32),
                 huge=base.huge,
+                saturates=base.saturates,
             )
         )
 

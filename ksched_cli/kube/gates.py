@@ -69,6 +69,7 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
 # Pods are scheduled in groups, and groups in groups, of which these objects tell.
 POD_GROUP_GATE = "GenericWorkload"
 COMPOSITE_GATE = "CompositePodGroup"
+PLACEMENT_GATE = "TopologyAwareWorkloadScheduling"
 POD_GROUP = "PodGroup.scheduling.k8s.io"
 COMPOSITE_POD_GROUP = "CompositePodGroup.scheduling.k8s.io"
 POD_GROUP_KINDS: frozenset[str] = frozenset({POD_GROUP, COMPOSITE_POD_GROUP})
