@@ -44,6 +44,8 @@ from ksched_cli.cel.values import (
     NONE,
     CelAbortError,
     CelError,
+    UNREADABLE,
+    AttributeMap,
     DomainMap,
     Optional,
     Semver,
@@ -188,6 +190,9 @@ def _find(value: Value, key: Value) -> tuple[Value, bool]:
             raise CelError(f"unsupported key type: {type_name(key)}")
         if key in value:
             return value[key], True
+        if isinstance(value, AttributeMap) and value.get(key) is UNREADABLE:
+            why = "value is invalid or its type is not supported by this version"
+            raise CelError(f"attribute {key}: {why}")
         return ({}, True) if isinstance(value, DomainMap) else (None, False)
     if isinstance(value, list):
         if isinstance(key, bool | str) or not isinstance(key, int | float) or key != int(key):

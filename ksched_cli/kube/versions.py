@@ -150,6 +150,15 @@ class Rules:
         DefaultPreemption extends Reserve
     asks_for_security_profiles: pods with certificates of ML-DSA keys, or with a seccomp profile of
         type OCI, need a node that declares the feature
+    qualifies_names: names of capacities and attributes without a domain are in that of the driver,
+        so that NAME and DRIVER/NAME are one; texts have the whole name. Else they are two
+    refuses_negative_capacity: requests for negative capacity are errors even where a policy rounds
+        them up, and so are claims that consume negative capacity
+    keeps_shares_of_former: a device that may no longer be shared is in use while a share of it is
+    rejects_unusable_pools: a request for all devices rejects a node with an incomplete or invalid
+        pool; else that is an error
+    reads_attributes_lazily: an attribute without a value that can be read fails the selectors and
+        constraints that read it; else every selector. Constraints compare versions, not their texts
     """
 
     def __init__(self, minor: int = 0, patch: int = 0) -> None:  # noqa: PLR0915  # a line per rule
@@ -228,6 +237,11 @@ class Rules:
         self.merges_placements = minor >= 38
         self.tells_feasible_placements = minor >= 38
         self.asks_for_security_profiles = minor >= 38
+        self.qualifies_names = minor >= 38
+        self.refuses_negative_capacity = minor >= 38
+        self.keeps_shares_of_former = minor >= 38
+        self.rejects_unusable_pools = minor >= 38
+        self.reads_attributes_lazily = minor >= 38
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rules) and vars(self) == vars(other)

@@ -223,6 +223,10 @@ class InvalidPoolsError(Exception):
     """The claims cannot be allocated, and a pool was passed over because it is invalid."""
 
 
+class NodeRejectedError(Exception):
+    """The claims cannot be allocated on this node. The text is upstream's."""
+
+
 class TimedOutError(Exception):
     """The allocation took longer than filterTimeout."""
 
@@ -411,7 +415,10 @@ class DeviceAllocator:
             if pool.incomplete or pool.invalid:
                 state = "being updated" if pool.incomplete else "invalid"
                 problem = f"asks for all devices, but resource pool {pool.key} is currently {state}"
-                raise self._error(claim, data.request, problem)
+                error = self._error(claim, data.request, problem)
+                if self._rules.rejects_unusable_pools:
+                    raise NodeRejectedError(str(error))
+                raise error
             # Devices of one signature are selected alike, so that selectors run once for each.
             for device in self._pools[pool_index]:
                 if device.signature_id not in matched:
@@ -598,6 +605,9 @@ class DeviceAllocator:
         is_in_use = claim in users if request.admin_access else device.in_use or bool(users)
         if is_in_use or signature.consumes_counters:
             return False
+        if self._rules.keeps_shares_of_former and not request.admin_access:
+            if signature.sharing is None and self._is_shared(device.device.id):
+                return False
         if not must and not self._has_capacity(request_data, device):
             return False
         consumption = self._take_counters(claim, request_data, device, must)
@@ -680,7 +690,8 @@ class DeviceAllocator:
         if not consumed and not allocating:
             return not device.signature.too_small[data.number]
         policy = self._view.capacity_policy
-        return fits(traits.capacities, data.request.capacity, policy, consumed, allocating)
+        driver = device_id[0]
+        return fits(traits.capacities, data.request.capacity, driver, policy, consumed, allocating)
 
     def _take_share(
         self, request: RequestAlternative, device: PoolDevice
@@ -688,7 +699,8 @@ class DeviceAllocator:
         """Take a share. Return what it consumes, and what was being allocated of the device
         before."""
         policy = self._view.capacity_policy
-        share = consumed_capacities(device.traits.capacities, request.capacity, policy)
+        capacities, driver = device.traits.capacities, device.id[0]
+        share = consumed_capacities(capacities, request.capacity, driver, policy)
         before = self._allocating.get(device.id)
         amounts = Counter(before)
         for name, amount in share:
@@ -725,6 +737,7 @@ class DeviceAllocator:
         constraints = self._constraints[claim]
         attributes = device.signature.attributes[claim]
         for i, constraint in enumerate(constraints):
+            self._check_readable(claim, request, device, constraint.constraint, attributes[i])
             if constraint.add(request, attributes[i]):
                 continue
             if must:
@@ -736,6 +749,22 @@ class DeviceAllocator:
                 earlier.remove(request)
             return False
         return True
+
+    def _check_readable(
+        self,
+        claim: int,
+        request: RequestAlternative,
+        device: CandidateDevice,
+        constraint: Constraint,
+        value: AttributeValue | None,
+    ) -> None:
+        """Raise AllocationError for a value that cannot be compared."""
+        if not self._rules.reads_attributes_lazily or value is None or value[0]:
+            return
+        if constraint.applies_to(request):
+            name = device.device.full_name
+            problem = f"device {name}: unsupported attribute value for {constraint.attribute}"
+            raise self._error(claim, request, problem)
 
     def _remove_from_constraints(self, claim: int, request: RequestAlternative) -> None:
         for constraint in self._constraints[claim]:

@@ -21,6 +21,7 @@ class AllocatorFeatures(Struct, frozen=True):
     partitionable_devices:   devices may take from counters of their pool, and be of some nodes only
     binding_conditions:      devices may have conditions to wait for before the pod is bound
     fractional_range:        ranges of capacity may count in thousandths
+    qualifies_names:         see Rules
     shows_sharing:           selectors see whether a device may be shared, be it possible or not
     """
 
@@ -30,6 +31,7 @@ class AllocatorFeatures(Struct, frozen=True):
     binding_conditions: bool = False
     fractional_range: bool = False
     shows_sharing: bool = False
+    qualifies_names: bool = False
 
     @property
     def any_enabled(self) -> bool:
@@ -58,6 +60,7 @@ def features_of(release: Release) -> AllocatorFeatures:
         partitionable_devices=release.enabled("DRAPartitionableDevices"),
         binding_conditions=has_status and release.enabled("DRADeviceBindingConditions"),
         fractional_range=release.enabled("DRAFractionalCapacityRange"),
+        qualifies_names=release.rules.qualifies_names,
     )
     rules = release.rules
     shows_sharing = features.needs_incubating if rules.picks_allocator else rules.shows_sharing

@@ -276,6 +276,9 @@ class DynamicResources(
             if self._waits_for_devices and binding_failure(claim):
                 claims_state.reachable[index] = np.zeros(len(nodes.snapshot), dtype=np.bool_)
         if pending:
+            negative = self._store.negative_capacity()
+            if negative:
+                raise PluginError(f"gather allocation state: {negative}")
             # Imported on first use: most clusters have no claims, and it doubles the start-up time.
             from ksched_cli.plugins.dynamic_resources.search import DeviceSearch
 

@@ -30,7 +30,7 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.topology.node_selection import matches_any
-from ksched_cli.framework.resource_claims import DeviceID
+from ksched_cli.framework.resource_claims import DeviceID, qualified
 from ksched_cli.kube.quantity import Quantity
 from ksched_cli.kube.versions import Rules, release_of
 from ksched_cli.plugins.dynamic_resources.features import NO_FEATURES, AllocatorFeatures
@@ -167,6 +167,9 @@ def kind_of(
     driver: str, device: Device, features: AllocatorFeatures, is_reachable: bool
 ) -> DeviceKind:
     traits, has_capacity = PLAIN, features.consumable_capacity
+    attributes, capacity = device.attributes, device.capacity
+    if features.qualifies_names:
+        attributes, capacity = qualified(attributes, driver), qualified(capacity, driver)
     if features.any_enabled:
         traits = DeviceTraits(
             is_reachable,
@@ -174,12 +177,12 @@ def kind_of(
             consumption_of(device) if features.partitionable_devices else (),
             has_capacity and device.allow_multiple_allocations,
             has_capacity,
-            tuple(sorted(device.capacity.items())) if has_capacity else (),
+            tuple(sorted(capacity.items())) if has_capacity else (),
         )
     return DeviceKind(
         driver,
-        tuple(sorted(device.attributes.items(), key=lambda item: item[0])),
-        tuple(sorted((name, capacity.value) for name, capacity in device.capacity.items())),
+        tuple(sorted(attributes.items(), key=lambda item: item[0])),
+        tuple(sorted((name, each.value) for name, each in capacity.items())),
         bool(device.binding_conditions) and not features.binding_conditions,
         bool(device.consumes_counters) and not features.partitionable_devices,
         traits,
@@ -268,6 +271,7 @@ class DevicePools:
     of_row:  per row of the snapshot, the numbers of its pools, in allocation order
     rows_of: per pool, the rows that reach it
     kinds:   the kinds of devices, by the number that PoolDevice has
+    rules:   of the release
     error:   of an invalid node selector of a slice, which fails every node; or ""
     ambiguous_names: of pools of several drivers that have counters: upstream takes those of one
                      driver for the other's
@@ -284,9 +288,12 @@ class DevicePools:
         rules = rules or release_of().rules
         slices = list(slices)
         self._features = features
-        self._rules = rules
+        self.rules = rules
         self.capacity_policy = CapacityPolicyRules(
-            rules.aborts_at_bad_capacity, features.fractional_range
+            rules.aborts_at_bad_capacity,
+            features.fractional_range,
+            rules.refuses_negative_capacity,
+            rules.qualifies_names,
         )
         self._generations = _count_generations(slices)
         if rules.skips_compatibility_groups:
@@ -322,18 +329,18 @@ class DevicePools:
         spec = resource_slice.spec
         return self._features.partitionable_devices or (
             spec.per_device_node_selection is None
-            and not (self._rules.skips_unusable_pools and spec.shared_counters)
+            and not (self.rules.skips_unusable_pools and spec.shared_counters)
         )
 
     def _gather(self, snapshot: Snapshot, reach: SliceReach) -> list[tuple[int, ...]]:
         """Per row, the numbers of its pools."""
         slices_of_row: list[list[ReachedSlice]] = [[] for _ in snapshot.names]
         for number, resource_slice in enumerate(self._slices):
-            if self._rules.places_counters or not self._has_counters(number):
+            if self.rules.places_counters or not self._has_counters(number):
                 for row, reached in reach.reached_rows(resource_slice):
                     slices_of_row[row].append((number, reached))
         elsewhere: dict[PoolID, Pool] = {}
-        for pool_id in () if self._rules.places_counters else self._counter_slices:
+        for pool_id in () if self.rules.places_counters else self._counter_slices:
             pool = self._pool_on_node(pool_id, [])
             if pool is not None and not pool.is_usable:
                 elsewhere[pool_id] = pool
@@ -367,20 +374,20 @@ class DevicePools:
 
     def _comes_last(self, pool: Pool) -> bool:
         """With binding conditions. Since 1.35 upstream sees no devices of an unusable pool."""
-        is_seen = pool.is_usable or not self._rules.skips_unusable_pools
+        is_seen = pool.is_usable or not self.rules.skips_unusable_pools
         return pool.has_binding_conditions and is_seen
 
     def _pool_on_node(self, pool_id: PoolID, slices: Sequence[ReachedSlice]) -> Pool | None:
         """Return the pool on a node; None: slices that are out of reach are newer."""
         reach = dict(slices)
-        if not self._rules.places_counters:
+        if not self.rules.places_counters:
             reach |= dict.fromkeys(self._counter_slices.get(pool_id, ()), b"")
         newest = self._newest_generation(reach)
         spec = self._slices[newest[0]].spec
         generation, expected = spec.pool.generation, spec.pool.resource_slice_count
         is_complete = len(newest) == expected
         # Upstream looks for slices out of reach only where not all slices are within reach.
-        if self._rules.skips_unusable_pools and not is_complete:
+        if self.rules.skips_unusable_pools and not is_complete:
             if max(self._generations[pool_id]) > generation:
                 return None
             is_complete = self._counted[pool_id][generation] == expected
@@ -393,7 +400,7 @@ class DevicePools:
 
     def _newest_generation(self, numbers: Iterable[int]) -> tuple[int, ...]:
         ordered = sorted(numbers)
-        if not self._rules.skips_unusable_pools:
+        if not self.rules.skips_unusable_pools:
             ordered.sort(key=lambda number: _has_conditions(self._slices[number].spec))
         generation = max(self._slices[number].spec.pool.generation for number in ordered)
         return tuple(n for n in ordered if self._slices[n].spec.pool.generation == generation)

@@ -51,12 +51,15 @@ from ksched_cli.framework.resource_claims import (
 )
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.kube.quantity import Quantity
 from ksched_cli.plugins.dynamic_resources.allocator import (
     AllocationError,
     DeviceAllocator,
     DeviceResult,
     InvalidPoolsError,
     NodePools,
+    NodeRejectedError,
+    Share,
     TimedOutError,
     candidates_on,
 )
@@ -186,7 +189,12 @@ class Devices:
         if taint_rules and handle.release.enabled(GATE):
             slices = with_taint_rules(slices, taint_rules, self.rules)
         self.pools = DevicePools(handle.snapshot, slices, self.rules, self.features)
-        self.selectors = DeviceSelectors(self.pools.kinds, self.classes, self.rules.reads_lists)
+        self.selectors = DeviceSelectors(
+            self.pools.kinds,
+            self.classes,
+            self.rules.reads_lists,
+            self.rules.reads_attributes_lazily,
+        )
         store = handle.service(ClaimStore)
         self.in_use = DevicesInUse(self.pools, store, self.rules.counts_shared_devices)
         self.view: Callable[[Demand], DemandView] = cache(
@@ -275,6 +283,8 @@ class DeviceSearch:
             return Status.error(f"node {self._node_names[row]}: {TIMED_OUT.message}")
         except InvalidPoolsError:
             return INVALID_POOLS
+        except NodeRejectedError as rejection:
+            return Status.unresolvable(str(rejection))
         except AllocationError as error:
             return Status.error(str(error))
         self._results[node_kind] = results
@@ -311,7 +321,7 @@ class DeviceSearch:
                 binding_conditions=device.device.binding_conditions,
                 binding_failure_conditions=device.device.binding_failure_conditions,
                 share_id=None if result.consumed is None else f"{claim_uid(claim)}-{index}",
-                consumed_capacity=dict(result.consumed or ()),
+                consumed_capacity=_as_published(result.consumed, device),
             )
             for index, (result, device) in enumerate(zip(device_results, devices, strict=True))
         )
@@ -322,6 +332,17 @@ class DeviceSearch:
         return AllocationResult(
             devices=DeviceAllocationResult(results=results), node_selector=selector
         )
+
+
+def _as_published(consumed: Share, device: PoolDevice) -> dict[str, Quantity]:
+    """What a share consumes, by the names that the device's slice uses. Upstream:
+    capacityNameForStatus."""
+    published = device.device.capacity
+    prefix = f"{device.id[0]}/"
+    return {
+        name if name in published else name.removeprefix(prefix): amount
+        for name, amount in consumed or ()
+    }
 
 
 def node_selector(devices: Iterable[PoolDevice], node_name: str) -> NodeSelector | None:
@@ -635,7 +656,10 @@ class AllocationExplanation(Struct, frozen=True):
             value = f"={taint.value}" if taint.value else ""
             return f"the taint {taint.key}{value}:{taint.effect}"
         policy, consumed = self.view.capacity_policy, shared.consumed(device.id)
-        if traits.has_capacity and not fits(traits.capacities, request.capacity, policy, consumed):
+        driver = device.id[0]
+        if traits.has_capacity and not fits(
+            traits.capacities, request.capacity, driver, policy, consumed
+        ):
             return "not enough capacity left"
         counters = self.node_pools.counters[pool] if self.node_pools.counters else None
         if counters is None or (traits.is_shared and shared.has_consumed(device.id)):
