@@ -301,7 +301,7 @@ class DryRun(Struct, frozen=True):
     state: CycleState
     pod: PodInfo
     disruptions: Disruptions
-    no_victims: Callable[[str], Victims | Rejection]
+    no_victims: Callable[[str], Victims | Rejection] = partial(no_victim, allowed=False)
     ages: Ages = Ages.TAKEN_ANEW
     explain: Explanation | None = None
     concerned: dict[int, bool] = field(default_factory=dict)

@@ -276,15 +276,19 @@ class DynamicResources(
             if self._waits_for_devices and binding_failure(claim):
                 claims_state.reachable[index] = np.zeros(len(nodes.snapshot), dtype=np.bool_)
         if pending:
-            negative = self._store.negative_capacity()
-            if negative:
-                raise PluginError(f"gather allocation state: {negative}")
+            self._check_shares()
             # Imported on first use: most clusters have no claims, and it doubles the start-up time.
             from ksched_cli.plugins.dynamic_resources.search import DeviceSearch
 
             claims_state.search = DeviceSearch(self._handle, pending, self._seconds)
         claims_state.claims = claims
         return None, SUCCESS
+
+    def _check_shares(self) -> None:
+        """Raise PluginError where what claims consume cannot be told."""
+        negative = self._store.negative_capacity()
+        if negative:
+            raise PluginError(f"gather allocation state: {negative}")
 
     def _validate_claim(self, claim: ResourceClaim) -> Status | None:
         """The status that rejects a claim which cannot be allocated on any node, else None."""
@@ -574,6 +578,7 @@ class ExtendedDynamicResources(ScoringDynamicResources):
 
         claims_state = read_state(state)
         claim = self._store.extended_claim(pod) or claim_for(pod)
+        self._check_shares()
         pending = [each for _, each in claims_state.to_allocate()]
         claims_state.search = claims_state.extended = ExtendedSearch(
             self._handle, pod, pending, claim, self._seconds, bool(claims_state.claims)
