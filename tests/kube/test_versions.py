@@ -11,6 +11,7 @@ from ksched_cli.kube.gates import FOLLOWED, INVISIBLE
 from ksched_cli.kube.versions import (
     MINORS,
     NEWEST,
+    PREVIEW,
     Rules,
     inferred_release,
     minor_of,
@@ -27,16 +28,17 @@ def test_every_minor_has_its_own_gates() -> None:
         "v1.35.4",
         "v1.36.3",
         "v1.37.2",
+        "v1.38.0-beta.0",
     ]
     defaults = [release_of(minor).enabled("DRAExtendedResource") for minor in MINORS]
-    assert defaults == [False, False, True, True]
+    assert defaults == [False, False, True, True, True]
     assert not release_of("1.34").enabled("OpportunisticBatching")
     assert release_of("1.35").enabled("OpportunisticBatching")
     assert not release_of("1.36").enabled("CSIMigrationPortworx")
 
 
 def test_the_newest_minor_decides_wherever_nobody_names_one() -> None:
-    assert release_of().minor == NEWEST == MINORS[-1]
+    assert release_of().minor == NEWEST == MINORS[-2] != PREVIEW == MINORS[-1]
     assert release_of().rules == Rules()
     assert inferred_release(()).minor == NEWEST
     registry = Registry(())

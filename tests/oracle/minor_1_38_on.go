@@ -5,9 +5,10 @@ package main
 import (
 	"context"
 	"reflect"
-	"unsafe"
+	_ "unsafe" // for go:linkname
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -50,4 +51,10 @@ func addPoints(sets map[string]config.PluginSet, plugins *config.Plugins) {
 	sets["placementFeasible"], sets["podGroupPostFilter"] = plugins.PlacementFeasible, plugins.PodGroupPostFilter
 }
 
-var _ = unsafe.Pointer(nil) // for go:linkname
+// bindByExtender is the scheduler's own, which has an extender bind a pod: it says whether one did, or could not.
+func bindByExtender(c *cluster, fw framework.Framework, pod *v1.Pod, node string) (bool, error) {
+	return extendersBinding(c.sched, klog.FromContext(c.ctx), fw, pod, node)
+}
+
+//go:linkname extendersBinding k8s.io/kubernetes/pkg/scheduler.(*Scheduler).extendersBinding
+func extendersBinding(sched *scheduler.Scheduler, logger klog.Logger, fw framework.Framework, pod *v1.Pod, node string) (bool, error)
