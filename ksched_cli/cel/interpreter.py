@@ -379,6 +379,11 @@ class Program:
         return matches, run.cost
 
 
+    def value(self, device: DeviceInput) -> Value:
+        """What the expression gives for a device. Raises CelError, CelAbortError."""
+        return self._root.value(Run(device))
+
+
 def _plan(node: Expr) -> Interpretable:
     match node:
         case Constant():
@@ -639,12 +644,17 @@ _DYNAMIC_TYPES = ("dyn", "any")
 def check_literals(checked: CheckedExpression, unknown_type: str = "dyn") -> None:
     """Checks literals and the result type, bool or that of attributes. Raises CelCompileError for
     the first error."""
-    for problem in _problems(checked.root, False):
-        raise CelCompileError(f"compilation failed: {problem}")
+    check_problems(checked)
     if checked.result_type not in ("bool", unknown_type):
         raise CelCompileError(
             f"must evaluate to bool or the unknown type, not {checked.result_type}"
         )
+
+
+def check_problems(checked: CheckedExpression) -> None:
+    """Checks literals. Raises CelCompileError for the first error."""
+    for problem in _problems(checked.root, False):
+        raise CelCompileError(f"compilation failed: {problem}")
 
 
 def _problems(node: Expr, mixed_allowed: bool) -> Iterator[str]:

@@ -37,10 +37,12 @@ INVISIBLE: frozenset[str] = frozenset(
         "ComponentFlagz",
         "ComponentStatusz",
         "CoordinatedLeaderElection",
+        "ManagedFieldsOptOutClient",
         "NominatedNodeNameForExpectation",
         "SchedulerAsyncAPICalls",
         "SchedulerAsyncPreemption",
         "SchedulerPopFromBackoffQ",
+        "SchedulerPreQueueingHints",
         "SchedulerQueueingHints",
     }
 )
@@ -58,9 +60,25 @@ FOLLOWED_IN: Mapping[str, frozenset[str]] = {
     "1.37": frozenset(
         {
             "CompositePodGroup",
+            "DRADerivedAttributes",
+            "DRADeviceCompatibilityGroups",
             "DRAFractionalCapacityRange",
+            "DRAOptionalNodeOperations",
             "GenericWorkload",
+            "InterPodAffinityHostnameFastPath",
             "PodGroupPreemptionPolicy",
+            "TopologyAwareWorkloadScheduling",
+        }
+    ),
+    "1.38": frozenset(
+        {
+            "CompositePodGroup",
+            "DRADerivedAttributes",
+            "DRADeviceCompatibilityGroups",
+            "DRAFractionalCapacityRange",
+            "DRAOptionalNodeOperations",
+            "GenericWorkload",
+            "InterPodAffinityHostnameFastPath",
             "TopologyAwareWorkloadScheduling",
         }
     ),

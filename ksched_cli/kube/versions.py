@@ -157,6 +157,9 @@ class Rules:
     keeps_shares_of_former: a device that may no longer be shared is in use while a share of it is
     rejects_unusable_pools: a request for all devices rejects a node with an incomplete or invalid
         pool; else that is an error
+    knows_derived_attributes: claims that ask for derived attributes are errors where the gate is off;
+        else that is not looked at. Claims with devices that skip operations on the node need a node
+        that declares DRAOptionalNodeOperations
     reads_attributes_lazily: an attribute without a value that can be read fails the selectors and
         constraints that read it; else every selector. Constraints compare versions, not their texts
     """
@@ -242,6 +245,7 @@ class Rules:
         self.keeps_shares_of_former = minor >= 38
         self.rejects_unusable_pools = minor >= 38
         self.reads_attributes_lazily = minor >= 38
+        self.knows_derived_attributes = minor >= 37
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rules) and vars(self) == vars(other)

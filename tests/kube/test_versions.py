@@ -90,6 +90,17 @@ def test_a_patch_release_is_decided_as_the_nearest_that_is_told_apart(
     assert inferred_release([f"v{named.removeprefix('v')}-gke.7"]).version == version
 
 
+def test_a_minor_before_its_release_is_said_to_be_a_beta() -> None:
+    beta = "a beta, and the release may decide otherwise"
+    for named in ("1.38", "v1.38.0-beta.0", "1.38.0"):
+        release = release_of(named)
+        assert (release.version, release.inferred) == ("v1.38.0-beta.0", beta)
+    assert release_of("1.38.2").inferred == f"the newest of 1.38 that ksched knows; {beta}"
+    assert inferred_release(["v1.38.0-beta.0"]).minor == "1.38"
+    with pytest.raises(UsageError, match="or a patch release"):
+        release_of("1.38.0-beta.1")
+
+
 def test_a_later_patch_release_than_the_last_is_said_to_be_decided_as_that() -> None:
     assert release_of("1.36.9").inferred == "the newest of 1.36 that ksched knows"
     assert release_of("1.36.4").inferred == ""
@@ -144,8 +155,8 @@ def test_the_minor_of_a_kubelets_version(version: str, minor: str) -> None:
         (["", "latest", "v1.35.0-gke.1"], "v1.35.0", ""),
         ([f"v{MINORS[0]}.3", "v1.20.1"], f"v{MINORS[0]}.3", ""),
         (["v1.9.1", "v1.31.4"], "v1.34.1", "v1.31.4"),
-        (["v1.99.0", "v1.35.0"], "v1.37.2", "v1.99.0"),
-        (["v2.0.0"], "v1.37.2", "v2.0.0"),
+        (["v1.99.0", "v1.35.0"], "v1.38.0-beta.0", "v1.99.0"),
+        (["v2.0.0"], "v1.38.0-beta.0", "v2.0.0"),
         (["", "latest"], "v1.37.2", ""),
     ],
 )
@@ -161,7 +172,12 @@ def test_the_release_nearest_to_the_newest_kubelet_counts(
     ("server", "version", "inferred"),
     [
         ("v1.36.2-gke.1", "v1.36.2", "the cluster's API server is v1.36.2-gke.1"),
-        ("v1.99.0", "v1.37.2", "nearest to v1.99.0, the cluster's API server"),
+        (
+            "v1.99.0",
+            "v1.38.0-beta.0",
+            "nearest to v1.99.0, the cluster's API server; a beta, and the release may decide"
+            " otherwise",
+        ),
         ("unknown", "v1.35.1", "the newest kubelet of the nodes is v1.35.1"),
     ],
 )

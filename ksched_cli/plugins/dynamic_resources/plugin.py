@@ -52,7 +52,7 @@ from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.args import DynamicResourcesArgs
-from ksched_cli.plugins.dynamic_resources.features import features_of
+from ksched_cli.plugins.dynamic_resources.features import features_of, skipping_nodes
 from ksched_cli.plugins.dynamic_resources.requests import ALLOCATION_RESULTS_MAX_SIZE
 from ksched_cli.plugins.helper import FilteringPlugin, PreFiltered, applied, default_normalize_score
 from ksched_cli.plugins.node_affinity import terms_text
@@ -146,6 +146,13 @@ def binding_failure(claim: ResourceClaim) -> str:
     return ""
 
 
+def _skips_operations(claim: ResourceClaim) -> bool:
+    """Whether a device of the claim does without operations on the node."""
+    allocation = claim.status.allocation
+    results = allocation.devices.results if allocation is not None else ()
+    return any(result.skip_node_operations for result in results)
+
+
 def describe_allocation(claim: ResourceClaim) -> str:
     """The explanation of an allocated claim: its devices, and the nodes that can use it."""
     allocation = claim.status.allocation
@@ -218,6 +225,7 @@ class DynamicResources(
         self._waits_for_devices = features_of(handle.release).binding_conditions
         rules = handle.release.rules
         self._pod_kind = "Pod" if rules.names_owner_kind else "pod"
+        self._needs_skipping = rules.knows_derived_attributes
         self._hears_of_deletions = rules.hears_of_deleted_claims
         is_silent = rules.device_post_filter_is_silent
         self._nothing_to_deallocate = SILENT if is_silent else NOTHING_TO_DEALLOCATE
@@ -273,6 +281,9 @@ class DynamicResources(
                 if terms.error:
                     raise PluginError(terms.error)
                 claims_state.reachable[index] = matches_any(nodes.snapshot, terms)
+            if self._needs_skipping and _skips_operations(claim):
+                mask = skipping_nodes(nodes.snapshot)
+                claims_state.reachable[index] = mask & claims_state.reachable.get(index, mask)
             if self._waits_for_devices and binding_failure(claim):
                 claims_state.reachable[index] = np.zeros(len(nodes.snapshot), dtype=np.bool_)
         if pending:

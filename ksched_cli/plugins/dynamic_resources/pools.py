@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -57,6 +57,41 @@ Consumption: TypeAlias = tuple[tuple[CounterKey, int], ...]
 """What one device consumes, a pair for each counter that it lists."""
 
 
+Groups: TypeAlias = tuple[tuple[str, frozenset[str]], ...]
+"""The compatibility groups of one device, by the counter sets that it takes from."""
+
+
+class SharedGroups(NamedTuple):
+    """The groups that all devices of one counter set have; are_bare: none of them has any.
+
+    Upstream: compatibilityGroupIntersection.
+    """
+
+    are_bare: bool
+    groups: frozenset[str] = frozenset()
+
+    def admits(self, groups: frozenset[str]) -> bool:
+        """Whether a device with these groups may be allocated beside the others."""
+        if not groups or self.are_bare:
+            return not groups and self.are_bare
+        return not self.groups.isdisjoint(groups)
+
+
+GroupsBySet: TypeAlias = Mapping[str, SharedGroups]
+
+
+def with_groups(by_set: GroupsBySet, groups: Groups) -> GroupsBySet:
+    """The groups with those of one more device."""
+    joined = dict(by_set)
+    for name, own in groups:
+        others = joined.get(name)
+        if others is None:
+            joined[name] = SharedGroups(not own, own)
+        elif own and not others.are_bare:
+            joined[name] = SharedGroups(False, others.groups & own)
+    return joined
+
+
 class CounterError(Exception):
     """Counters that make a pool invalid. The text is upstream's."""
 
@@ -66,10 +101,21 @@ class PoolCounters(Struct, frozen=True, eq=False):
 
     total:     of each counter
     consumers: every device of the pool that consumes some, on whichever node, with what it does
+    groups:    of the same devices, where these count
     """
 
     total: Counters
     consumers: tuple[tuple[DeviceID, Consumption], ...]
+    groups: tuple[Groups, ...] = ()
+
+    def shared_groups(self, is_allocated: Callable[[DeviceID], bool]) -> GroupsBySet:
+        """Return the groups that the allocated devices share, by counter set. Upstream:
+        compatibilityGroupsBaselineForPool."""
+        by_set: GroupsBySet = {}
+        for (device, _), groups in zip(self.consumers, self.groups, strict=False):
+            if is_allocated(device):
+                by_set = with_groups(by_set, groups)
+        return by_set
 
     def available(self, is_allocated: Callable[[DeviceID], bool]) -> dict[CounterKey, int]:
         """Return what the allocated devices leave; below 0 where they consume more than there
@@ -81,6 +127,13 @@ class PoolCounters(Struct, frozen=True, eq=False):
                     if key in amounts:
                         amounts[key] -= amount
         return amounts
+
+
+def groups_of(device: Device) -> Groups:
+    return tuple(
+        (consumed.counter_set, frozenset(consumed.compatibility_groups))
+        for consumed in device.consumes_counters
+    )
 
 
 def consumption_of(device: Device) -> Consumption:
@@ -133,6 +186,8 @@ class DeviceTraits(Struct, frozen=True):
     consumption:  what it takes from its pool's counters
     is_shared:    several claims may have it
     has_capacity: requests are compared with its capacities
+    groups:       of the counter sets that it takes from, where these count
+    skips:        it does without operations on the node, which has to declare that it can
     """
 
     is_reachable: bool = True
@@ -141,6 +196,8 @@ class DeviceTraits(Struct, frozen=True):
     is_shared: bool = False
     has_capacity: bool = False
     capacities: Capacities = ()
+    groups: Groups = ()
+    skips: bool = False
 
 
 PLAIN = DeviceTraits()
@@ -164,8 +221,9 @@ class DeviceKind(Struct, frozen=True):
 
 
 def kind_of(
-    driver: str, device: Device, features: AllocatorFeatures, is_reachable: bool
+    spec: ResourceSliceSpec, device: Device, features: AllocatorFeatures, is_reachable: bool
 ) -> DeviceKind:
+    driver = spec.driver
     traits, has_capacity = PLAIN, features.consumable_capacity
     attributes, capacity = device.attributes, device.capacity
     if features.qualifies_names:
@@ -178,6 +236,8 @@ def kind_of(
             has_capacity and device.allow_multiple_allocations,
             has_capacity,
             tuple(sorted(capacity.items())) if has_capacity else (),
+            groups_of(device) if features.compatibility_groups else (),
+            features.needs_latest and bool(spec.skip_node_operations),
         )
     return DeviceKind(
         driver,
@@ -287,7 +347,7 @@ class DevicePools:
         """rules: of the release; by default of the newest."""
         rules = rules or release_of().rules
         slices = list(slices)
-        self._features = features
+        self.features = features
         self.rules = rules
         self.capacity_policy = CapacityPolicyRules(
             rules.aborts_at_bad_capacity,
@@ -296,7 +356,7 @@ class DevicePools:
             rules.qualifies_names,
         )
         self._generations = _count_generations(slices)
-        if rules.skips_compatibility_groups:
+        if rules.skips_compatibility_groups and not features.compatibility_groups:
             slices = [each for each in slices if not _names_groups(each.spec)]
         self._counted = _count_generations(slices)
         self._slices = sorted(filter(self._is_counted, slices), key=lambda item: item.name)
@@ -327,7 +387,7 @@ class DevicePools:
         """Without DRAPartitionableDevices, upstream ignores every slice with
         perDeviceNodeSelection, even if it is false."""
         spec = resource_slice.spec
-        return self._features.partitionable_devices or (
+        return self.features.partitionable_devices or (
             spec.per_device_node_selection is None
             and not (self.rules.skips_unusable_pools and spec.shared_counters)
         )
@@ -415,7 +475,7 @@ class DevicePools:
         if len(set(ids)) < len(ids):
             duplicate = next(device for i, device in enumerate(ids) if device in ids[:i])
             invalid = f"duplicate device name {duplicate[2]}"
-        if self._features.partitionable_devices and is_complete and not invalid:
+        if self.features.partitionable_devices and is_complete and not invalid:
             try:
                 counters = self._counters(numbers)
             except CounterError as error:
@@ -441,7 +501,7 @@ class DevicePools:
                 continue
             is_reached = reach or bytes([1]) * len(spec.devices)
             for device, is_reachable in zip(spec.devices, is_reached, strict=True):
-                kind = kind_of(spec.driver, device, self._features, bool(is_reachable))
+                kind = kind_of(spec, device, self.features, bool(is_reachable))
                 kind_number = interned(kind, self.kinds, self._kind_numbers)
                 device_id = (spec.driver, spec.pool.name, device.name)
                 yield PoolDevice(device_id, kind_number, device, resource_slice, kind.traits)
@@ -449,7 +509,7 @@ class DevicePools:
     def _has_counters(self, number: int) -> bool:
         """Whether a slice has counters, and so no devices."""
         spec = self._slices[number].spec
-        return self._features.partitionable_devices and bool(spec.shared_counters)
+        return self.features.partitionable_devices and bool(spec.shared_counters)
 
     def _counters(self, numbers: Sequence[int]) -> PoolCounters | None:
         """Raises CounterError. Upstream: getAndValidateCounterSets,
@@ -465,16 +525,20 @@ class DevicePools:
         sets = [each for slice_spec in specs for each in slice_spec.shared_counters]
         total = total_counters(sets)
         check_consumption((device for each in specs for device in each.devices), sets)
-        consumers = tuple(
-            ((each.driver, each.pool.name, device.name), consumption_of(device))
+        consuming = [
+            ((each.driver, each.pool.name, device.name), device)
             for each in specs
             if not each.shared_counters
             for device in each.devices
             if device.consumes_counters
-        )
+        ]
         if not sets:
             return None
-        counters = self._counters_cache[key] = PoolCounters(total, consumers)
+        consumers = tuple((device_id, consumption_of(device)) for device_id, device in consuming)
+        groups: tuple[Groups, ...] = ()
+        if self.features.compatibility_groups:
+            groups = tuple(groups_of(device) for _, device in consuming)
+        counters = self._counters_cache[key] = PoolCounters(total, consumers, groups)
         return counters
 
 

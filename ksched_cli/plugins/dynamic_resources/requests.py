@@ -274,6 +274,7 @@ class RequestAlternative(Struct, frozen=True):
     selectors: their CEL expressions; None for a selector without one
     mode:      EXACT_COUNT or ALL, or a mode that upstream does not support
     capacity:  what it asks for of each device, by name; None where it does not ask
+    derived:   the attributes that it computes: name and CEL expression
     """
 
     name: str
@@ -285,6 +286,7 @@ class RequestAlternative(Struct, frozen=True):
     admin_access: bool
     capacity: CapacityRequests = None
     tolerations: tuple[DeviceToleration, ...] = ()
+    derived: tuple[tuple[str, str], ...] = ()
 
     @property
     def result_name(self) -> str:
@@ -378,6 +380,7 @@ def _alternative(name: str, parent: str, subrequest: DeviceSubRequest) -> Reques
         isinstance(subrequest, ExactDeviceRequest) and subrequest.admin_access,
         None if capacity is None else tuple(sorted(capacity.requests.items())),
         subrequest.tolerations,
+        tuple((each.name, each.expression) for each in subrequest.derived_attributes),
     )
 
 

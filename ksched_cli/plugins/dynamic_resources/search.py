@@ -63,10 +63,15 @@ from ksched_cli.plugins.dynamic_resources.allocator import (
     TimedOutError,
     candidates_on,
 )
-from ksched_cli.plugins.dynamic_resources.features import allocator_rules, features_of
+from ksched_cli.plugins.dynamic_resources.features import (
+    allocator_rules,
+    features_of,
+    skipping_nodes,
+)
 from ksched_cli.plugins.dynamic_resources.pools import (
     Counters,
     DevicePools,
+    GroupsBySet,
     PoolCounters,
     PoolDevice,
 )
@@ -144,7 +149,13 @@ class DevicesInUse:
             )
         if left is None and not consumed:
             return self.masks[number]
-        return self.masks[number], consumed, left and tuple(sorted(left.items()))
+        groups = tuple(sorted(self.groups(number).items(), key=lambda item: item[0]))
+        return self.masks[number], consumed, left and tuple(sorted(left.items())), groups
+
+    def groups(self, number: int) -> GroupsBySet:
+        """Return the groups that a pool's allocated devices share."""
+        counters = self._pools.pools[number].counters
+        return {} if counters is None else counters.shared_groups(self._is_allocated)
 
     def counters(self, number: int) -> Counters | None:
         """Return what is left of a pool's counters; None where it has no counters."""
@@ -195,6 +206,10 @@ class Devices:
             self.rules.reads_lists,
             self.rules.reads_attributes_lazily,
         )
+        # Per row, whether devices may do without operations on the node.
+        self.may_skip = np.zeros(len(handle.snapshot), dtype=np.bool_)
+        if self.features.optional_operations:
+            self.may_skip = skipping_nodes(handle.snapshot)
         store = handle.service(ClaimStore)
         self.in_use = DevicesInUse(self.pools, store, self.rules.counts_shared_devices)
         self.view: Callable[[Demand], DemandView] = cache(
@@ -261,8 +276,10 @@ class DeviceSearch:
     def _node_kinds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """Per row an id, equal for nodes whose pools have equal signatures and devices in use."""
         in_use = self._devices.in_use.of_row[rows]
-        # Both are below the number of nodes times attempts: 32 bits each will do.
-        return np.asarray(self._view.node_signatures(rows) << np.int64(32) | in_use, dtype=np.int64)
+        # Both are below the number of nodes times attempts: 31 and 32 bits will do.
+        signatures = self._view.node_signatures(rows) << np.int64(32)
+        may_skip = self._devices.may_skip[rows].astype(np.int64) << np.int64(62)
+        return np.asarray(signatures | in_use | may_skip, dtype=np.int64)
 
     def _node_kind(self, row: int) -> int:
         return int(self._node_kinds(np.array([row], dtype=np.intp))[0])
@@ -299,6 +316,8 @@ class DeviceSearch:
             [self._devices.in_use.masks[number] for number in numbers],
             self._devices.in_use.shared,
             [self._devices.in_use.counters(number) for number in numbers],
+            [self._devices.in_use.groups(number) for number in numbers],
+            bool(self._devices.may_skip[row]),
         )
 
     def _allocation(
@@ -322,6 +341,9 @@ class DeviceSearch:
                 binding_failure_conditions=device.device.binding_failure_conditions,
                 share_id=None if result.consumed is None else f"{claim_uid(claim)}-{index}",
                 consumed_capacity=_as_published(result.consumed, device),
+                skip_node_operations=(
+                    device.slice.spec.skip_node_operations if pools.features.needs_latest else ()
+                ),
             )
             for index, (result, device) in enumerate(zip(device_results, devices, strict=True))
         )

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ksched_cli.cel.environment import CelCompileError, CelUnavailableError, check
-from ksched_cli.cel.interpreter import DeviceInput, Program, check_literals
+from ksched_cli.cel.interpreter import DeviceInput, Program, check_literals, check_problems
 from ksched_cli.cel.values import (
     UNREADABLE,
     AttributeMap,
@@ -45,6 +45,7 @@ from ksched_cli.plugins.dynamic_resources.pools import (
     Consumption,
     DeviceKind,
     DevicePools,
+    Groups,
     interned,
     kind_of,
 )
@@ -137,6 +138,27 @@ class DeviceSelectors:
                 return SelectorRejection(from_class, index, expression or "", failure)
         return None
 
+    def derived(self, expression: str, kind: int, rules: Rules) -> AttributeValue | str:
+        """The value that an expression gives for a kind of device, or why it has none. Upstream:
+        EvaluateDerivedAttribute."""
+        program, device = compile_derived(expression), self._device_input(kind)
+        if isinstance(program, SelectorFailure):
+            return program.text
+        if isinstance(device, SelectorFailure):
+            return device.text
+        try:
+            value = program.value(device)
+        except (CelError, CelAbortError, CelUnavailableError) as error:
+            return str(error)
+        if isinstance(value, list):
+            return "", None
+        if not isinstance(value, bool | int | str | Semver):
+            return f"unsupported CEL return type: {type(value).__name__}"
+        if rules.qualifies_names:
+            return type(value).__name__, value
+        names = {bool: "bool", int: "int", str: "string"}
+        return names.get(type(value), "version"), value
+
     def _evaluate(self, expression: str, kind: int) -> MatchResult:
         program = compile_selector(expression, self._reads_lists)
         if isinstance(program, SelectorFailure):
@@ -148,6 +170,24 @@ class DeviceSelectors:
             return program.evaluate(device)[0]
         except (CelError, CelAbortError, CelUnavailableError) as error:
             return SelectorFailure("runtime", str(error))
+
+
+# What an expression of a derived attribute may give, alone or in a list.
+_DERIVED_TYPES = frozenset({"bool", "int", "string", "any", "dyn", "kubernetes.Semver"})
+
+
+@lru_cache(maxsize=4096)
+def compile_derived(expression: str) -> Program | SelectorFailure:
+    """Upstream: GetOrCompileDerivedAttribute, validateOutputType."""
+    try:
+        checked = check(expression, True)
+        check_problems(checked)
+        result = checked.result_type
+        if result.removeprefix("list(").removesuffix(")") not in _DERIVED_TYPES:
+            raise CelCompileError(f"must evaluate to a primitive scalar or a list, not {result}")
+        return Program(checked)
+    except (CelCompileError, CelUnavailableError) as error:
+        return SelectorFailure("compile", str(error))
 
 
 @lru_cache(maxsize=4096)
@@ -243,6 +283,13 @@ AttributeValue: TypeAlias = tuple[str, object]
 """The type and the value; the type is "" where the attribute has none."""
 
 
+class DerivedAttributes(dict[str, AttributeValue | str]):
+    """By name, a value, or as a text why there is none."""
+
+    def __hash__(self) -> int:  # type: ignore[override]  # it does not change
+        return hash(tuple(self.items()))
+
+
 class DeviceSignature(Struct, frozen=True):
     """A device as a demand sees it.
 
@@ -253,6 +300,8 @@ class DeviceSignature(Struct, frozen=True):
                 nobody used any of it
     sharing:    the capacities of a device that claims may share
     capacity_errors: per request, why it cannot be said what the device would give it, or ""
+    groups, skips: see DeviceTraits
+    derived:    per request, the attributes that it computes, or why one cannot be
     """
 
     rejections: tuple[SelectorRejection | None, ...]
@@ -263,11 +312,14 @@ class DeviceSignature(Struct, frozen=True):
     consumption: Consumption = ()
     sharing: Capacities | None = None
     capacity_errors: tuple[str, ...] = ()
+    groups: Groups = ()
+    skips: bool = False
+    derived: tuple[DerivedAttributes, ...] = ()
 
     @property
     def is_plain(self) -> bool:
         """Whether a claim has all of it or nothing, and takes nothing from others by it."""
-        return not self.consumption and self.sharing is None
+        return not self.consumption and not self.groups and self.sharing is None
 
 
 class PoolSignature(Struct, frozen=True):
@@ -301,6 +353,7 @@ class DemandView:
         self.demand = demand
         self.interchangeable = _interchangeable(demand)
         self.capacity_policy = pools.capacity_policy
+        self.features = pools.features
         self.signatures: list[DeviceSignature] = []
         self.pool_signatures: list[PoolSignature] = []
         self._pools = pools
@@ -374,6 +427,21 @@ class DemandView:
             traits.consumption,
             traits.capacities if traits.is_shared else None,
             tuple(errors) if any(errors) else (),
+            traits.groups,
+            traits.skips,
+            self._derived(kind),
+        )
+
+    def _derived(self, kind: int) -> tuple[DerivedAttributes, ...]:
+        requests = self.demand.requests
+        if not any(request.derived for request in requests):
+            return ()
+        return tuple(
+            DerivedAttributes(
+                (name, self._selectors.derived(expression, kind, self._pools.rules))
+                for name, expression in request.derived
+            )
+            for request in requests
         )
 
 
@@ -460,7 +528,7 @@ class DeviceCounts:
 
     def _reach(self, device: Device, resource_slice: ResourceSlice) -> _Reach:
         spec = resource_slice.spec
-        kind = kind_of(spec.driver, device, self._features, True)
+        kind = kind_of(spec, device, self._features, True)
         # The selectors of classes do not see here whether a device may be shared.
         self._kinds.append(DeviceKind(kind.driver, kind.attributes, kind.capacity))
         place = device if spec.per_device_node_selection else spec
