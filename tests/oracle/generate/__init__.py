@@ -9,6 +9,7 @@ from generate import (
     claims,
     composites,
     configs,
+    corners,
     declared_features,
     device_pools,
     devices,
@@ -51,6 +52,8 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "everything": everything.generate,
     "configs": configs.generate,
     "batching": batching.generate,
+    "corners": corners.generate,
+    "device_gates": corners.generate_devices,
     "declared_features": declared_features.generate,
     "devices": devices.generate,
     "device_pools": device_pools.generate,
@@ -70,7 +73,8 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
 WITH_EXTENDERS = frozenset(("extenders", "replay_extenders"))
 DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXTENDERS)
 # Those that earlier minors than this one refuse.
-SINCE = dict.fromkeys(("workloads", "composites", "replay_workloads", "replay_composites"), "1.37")
+_GROUPS = ("workloads", "composites", "replay_workloads", "replay_composites")
+SINCE = dict.fromkeys((*_GROUPS, "device_gates"), "1.37")
 
 
 @dataclass(frozen=True)
