@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
@@ -117,9 +117,12 @@ class NodeColumns:
     zero:         the column of a resource that no node has
     """
 
-    def __init__(self, nodes: Iterable[Node], noticed: Sequence[str] = ()) -> None:
+    def __init__(
+        self, nodes: Iterable[Node], noticed: Sequence[str] = (), *, saturates: bool = False
+    ) -> None:
         """noticed: names in the order in which the scheduler noticed the nodes, others after them;
-        by name where it is empty"""
+        by name where it is empty; saturates: see Rules.saturates_sums"""
+        self.saturates = saturates
         self.nodes: tuple[Node, ...] = tuple(sorted(nodes, key=lambda node: node.name))
         self.names: tuple[str, ...] = tuple(node.name for node in self.nodes)
         self.row: dict[str, int] = {name: row for row, name in enumerate(self.names)}
@@ -142,7 +145,7 @@ class NodeColumns:
             key = (*listed, *map(id, listed.values()))
             size = sizes.get(key)
             if size is None:
-                size = sizes[key] = node_allocatable(node)
+                size = sizes[key] = node_allocatable(node, self.saturates)
             for resource, amount in size.items():
                 if resource not in columns:
                     columns[resource] = np.zeros(len(self.nodes), dtype=np.int64)
@@ -155,7 +158,8 @@ class NodeColumns:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuild a copy: copied one by one, the columns would no longer be rows of `capacity`."""
-        return (type(self), (self.nodes, self.noticed))
+        make = partial(type(self), saturates=True) if self.saturates else type(self)
+        return (make, (self.nodes, self.noticed))
 
     def _as_noticed(self) -> Iterator[tuple[int, Node]]:
         """Return rows and nodes in the order in which the scheduler noticed them."""
@@ -348,7 +352,7 @@ class Snapshot:
         self, nodes: Iterable[Node], noticed: Sequence[str] = (), *, saturates: bool = False
     ) -> None:
         """noticed: see NodeColumns"""
-        columns = NodeColumns(nodes, noticed)
+        columns = NodeColumns(nodes, noticed, saturates=saturates)
         count = len(columns.nodes)
         self.__setstate__(
             SnapshotContents(
