@@ -212,7 +212,8 @@ def _profile(
     if not placed["bind"]:
         message = f'at least one bind plugin is needed for profile with scheduler name "{name}"'
         raise FrameworkError(message, point="bind")
-    if len(placed.get("placementGenerate", ())) > 1:
+    generators = placed.get("placementGenerate", ())
+    if len(generators) > 1 and not registry.release.rules.merges_placements:
         message = (
             "at most one placement generate plugin is allowed for profile with scheduler name"
             f' "{name}"'
