@@ -173,7 +173,7 @@ class Replay:
     length:  how many pods ended or were bound, and events happened
     held:    the pods that were held at Permit since the last of these
     rung:    how many alarms of plugins rang since
-    is_interrupted: it ends after this instant, before its time
+    is_interrupted: it ends after this attempt, end or event, before its time
     share_read: how much of the timeline has been read, from 0 to 1
     """
 
@@ -246,8 +246,12 @@ class Replay:
         # What happens later has to be in the calendar, too, which ends with the year 9999.
         return min(int(max(created, default=0.0)), _YEAR_3000)
 
+    def interrupt(self) -> None:
+        """End it soon. A signal may call this at any moment."""
+        self.is_interrupted = True
+
     def run(self) -> None:
-        """Run to the end."""
+        """Run to the end, or until it is interrupted."""
         with gc_rare():
             self._next_event = next(self.events, None)
             self._begin()
@@ -325,20 +329,16 @@ class Replay:
         return max(self.clock.now, round((moment - self.clock.start) * SECOND))
 
     def _run_instant(self, at: int) -> None:
-        """Runs all that happens at one instant, in kube-scheduler's order where it has one."""
+        """Runs all that happens at one instant, in kube-scheduler's order where it has one; only
+        the beginning of that where the replay is interrupted, as one instant may take long."""
         self.clock.now = at
         has_rung = self.cluster.engine.waiting.clock.jump(self.clock.seconds)
         # 1. Pods end. Then the timeline's events happen in their order, and failed nodes evict.
-        while self.ends.next is not None and self.ends.next <= at:
-            end = self.ends.pop()
-            self.scheduler.end(end.key, end.outcome)
-        while (event := self._next_event) is not None and event.at <= at:
-            self.applier.apply(event)
-            self._next_event = next(self.events, None)
+        self._apply_due(at)
         if self.scheduler.down_nodes:
             self.applier.outages.run_instant()
         # 2. The autoscaler adds and removes nodes.
-        if self.autoscaler is not None:
+        if self.autoscaler is not None and not self.is_interrupted:
             self.autoscaler.run_instant()
         # 3. Pods whose time has come move to the active queue.
         if has_rung:
@@ -350,12 +350,23 @@ class Replay:
             self.scheduler.settle()
         # 4. Pods are tried until the active queue is empty.
         queue, try_next = self.queue, self.scheduler.try_next
-        while queue.pods and try_next():
+        while queue.pods and not self.is_interrupted and try_next():
             pass
         # 5. The curves get the values of this instant.
         self._note(at)
         if self.options.on_instant is not None:
             self.options.on_instant(self)
+
+    def _apply_due(self, at: int) -> None:
+        """Apply the ends and the events of an instant, or the first of them."""
+        while self.ends.next is not None and self.ends.next <= at and not self.is_interrupted:
+            end = self.ends.pop()
+            self.scheduler.end(end.key, end.outcome)
+        while (event := self._next_event) is not None and event.at <= at:
+            if self.is_interrupted:
+                return
+            self.applier.apply(event)
+            self._next_event = next(self.events, None)
 
     def _note(self, at: int) -> None:
         """Note whether anything happened at this instant, and what it was for the curves."""
