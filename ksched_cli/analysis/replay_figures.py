@@ -375,7 +375,7 @@ class ReplayCost(Part, frozen=True):
             return None
         now, unpriced = replay.clock.now, 0
         by_price: dict[tuple[str, float], list[int]] = {}
-        for bill in replay.biller.bills.all():
+        for bill in replay.biller.bills:
             if not bill.price:
                 unpriced += 1
                 continue

@@ -228,7 +228,7 @@ class PodGroups:
         self._children = _children_of(self.groups.values())
         self.warnings = tuple(_warnings(state, release))
         self.trial: TrialListing | None = None
-        self.list_members(state.pods)
+        self._list_members(state.pods)
         snapshot.subscribe(self)
 
     def get(self, pod: PodInfo) -> PodGroup | None:
@@ -332,7 +332,7 @@ class PodGroups:
         """Whether pods of groups are on nodes, and count there with their groups."""
         return self.are_entities and any(self._scheduled.values())
 
-    def list_members(self, pods: Iterable[Pod]) -> None:
+    def _list_members(self, pods: Iterable[Pod]) -> None:
         """These are all pods now; those on nodes are in the snapshot."""
         # By UID, those of nodes that are not there.
         self._elsewhere: defaultdict[GroupKey, dict[str, Pod]] = defaultdict(dict)

@@ -278,19 +278,6 @@ class PendingAllocation(Struct):
     group: tuple[str, str] | None = None
 
 
-class ClaimMemory(Struct, frozen=True):
-    """The data of a claim store beyond the stored claims.
-
-    deleted: keys of claims; written: those created or changed, in their order
-    allocated, extended: see ClaimStore
-    """
-
-    deleted: tuple[tuple[str, str], ...]
-    written: tuple[ResourceClaim, ...]
-    allocated: tuple[DeviceID, ...]
-    extended: dict[str, tuple[str, str]]
-
-
 class ClaimStore:
     """A service: the current version of every claim. Upstream: claimTracker.
 
@@ -299,8 +286,6 @@ class ClaimStore:
     shared: what the claims' shares of devices consume
     extended: pod uid → namespace and name of the claim that was made for its extended resources
     """
-
-    assumed_type = ClaimMemory
 
     def __init__(self, handle: Handle) -> None:
         self._stored = handle.cluster.resource_claims
@@ -437,33 +422,6 @@ class ClaimStore:
                 self._add(claim)
         self.extended.update(previous.extended)
         self._changes = []
-
-    def assumed(self) -> ClaimMemory:
-        """See Checkpointed."""
-        return ClaimMemory(
-            tuple(key for key in self._stored if key not in self._claims),
-            tuple(
-                claim for key, claim in self._claims.items() if claim is not self._stored.get(key)
-            ),
-            tuple(sorted(self._allocated)),
-            self.extended,
-        )
-
-    def assume(self, assumed: ClaimMemory) -> None:
-        for key in assumed.deleted:
-            self._remove(self._claims.pop(key))
-        for claim in assumed.written:
-            key = claim.namespace, claim.name
-            if key in self._claims:
-                self._remove(self._claims[key])
-            self._claims[key] = claim
-            self._add(claim)
-            self.log += allocated_devices(claim)
-        self._is_changed = bool(assumed.deleted or assumed.written)
-        # Where two claims had one device, and one of them was freed, the device is free.
-        self.log += self._allocated.difference(assumed.allocated)
-        self._allocated = set(assumed.allocated)
-        self.extended.update(assumed.extended)
 
     def current(self) -> Mapping[tuple[str, str], ResourceClaim]:
         """The claims as the API server returns them after what was written here."""

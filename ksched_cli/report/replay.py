@@ -154,7 +154,7 @@ def usage_csv(replay: Replay) -> str:
         times.append(usage.end)
         samples.append(samples[-1])
     biller = replay.biller
-    sums = {} if biller is None else {"cost": costs_at(biller.bills.all(), times)}
+    sums = {} if biller is None else {"cost": costs_at(biller.bills, times)}
     sizes = {f"nodes:{name}": sizes_at(counts, times) for name, counts in groups.items()}
     used = resources(usage)
     rows = [

@@ -8,13 +8,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from tempfile import NamedTemporaryFile
-from time import monotonic, perf_counter
+from time import perf_counter
 from types import TracebackType
 from typing import Annotated, Any, BinaryIO, Final, Literal, TypeAlias
 
@@ -28,17 +25,15 @@ from ksched_cli.analysis.replay_figures import (
 )
 from ksched_cli.analysis.usage import nodes_used, utilization
 from ksched_cli.engine.engine import Engine
-from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.errors import InputError, KschedError, PluginDefectError, UsageError
 from ksched_cli.kube.json_tree import replace_half_pairs
 from ksched_cli.kube.streams import LIMIT
-from ksched_cli.live.snapshot_file import written_aside
 from ksched_cli.run.inputs import DIGEST_LENGTH
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
-from ksched_cli.sweep.metrics import MeasuringPlugins, Metric, forgets, plugin_figures
+from ksched_cli.sweep.metrics import MeasuringPlugins, Metric, plugin_figures
 from ksched_cli.sweep.preparation import Shared
 
 Row = dict[str, Any]  # plain data: RowHead, RowParameters, and Ended or Failed
@@ -199,50 +194,6 @@ class RowsFile:
         self.close()
 
 
-CHECKPOINT_INTERVAL = 60.0  # seconds from one checkpoint to the next
-
-
-@dataclass(slots=True)
-class RunCheckpoint:
-    """The checkpoint of one run.
-
-    path:     of the file; "" for none
-    identity: of the run; a checkpoint of another one is passed over
-    """
-
-    path: str
-    identity: str
-    _written: float = field(default_factory=monotonic)
-
-    def resume(self, replay: Replay) -> None:
-        """Makes a replay that has not begun the one of the file, where there is one that can be
-        read. Raises InputError where its parts contradict each other."""
-        try:
-            data = Path(self.path).read_bytes() if self.path else b""
-            checkpoint = read_checkpoint(data, self.path, self.identity)
-        except (OSError, InputError):
-            return
-        resume(replay, checkpoint, self.path)
-
-    def after_instant(self, replay: Replay) -> None:
-        """Writes the replay every minute, where all of it can be written; a file that cannot be
-        written, as on another machine, is none. Raises PluginDefectError."""
-        is_due = monotonic() - self._written >= CHECKPOINT_INTERVAL
-        if not is_due or not replay.is_resumable or replay.cluster.unsaved():
-            return
-        if forgets(replay.cluster.engine):
-            return
-        self._written = monotonic()
-        with suppress(UsageError), written_aside(self.path, private=True) as file:
-            file.write(take_checkpoint(replay, self.identity))
-
-    def remove(self) -> None:
-        """The run has ended."""
-        if self.path:
-            with suppress(OSError):
-                os.unlink(self.path)
-
-
 OK: Final = "ok"
 ERROR: Final = "error"
 TIMEOUT: Final = "timeout"
@@ -381,7 +332,7 @@ class Performer:
         begin = perf_counter()
         outcome: Outcome
         try:
-            outcome = self._replay(task) if task.run.timeline else self._simulate(task.run)
+            outcome = self._replay(task.run) if task.run.timeline else self._simulate(task.run)
         except KschedError as error:
             outcome = Failed(error=str(error), is_defect=isinstance(error, PluginDefectError))
         except MemoryError:
@@ -411,27 +362,16 @@ class Performer:
             metrics=self._own_figures(simulation, record),
         )
 
-    def _replay(self, task: Task) -> Outcome:
+    def _replay(self, run: Run) -> Outcome:
         """Raises KschedError."""
-        rows = "" if task.run.replay_extenders else self._shared.rows  # a recording begins anew
-        path = rows and f"{rows}.{task.id}.checkpoint"
-        saved = RunCheckpoint(path, task.id)
         measuring = MeasuringPlugins()
-
-        def on_instant(replay: Replay) -> None:
-            measuring.measure(replay)
-            if path:
-                saved.after_instant(replay)
-
-        watch = Watch(keeps_records=True, on_instant=on_instant)
-        replay = self._opener.replay(task.run, watch)
+        watch = Watch(keeps_records=True, on_instant=measuring.measure)
+        replay = self._opener.replay(run, watch)
         try:
-            saved.resume(replay)
             replay.run()
             measuring.measure(replay)
         finally:
             replay.cluster.engine.close()
-            saved.remove()
         engine, log = replay.cluster.engine, replay.log
         if replay.scheduler.failed:
             return _failure_of(engine)

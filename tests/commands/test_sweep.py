@@ -133,6 +133,27 @@ def test_rows_are_written_and_gone_on_with(ksched: Ksched, tmp_path: Path) -> No
     assert len(rows.read_text().splitlines()) == 4
 
 
+def test_a_sweep_of_replays_resumes_by_its_rows(ksched: Ksched, tmp_path: Path) -> None:
+    """It was interrupted in the middle of the second row."""
+    (tmp_path / "week.json").write_text(json.dumps(TIMELINE))
+    file = write_sweep(tmp_path, timelines=["week.json"], seeds=3)
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    rows = folder / "rows.jsonl"
+    assert result(ksched, file, "--rows", rows)["runs"]["resumed"] == 0
+    whole = [json.loads(line) for line in rows.read_text().splitlines()]
+    first, second, _ = rows.read_bytes().splitlines(keepends=True)
+    rows.write_bytes(first + second[:90])
+    assert result(ksched, file, "--rows", rows)["runs"]["resumed"] == 1
+    assert rows.read_bytes().startswith(first)
+    again = [json.loads(line) for line in rows.read_text().splitlines()]
+    own = ("seconds", "worker")  # of each time that a run is made
+    assert [{k: v for k, v in each.items() if k not in own} for each in again] == [
+        {k: v for k, v in each.items() if k not in own} for each in whole
+    ]
+    assert [*folder.iterdir()] == [rows]
+
+
 def test_csv_has_a_line_per_run(ksched: Ksched, tmp_path: Path) -> None:
     _, out, _ = ksched("sweep", write_sweep(tmp_path, patches=PATCHES, seeds=2), "-o", "csv")
     lines = list(csv.DictReader(io.StringIO(out)))

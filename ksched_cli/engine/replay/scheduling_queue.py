@@ -17,8 +17,6 @@ from enum import IntEnum
 from operator import attrgetter
 from typing import NamedTuple
 
-from msgspec.structs import astuple
-
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import EXTENDER
@@ -34,7 +32,6 @@ from ksched_cli.engine.replay.queued_pod import (
     Place,
     QueuedPodGroupInfo,
     QueuedPodInfo,
-    QueueHistory,
     sort_key,
 )
 from ksched_cli.engine.replay.records import ReplayClock
@@ -266,40 +263,6 @@ class SchedulingQueue:
         self.pods[pod.key] = queued
         self._join(queued)
         return queued
-
-    def restore(self, history: QueueHistory, pod: PodInfo) -> None:
-        """A pod is where it was in another queue; one of a group is with it, which is restored
-        after all pods."""
-        queued = QueuedPodInfo(*astuple(history), pod=pod)
-        self.pods[pod.key] = queued
-        self._restore(queued, is_placed=not self._is_member(queued))
-
-    def restore_group(
-        self, key: GroupKey, members: Sequence[QueuedPodInfo], history: QueueHistory
-    ) -> None:
-        """A group is where it was. members: at least one, restored"""
-        group = QueuedPodGroupInfo(*astuple(history), pod=members[0].pod, key=key)
-        for member in members:
-            group.add(member)
-        self.entities[key] = group
-        self._restore(group, is_placed=True)
-
-    def _restore(self, queued: QueuedPodInfo, *, is_placed: bool) -> None:
-        if queued.gating_plugin:
-            name = queued.pod.spec.scheduler_name
-            queued.gating_events = self._hints.events_of(name, queued.gating_plugin)
-        place, queued.place = queued.place, NOWHERE
-        if is_placed:
-            self._places.put(queued, place)
-
-    def restore_incomplete(self, keys: Iterable[str]) -> None:
-        """These pods wait for the object of their group. Raises LookupError for others, and where
-        any other pod of a group is with none."""
-        self.incomplete = {key: self.pods[key] for key in keys}
-        for key, queued in self.pods.items():
-            is_alone = self._is_member(queued) and queued.group is None
-            if is_alone != (key in self.incomplete):
-                raise LookupError(f"pod {key} is in no group, or in one that has no object")
 
     def pop(self) -> QueuedPodInfo | None:
         """Return the next pod to try, which is in flight then; None if there is none now."""

@@ -180,13 +180,6 @@ def volume_limit(capacity: CSIStorageCapacity) -> Quantity | None:
 # Upstream: pkg/scheduler/util/assumecache and plugins/volumebinding/assume_cache.go.
 
 
-class VolumeMemory(Struct, frozen=True):
-    """The assumed data, see AssumedVolumes."""
-
-    claim_refs: dict[str, ObjectReference]
-    selected_nodes: dict[Key, str]
-
-
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
@@ -295,17 +288,6 @@ class AssumedVolumes:
             claim = after.persistent_volume_claims.get(key)
             if claim is not None and claim is before.persistent_volume_claims.get(key):
                 self.selected_nodes[key] = node
-
-    def assumed(self) -> VolumeMemory:
-        """All of it; see Checkpointed."""
-        return VolumeMemory(self.claim_refs, self.selected_nodes)
-
-    def assume(self, assumed: VolumeMemory, cluster: ClusterState) -> None:
-        """Takes it up, over the same objects. cluster: that has them"""
-        for name, ref in assumed.claim_refs.items():
-            claim = cluster.persistent_volume_claims[ref.namespace, ref.name]
-            self.assume_bound(cluster.persistent_volumes[name], claim)
-        self.selected_nodes.update(assumed.selected_nodes)
 
 
 def _key(claim: PersistentVolumeClaim) -> Key:

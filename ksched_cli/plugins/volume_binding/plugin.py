@@ -64,7 +64,6 @@ from ksched_cli.plugins.volume_binding.binder import (
     PodClaims,
     PodVolumes,
     VolumeBinder,
-    VolumeMemory,
     claim_selector,
     provisions,
     volume_limit,
@@ -112,7 +111,6 @@ class VolumeBinding(
 ):
     name = "VolumeBinding"
     idle_after_skip = True
-    assumed_type = VolumeMemory
 
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         self.binder = VolumeBinder(handle)
@@ -122,13 +120,6 @@ class VolumeBinding(
         """See CarriesOver."""
         before, after = previous.binder.assumed, self.binder.assumed
         after.carry_over(before, previous._cluster, self._cluster)
-
-    def assumed(self) -> VolumeMemory:
-        """See Checkpointed."""
-        return self.binder.assumed.assumed()
-
-    def assume(self, assumed: VolumeMemory) -> None:
-        self.binder.assumed.assume(assumed, self._cluster)
 
     def scope_for(self, pod: PodInfo) -> Scope:
         return Scope.CLUSTER if any(claim_uses(pod.pod)) else Scope.NODE
