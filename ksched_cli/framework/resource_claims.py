@@ -189,13 +189,6 @@ class BackingClasses:
             if old.get(name) != new.get(name):
                 self._hear(old.get(name), new.get(name))
 
-    def assumed(self) -> dict[str, DeviceClass]:
-        """See Checkpointed."""
-        return self._by_resource
-
-    def assume(self, assumed: dict[str, DeviceClass]) -> None:
-        self._by_resource = assumed
-
     def _hear(self, old: DeviceClass | None, new: DeviceClass | None) -> None:
         """Hear of a class that comes, changes or goes. Upstream: updateResourceName2class,
         removeResourceName2class."""

@@ -94,7 +94,10 @@ RENDERERS: Mapping[Form, Callable[[Report], str]] = {
 }
 
 # The forms that one answer alone has: their functions, below ksched_cli/report.
-TEXTS: Mapping[str, Mapping[Form, str]] = {"Remedies": {Form.PATCH: "fix:patches"}}
+TEXTS: Mapping[str, Mapping[Form, str]] = {
+    "Remedies": {Form.PATCH: "fix:patches"},
+    "ReplayResult": {Form.CSV: "replay:csv_text"},
+}
 
 _ESCAPES = {
     Form.JSON: job_commands.JSON,
