@@ -35,6 +35,8 @@ VIEWS: Mapping[str, str] = {
     "PreemptionResult": "preemption:view",
     "Remedies": "fix:view",
     "ScheduleResult": "schedule:view",
+    "ValidationResult": "validation:view",
+    "ValidationResults": "validation:view",
 }
 
 _EFFECTS = 8  # of a change, shown first
