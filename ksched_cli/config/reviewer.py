@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +23,8 @@ from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.project import Project, Projects
 from ksched_cli.config.review import Review, review_bytes
 from ksched_cli.config.sources import ConfigurationText
+from ksched_cli.errors import InputError
+from ksched_cli.kube.documents import decode_text
 from ksched_cli.kube.versions import (
     Release,
     inferred_release,
@@ -29,6 +32,10 @@ from ksched_cli.kube.versions import (
     refused_gates,
     release_of,
 )
+from ksched_cli.masking import without_secrets
+
+_LINE_END = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # as YAML has them
+_LONGEST_LINE = 1_000  # characters of a line that is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +171,31 @@ def review_text(
     """
     review = review_bytes(source.raw, source.path, registry, allowed, looks_at_files=looks_at_files)
     review = with_later_refusals(review, source.raw, source.path, later, allowed)
+    lines = _shown_lines(source.raw) if review.findings else ()
+
+    def placed(finding: Finding) -> Finding:
+        at = finding.line or 0
+        line = lines[at - 1] if 0 < at <= len(lines) else ""
+        return source.place.of(structs.replace(finding, source=line))
+
     return ReviewedText(
         source,
         replace(
             review,
-            findings=tuple(map(source.place.of, review.findings)),
+            findings=tuple(map(placed, review.findings)),
             ignored=tuple(map(source.place.of, review.ignored)),
         ),
     )
+
+
+def _shown_lines(raw: bytes) -> Sequence[str]:
+    """The lines of a text without secrets; empty ones for those that are too long."""
+    try:
+        text = decode_text(raw, "")
+    except InputError:
+        return ()
+    lines = without_secrets(_LINE_END.split(text))
+    return [line if len(line) <= _LONGEST_LINE else "" for line in lines]
 
 
 def refusals_of_gates(feature_gates: str, releases: Iterable[Release]) -> tuple[Finding, ...]:

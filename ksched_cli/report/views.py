@@ -40,6 +40,8 @@ VIEWS: Mapping[str, str] = {
     "ReplayDraws": "replay_comparison:draws",
     "ReplayResult": "replay:view",
     "ScheduleResult": "schedule:view",
+    "ValidationResult": "validation:view",
+    "ValidationResults": "validation:view",
 }
 
 _EFFECTS = 8  # of a change, shown first

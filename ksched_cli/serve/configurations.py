@@ -6,7 +6,6 @@ from ksched_cli.analysis.question import Opened, Question
 from ksched_cli.config.answers import EffectiveConfiguration, ValidationResult
 from ksched_cli.config.reviewer import Reviewer, ReviewOptions
 from ksched_cli.errors import UsageError
-from ksched_cli.report.validation import headline
 from ksched_cli.run.plugins import in_release
 
 
@@ -38,5 +37,4 @@ class Validate(Question[ValidationResult], frozen=True, kw_only=True):
         reviewer = Reviewer(options, lambda release: in_release(plugins, release))
         source = opener.inputs.configuration(run.configuration)
         opened.follow(reviewer.settings(source.path).release)
-        text = reviewer.review(source)
-        return ValidationResult.of(text.review, headline(text))
+        return ValidationResult.of(reviewer.review(source))
