@@ -42,10 +42,10 @@ from ksched_cli.cel.syntax import (
 )
 from ksched_cli.cel.values import (
     NONE,
-    CelAbortError,
-    CelError,
     UNREADABLE,
     AttributeMap,
+    CelAbortError,
+    CelError,
     DomainMap,
     Optional,
     Semver,
@@ -190,7 +190,7 @@ def _find(value: Value, key: Value) -> tuple[Value, bool]:
             raise CelError(f"unsupported key type: {type_name(key)}")
         if key in value:
             return value[key], True
-        if isinstance(value, AttributeMap) and value.get(key) is UNREADABLE:
+        if isinstance(value, AttributeMap) and value.get(str(key)) is UNREADABLE:
             why = "value is invalid or its type is not supported by this version"
             raise CelError(f"attribute {key}: {why}")
         return ({}, True) if isinstance(value, DomainMap) else (None, False)
@@ -377,7 +377,6 @@ class Program:
                 f"CEL result of type {type_name(matches)} could not be converted to bool"
             )
         return matches, run.cost
-
 
     def value(self, device: DeviceInput) -> Value:
         """What the expression gives for a device. Raises CelError, CelAbortError."""

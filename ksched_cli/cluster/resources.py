@@ -48,7 +48,8 @@ class PodResources:
     for a little (100m, 200 MiB), so that such pods spread too. Do not change the maps.
 
     scoring: as nonzero_*, for all resources, but without the requests of the pod as a whole: that
-             is what upstream's NodeResourcesFit scores by up to 1.37, which forgets to switch them on
+             is what upstream's NodeResourcesFit scores by up to 1.37, where nothing switches them
+             on
     whole_scoring: the same with the requests of the pod as a whole
     huge:    sums of such amounts may overflow, or not grow, as some are negative
     usage:   what it adds to a column of Snapshot.usage; others: the requests that are not in there
@@ -104,9 +105,7 @@ def resized_pod_resources(pod: Pod) -> PodResources:
     return _pod_resources(pod.spec, _granted(pod), infeasible, resized)
 
 
-def summed_pod_resources(
-    pod: Pod, *, resizes_pods: bool, saturates: bool = False
-) -> PodResources:
+def summed_pod_resources(pod: Pod, *, resizes_pods: bool, saturates: bool = False) -> PodResources:
     """What a pod takes of its node, where each of what it asks for, what its node has granted and
     what runs is summed over the pod before the greatest counts (Rules.sums_whole_pods); the same
     object for pods of one spec without statuses.

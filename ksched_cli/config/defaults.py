@@ -25,7 +25,6 @@ from ksched_cli.config.types import (
 )
 from ksched_cli.kube.gates import PLACEMENT_GATE
 
-
 _PLACEMENTS = "v1.KubeSchedulerConfiguration.percentageOfPlacementsToScore"
 
 

@@ -157,7 +157,7 @@ class Rules:
     keeps_shares_of_former: a device that may no longer be shared is in use while a share of it is
     rejects_unusable_pools: a request for all devices rejects a node with an incomplete or invalid
         pool; else that is an error
-    knows_derived_attributes: claims that ask for derived attributes are errors where the gate is off;
+    knows_derived_attributes: claims with derived attributes are errors where the gate is off;
         else that is not looked at. Claims with devices that skip operations on the node need a node
         that declares DRAOptionalNodeOperations
     reads_attributes_lazily: an attribute without a value that can be read fails the selectors and
@@ -378,7 +378,11 @@ def _stage(version: str) -> str:
 
 def _is_preview(named: str) -> bool:
     """Whether this is the pre-release itself, as "1.38.0-beta.0"."""
-    return bool(PREVIEW) and "-" in named and f"v{named.removeprefix('v')}" == _data(PREVIEW)["version"]
+    return (
+        bool(PREVIEW)
+        and "-" in named
+        and f"v{named.removeprefix('v')}" == _data(PREVIEW)["version"]
+    )
 
 
 def _patch(minor: str, number: str | None) -> tuple[str, int, Rules]:
@@ -461,8 +465,8 @@ def unknown_minor_warning(release: Release) -> str:
     if not release.unknown:
         return ""
     return (
-        f"{release.unknown}, but ksched knows only Kubernetes {MINORS[0]} to {MINORS[-1]}: the rules"
-        f" of {release.minor} apply"
+        f"{release.unknown}, but ksched knows only Kubernetes {MINORS[0]} to {MINORS[-1]}: "
+        f"the rules of {release.minor} apply"
     )
 
 

@@ -95,9 +95,13 @@ def write_module_file(minor: str, version: str, previous: str) -> Path:
     text = text.replace(staging_version(before), staging_version(version))
     upstream = (module_folder("k8s.io/kubernetes", version) / "go.mod").read_text()
     staging = re.findall(r"^\s*(k8s\.io/\S+) => \./staging", upstream, re.MULTILINE)
-    head = re.sub(r"^go .*", _go_line(upstream), text[: text.index("replace (")], flags=re.MULTILINE)
+    head = re.sub(
+        r"^go .*", _go_line(upstream), text[: text.index("replace (")], flags=re.MULTILINE
+    )
     published = {name: is_published(name, staging_version(version)) for name in sorted(staging)}
-    lines = [f"\t{name} => {name} {staging_version(version)}\n" for name in staging if published[name]]
+    lines = [
+        f"\t{name} => {name} {staging_version(version)}\n" for name in staging if published[name]
+    ]
     lines += [f"\t{name} => {name} {at}\n" for name, at in UNPUBLISHED.items() if name in upstream]
     tail = "".join(f"exclude {name} v0.0.0\n" for name in staging if not published[name])
     file.write_text(f"{head}replace (\n{''.join(sorted(lines))})\n{tail}")

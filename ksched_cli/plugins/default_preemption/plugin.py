@@ -360,9 +360,7 @@ class DefaultPreemption(
                 filtering, nodes, groups, state, pod, disruptions, no_victims, explain
             )
             return lambda rows: self._add_each(by_entity, rows, results)
-        dry_run = DryRun(
-            filtering, nodes, state, pod, disruptions, no_victims, self._ages, explain
-        )
+        dry_run = DryRun(filtering, nodes, state, pod, disruptions, no_victims, self._ages, explain)
         requests = None if explain else filtering.compared_requests(state, pod)
         if requests is None:
             return lambda rows: self._add_each(dry_run, rows, results)
@@ -385,7 +383,7 @@ class DefaultPreemption(
             results.add(row, result)
 
     def _without_victims(self, pod: PodInfo) -> Callable[[str], Victims | Rejection]:
-        """Return what becomes of a node where all pods may stay: extenders that take part in
+        """Return what becomes of a node where all pods may stay: extenders that support
         preemption may name victims. Upstream: hasInterestedPreemptExtender."""
         if self._allows_no_victims and any(
             extender.supports_preemption and extender.is_interested(pod)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import AllocationResult, ConsumerReference, ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Mask
+from ksched_cli.cluster.snapshot import Mask, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework import cluster_events as events
@@ -276,16 +276,9 @@ class DynamicResources(
                     return None, status
                 pending.append(claim)
                 continue
-            if claim.status.allocation.node_selector is not None:
-                terms = node_terms(claim.status.allocation.node_selector)
-                if terms.error:
-                    raise PluginError(terms.error)
-                claims_state.reachable[index] = matches_any(nodes.snapshot, terms)
-            if self._needs_skipping and _skips_operations(claim):
-                mask = skipping_nodes(nodes.snapshot)
-                claims_state.reachable[index] = mask & claims_state.reachable.get(index, mask)
-            if self._waits_for_devices and binding_failure(claim):
-                claims_state.reachable[index] = np.zeros(len(nodes.snapshot), dtype=np.bool_)
+            reachable = self._reachable(claim, claim.status.allocation, nodes.snapshot)
+            if reachable is not None:
+                claims_state.reachable[index] = reachable
         if pending:
             self._check_shares()
             # Imported on first use: most clusters have no claims, and it doubles the start-up time.
@@ -294,6 +287,23 @@ class DynamicResources(
             claims_state.search = DeviceSearch(self._handle, pending, self._seconds)
         claims_state.claims = claims
         return None, SUCCESS
+
+    def _reachable(
+        self, claim: ResourceClaim, allocation: AllocationResult, snapshot: Snapshot
+    ) -> Mask | None:
+        """The nodes on which a pod may use an allocated claim; None: all."""
+        reachable = None
+        if allocation.node_selector is not None:
+            terms = node_terms(allocation.node_selector)
+            if terms.error:
+                raise PluginError(terms.error)
+            reachable = matches_any(snapshot, terms)
+        if self._needs_skipping and _skips_operations(claim):
+            mask = skipping_nodes(snapshot)
+            reachable = mask if reachable is None else mask & reachable
+        if self._waits_for_devices and binding_failure(claim):
+            reachable = np.zeros(len(snapshot), dtype=np.bool_)
+        return reachable
 
     def _check_shares(self) -> None:
         """Raise PluginError where what claims consume cannot be told."""

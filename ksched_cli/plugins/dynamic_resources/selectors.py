@@ -421,8 +421,7 @@ class DemandView:
             device_kind.consumes_counters,
             tuple(bool(untolerated_taint(traits.taints, r.tolerations)) for r in requests),
             tuple(
-                has_capacity and not fits(capacities, r.capacity, driver, policy)
-                for r in requests
+                has_capacity and not fits(capacities, r.capacity, driver, policy) for r in requests
             ),
             traits.consumption,
             traits.capacities if traits.is_shared else None,

@@ -78,7 +78,9 @@ def test_what_claims_consume_is_taken_off() -> None:
     requests = (("memory", quantity("4")),)
     consumed = {"memory": quantity("3").nano_value()}
     assert fits(capacities, requests, "", RULES, consumed, consumed)
-    assert not fits(capacities, requests, "", RULES, consumed, {"memory": quantity("4").nano_value()})
+    assert not fits(
+        capacities, requests, "", RULES, consumed, {"memory": quantity("4").nano_value()}
+    )
 
 
 def test_a_share_consumes_every_capacity() -> None:
