@@ -190,7 +190,7 @@ def _find(value: Value, key: Value) -> tuple[Value, bool]:
             raise CelError(f"unsupported key type: {type_name(key)}")
         if key in value:
             return value[key], True
-        if isinstance(value, AttributeMap) and value.get(key) is UNREADABLE:
+        if isinstance(value, AttributeMap) and value.get(str(key)) is UNREADABLE:
             why = "value is invalid or its type is not supported by this version"
             raise CelError(f"attribute {key}: {why}")
         return ({}, True) if isinstance(value, DomainMap) else (None, False)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -71,7 +71,7 @@ class AttributeMap(dict[str, Any]):
     __slots__ = ()
 
     def __contains__(self, key: object) -> bool:
-        return self.get(key) is not UNREADABLE if super().__contains__(key) else False
+        return super().__contains__(key) and dict.get(self, cast("str", key)) is not UNREADABLE
 
 
 UNREADABLE = object()

@@ -48,7 +48,8 @@ class PodResources:
     for a little (100m, 200 MiB), so that such pods spread too. Do not change the maps.
 
     scoring: as nonzero_*, for all resources, but without the requests of the pod as a whole: that
-             is what upstream's NodeResourcesFit scores by up to 1.37, which forgets to switch them on
+             is what upstream's NodeResourcesFit scores by up to 1.37, where nothing switches them
+             on
     whole_scoring: the same with the requests of the pod as a whole
     huge:    sums of such amounts may overflow, or not grow, as some are negative
     usage:   what it adds to a column of Snapshot.usage; others: the requests that are not in there

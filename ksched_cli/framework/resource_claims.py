@@ -108,8 +108,8 @@ class SharedDevices:
 
 
 def qualified(amounts: Mapping[str, T], driver: str) -> dict[str, T]:
-    """By the whole names: one without a domain is in that of the driver. Of two for one name, that
-    with the domain counts. Upstream: draapi.MakeFullyQualifiedName, NewDeviceConsumedCapacity."""
+    """By the whole names: one without a domain is in that of the driver. Where two have one name,
+    that with the domain counts. Upstream: MakeFullyQualifiedName, NewDeviceConsumedCapacity."""
     named = {f"{driver}/{name}": each for name, each in amounts.items() if "/" not in name}
     return named | {name: each for name, each in amounts.items() if "/" in name}
 

@@ -93,7 +93,7 @@ class Quantity:
         return _multiply_int64(self.unscaled, shift)
 
     def saturated_value(self, scale: int) -> int:
-        """As scaled_value, but the nearest int64 on overflow. Upstream: AsScaledInt64 of 1.38 on."""
+        """As scaled_value, but the nearest int64 on overflow. Upstream: AsScaledInt64 from 1.38."""
         shift = self.scale - scale
         if shift < 0:
             amount = _divide_away(self.unscaled, -shift)

@@ -159,7 +159,7 @@ class Rules:
     keeps_shares_of_former: a device that may no longer be shared is in use while a share of it is
     rejects_unusable_pools: a request for all devices rejects a node with an incomplete or invalid
         pool; else that is an error
-    knows_derived_attributes: claims that ask for derived attributes are errors where the gate is off;
+    knows_derived_attributes: claims with derived attributes are errors where the gate is off;
         else that is not looked at. Claims with devices that skip operations on the node need a node
         that declares DRAOptionalNodeOperations
     reads_attributes_lazily: an attribute without a value that can be read fails the selectors and
@@ -468,8 +468,8 @@ def unknown_minor_warning(release: Release) -> str:
     if not release.unknown:
         return ""
     return (
-        f"{release.unknown}, but ksched knows only Kubernetes {MINORS[0]} to {MINORS[-1]}: the rules"
-        f" of {release.minor} apply"
+        f"{release.unknown}, but ksched knows only Kubernetes {MINORS[0]} to {MINORS[-1]}: "
+        f"the rules of {release.minor} apply"
     )
 
 

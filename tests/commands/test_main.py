@@ -16,7 +16,7 @@ from ksched_cli.commands import main as entry
 from ksched_cli.engine.pod_group_cycle import PodGroupCycle
 from ksched_cli.engine.pod_group_entity_cycle import PodGroupEntityCycle
 from ksched_cli.errors import PluginDefectError, UsageError
-from ksched_cli.kube.versions import MINORS, NEWEST
+from ksched_cli.kube.versions import MINORS
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched, WriteState
 
@@ -112,7 +112,8 @@ def test_the_version_names_the_rules(ksched: Ksched) -> None:
     code, out, _ = ksched("--version")
     assert (code, out) == (
         0,
-        f"ksched {__version__}, decides as kube-scheduler {', '.join(MINORS[:-1])} or {NEWEST}\n",
+        f"ksched {__version__}, decides as kube-scheduler {', '.join(MINORS[:-1])} "
+        f"or {MINORS[-1]}\n",
     )
 
 

@@ -1,12 +1,10 @@
 package main
 
-import fwk "k8s.io/kube-scheduler/framework"
-
 // The scheduler's own count of nodes that are enough is not exported, and upstream's nodes are visited in parallel, so
 // that a search goes on for a while after enough were found; the rules have it stop there.
 
 // extenders are those of the scheduler; its frameworks hold this same slice.
-func extenders(c *cluster) []fwk.Extender {
+func extenders(c *cluster) []Extender {
 	for _, fw := range c.sched.Profiles {
 		return fw.Extenders()
 	}

@@ -85,7 +85,11 @@ func entityOf(c *cluster, pod *v1.Pod) (queuedEntity, bool) {
 	if !ok {
 		return nil, false
 	}
-	for _, entity := range queuedEntities(c.sched.SchedulingQueue.(*internalqueue.PriorityQueue)) {
+	queue := c.sched.SchedulingQueue
+	if counted, ok := queue.(*countedQueue); ok {
+		queue = counted.SchedulingQueue
+	}
+	for _, entity := range queuedEntities(queue.(*internalqueue.PriorityQueue)) {
 		if group, ok := entity.(*framework.QueuedPodGroupInfo); ok && group.GetKey() == root {
 			return group, true
 		}

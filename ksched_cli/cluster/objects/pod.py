@@ -53,7 +53,7 @@ class SeccompProfile(Record, frozen=True):
 
 
 class SecurityContext(Record, frozen=True):
-    """Of a container, or of a pod as a whole."""
+    """What a container, or a pod as a whole, may do on its node."""
 
     seccomp_profile: SeccompProfile | None = None
 

@@ -383,7 +383,7 @@ class DefaultPreemption(
             results.add(row, result)
 
     def _without_victims(self, pod: PodInfo) -> Callable[[str], Victims | Rejection]:
-        """Return what becomes of a node where all pods may stay: extenders that take part in
+        """Return what becomes of a node where all pods may stay: extenders that support
         preemption may name victims. Upstream: hasInterestedPreemptExtender."""
         if self._allows_no_victims and any(
             extender.supports_preemption and extender.is_interested(pod)

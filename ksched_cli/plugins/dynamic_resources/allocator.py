@@ -615,13 +615,7 @@ class DeviceAllocator:
         all that in mode ExactCount.
         """
         request, signature, users = request_data.request, device.signature, device.claim_users
-        is_in_use = claim in users if request.admin_access else device.in_use or bool(users)
-        if is_in_use or signature.consumes_counters:
-            return False
-        if self._rules.keeps_shares_of_former and not request.admin_access:
-            if signature.sharing is None and self._is_shared(device.device.id):
-                return False
-        if signature.skips and not self._node_pools.may_skip:
+        if self._is_taken(claim, request, device) or signature.consumes_counters:
             return False
         if not must and not self._has_capacity(request_data, device):
             return False
@@ -652,6 +646,18 @@ class DeviceAllocator:
         taken = _Allocated(request_data, device, consumption, share, before, groups)
         self._result[claim].append(taken)
         return True
+
+    def _is_taken(self, claim: int, request: RequestAlternative, device: CandidateDevice) -> bool:
+        """Whether the claim may not have the device, whatever it asks for."""
+        if device.signature.skips and not self._node_pools.may_skip:
+            return True
+        users = device.claim_users
+        if request.admin_access:
+            return claim in users
+        if device.in_use or users:
+            return True
+        is_whole = self._rules.keeps_shares_of_former and device.signature.sharing is None
+        return is_whole and self._is_shared(device.device.id)
 
     def _join_groups(self, device: CandidateDevice) -> bool:
         """Whether the device has groups in common with the others of its counter sets; it then

@@ -99,8 +99,8 @@ class CapacityPolicyRules(Struct, frozen=True):
 
 
 def _named_twice(names: Sequence[str], driver: str) -> str:
-    """Of a request that names a capacity with and without the driver's domain. Which of the two
-    comes first, upstream takes from a map. Upstream: resolveCapacityRequests."""
+    """The error of a request that names a capacity with and without the driver's domain. Which of
+    the two comes first, upstream takes from a map. Upstream: resolveCapacityRequests."""
     name = next(name for name in names if f"{driver}/{name}" in names)
     return (
         f"capacity {quote(name)} requested both as {quote(name)} and as {quote(f'{driver}/{name}')}"

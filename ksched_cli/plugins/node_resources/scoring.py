@@ -168,7 +168,7 @@ def principal_amounts(column: Floats, nodes: Nodes, nonzero: bool) -> tuple[Floa
 class Strategy(NamedTuple):
     """LeastAllocated or MostAllocated, in three forms. capacity is above 0 in all of them.
 
-    columns: amounts of any size, which overflow as in Go; exact: which do not (Rules.saturates_sums)
+    columns: amounts of any size, which overflow as in Go; exact: not these (Rules.saturates_sums)
     floats:  amounts that cannot overflow, before the score is rounded down; writes to `requested`.
              Without it, and that of BalancedAllocation, `unique`, 5,000 nodes, adaptive, takes
              1.45 times the instructions

@@ -136,7 +136,7 @@ class StorageCapacity:
             return None
         index = np.full(len(self._snapshot), NO_CAPACITY, dtype=np.intp)
         for number, (capacity, limit) in enumerate(published):
-            if limit >= self._size(size):
+            if bisect_left([limit], self._size(size)) == 0:
                 index[self._reach(capacity) & (index == NO_CAPACITY)] = number
         capacities = [capacity for capacity, _ in published]
         amounts = [0 if c.capacity is None else c.capacity.value() for c in capacities]

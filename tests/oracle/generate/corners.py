@@ -1,4 +1,4 @@
-"""Cases of other families, with what their own draws leave out: empty selectors, pods without labels
+"""Cases of other families, with what their draws leave out: empty selectors, pods without labels
 or a start time, requests of pods as a whole, devices with alpha fields behind their gates."""
 
 from typing import Any
@@ -131,6 +131,10 @@ def _claim(draw: Draw, obj: Object) -> None:
         devices["constraints"] = [
             {draw.pick(("matchAttribute", "distinctAttribute")): "gpu.example.com/v"}
         ]
+    _allocation(draw, obj)
+
+
+def _allocation(draw: Draw, obj: Object) -> None:
     for result in obj.get("status", {}).get("allocation", {}).get("devices", {}).get("results", ()):
         if draw.maybe(0.1):
             result["skipNodeOperations"] = ["*"]
