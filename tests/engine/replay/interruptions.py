@@ -208,7 +208,7 @@ def result(run: Replay) -> dict[str, Any]:
     state = b"\n".join(manifests(run.state()))
     return {
         **document_of(replay_result(run, "t", traces=True)),
-        "csv": csv_text(run.log.records),
+        "csv": csv_text(replay_result(run, "t")),
         "state": state,
     }
 
