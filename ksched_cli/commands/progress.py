@@ -99,7 +99,7 @@ class Pace:
 
     @property
     def text(self) -> str:
-        from ksched_cli.report.replay import MomentTexts, duration
+        from ksched_cli.report.times import MomentTexts, duration
 
         replay, left = self.replay, self.left
         moments = MomentTexts(replay.options.start, replay.clock.now)

@@ -59,7 +59,7 @@ def _text(kind: Kind, value: Any, listed: Listed) -> str:
         return amount(*value)
     if kind is Kind.DURATION:
         from ksched_cli.kube.time import SECOND
-        from ksched_cli.report.replay import duration
+        from ksched_cli.report.times import duration
 
         return duration(round(value * SECOND))
     if isinstance(value, tuple | list):

@@ -19,7 +19,8 @@ from ksched_cli.analysis.replay_result import GroupResult, NodeRange, ReplayCurv
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.compare import because_of, judgement
-from ksched_cli.report.replay import cost_text, duration, hours_text, range_text, time_text
+from ksched_cli.report.replay import cost_text, hours_text, range_text
+from ksched_cli.report.times import duration, time_text
 from ksched_cli.report.view import (
     Column,
     Kind,
