@@ -65,7 +65,6 @@ def capacity(
         ksched capacity --pending --like node-1 --like node-7
     """
     from ksched_cli.analysis.capacity import Capacity, MoreNodes
-    from ksched_cli.report import capacity as renderer
 
     if [pod is not None, options.file is not None, options.pending].count(True) != 1:
         raise UsageError("capacity takes one of POD, -f FILE, and --pending --like NODE")
@@ -84,8 +83,8 @@ def capacity(
         ):
             raise UsageError("--pending cannot be combined with --alone, --max, -o wide or -o name")
         more = answered(MoreNodes(like=tuple(dict.fromkeys(options.like))), run)
-        return show(more, options, renderer)
+        return show(more, options)
     question = Capacity(
         pod=pod or "", file=options.file or "", maximum=options.maximum, alone=options.alone
     )
-    return show(answered(question, run), options, renderer)
+    return show(answered(question, run), options)

@@ -23,6 +23,5 @@ def drift(options: ShownOptions) -> ExitCode:
         ksched drift --config new.yaml
     """
     from ksched_cli.analysis.drift import Drift
-    from ksched_cli.report import drift as renderer
 
-    return show(answered(Drift(shows=options.shows), run_of(options)), options, renderer)
+    return show(answered(Drift(shows=options.shows), run_of(options)), options)

@@ -54,7 +54,6 @@ def shrink(options: ShrinkOptions) -> ExitCode:
         ksched shrink --upgrade -l pool=blue --surge 2
     """
     from ksched_cli.analysis.shrink import Shrink, Upgrade
-    from ksched_cli.report import shrink as renderer
 
     _check(options)
     run = run_of(options)
@@ -66,7 +65,7 @@ def shrink(options: ShrinkOptions) -> ExitCode:
             force=options.force,
             delete_emptydir_data=options.delete_emptydir,
         )
-        return show(answered(upgrade, run), options, renderer)
+        return show(answered(upgrade, run), options)
     question = Shrink(
         selector=options.selector,
         keep=options.keep,
@@ -76,7 +75,7 @@ def shrink(options: ShrinkOptions) -> ExitCode:
         repack=options.repack,
         is_mapped=options.output is Form.HTML,
     )
-    return show(answered(question, run), options, renderer)
+    return show(answered(question, run), options)
 
 
 def _check(options: ShrinkOptions) -> None:

@@ -1,132 +1,159 @@
-"""An answer of `capacity`: how many copies fit, on which nodes, and what stops the next one."""
+"""An answer of `capacity`: how many copies fit, on which nodes, and what stops the next one; or how
+many more nodes all pods need."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import UNSET
 
 from ksched_cli import program_name
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded, Trial
-from ksched_cli.report.pending import blocks
-from ksched_cli.report.table import Limit, apart, counted, grouped
+from ksched_cli.report.pending import nodes_of, pending_groups, what_helps
+from ksched_cli.report.reasons import message_line
+from ksched_cli.report.view import (
+    Bars,
+    Column,
+    Command,
+    Commands,
+    Kind,
+    Line,
+    Medium,
+    Section,
+    Table,
+    Text,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted, enumerated, grouped, verb
 
 SHOWN_RUNS = 12
 
 
-def names(answer: CapacityResult | NodesNeeded) -> Sequence[str]:
-    """The nodes that take a copy."""
-    return () if isinstance(answer, NodesNeeded) else tuple(answer.nodes)
+def view(answer: CapacityResult) -> View:
+    """How many copies fit, the nodes by how many they take, and what stops the next copy."""
+    title, *lines = _verdict(answer)
+    at_least = "" if answer.stopped_at is None else "at least "
+    return View(
+        title=title.text,
+        tone=title.tone,
+        lines=lines,
+        tiles=[
+            Tile("fit", f"{at_least}{answer.count:,}", "good" if answer.count else "bad"),
+            Tile("on nodes", f"{len(answer.nodes):,}"),
+        ],
+        sections=[*_sections(answer)],
+        names=lambda: tuple(answer.nodes),
+        nodes=tuple(answer.nodes),
+    )
 
 
-def table(answer: CapacityResult | NodesNeeded, limit: Limit) -> str:
-    """The verdict, the nodes by how many they take, and why the next copy does not fit; or the runs
-    with more nodes."""
-    if isinstance(answer, NodesNeeded):
-        return _nodes_needed_table(answer, limit)
-    nodes = _nodes_apart(answer, limit) if limit.wide else _nodes(answer, limit)
-    parts = [limit.paragraph(headline(answer)), nodes]
-    if answer.stopped_at is not None:
-        parts.append(f"The search stopped at {answer.stopped_at:,}; --max N goes on to N.")
-    elif answer.count:
-        parts.append(limit.paragraph(f"The next one does not fit:\n{answer.limited_by}"))
-    return apart(*parts)
-
-
-def headline(answer: CapacityResult | NodesNeeded) -> str:
-    """The verdict, and why where it is no."""
-    return _needed(answer) if isinstance(answer, NodesNeeded) else _fitting(answer)
-
-
-def _fitting(answer: CapacityResult) -> str:
-    lines = []
-    if answer.gated:
-        lines.append(
-            f"{answer.pod} is not in the queue yet: {answer.gated.plugin}: {answer.gated.message}"
-        )
+def _verdict(answer: CapacityResult) -> Iterator[Line]:
     subject = answer.workload or answer.pod
-    if answer.count:
-        copies = ("more replica", "more replicas") if answer.workload else ("copy", "copies")
-        fit = f"{copies[0]} fits" if answer.count == 1 else f"{copies[1]} fit"
-        at_least = "at least " if answer.stopped_at is not None else ""
-        where = counted(len(answer.nodes), "node")
-        lines.append(f"{at_least}{answer.count:,} {fit} of {subject}, on {where}")
+    singular, plural = ("replica", "replicas") if answer.workload else ("copy", "copies")
+    if not answer.count:
+        without = " without evictions; with preemption one does" if answer.by_preemption else ""
+        yield Line(f"No {singular} of {subject} fits{without}", Tone.BAD)
+        yield message_line(answer.limited_by)
     else:
-        copy = "replica" if answer.workload else "copy"
-        if answer.by_preemption:
-            lines += [
-                f"no {copy} of {subject} fits without evictions; with preemption one does",
-                f"{program_name()} preempt {answer.pod} shows who would be evicted.",
-            ]
-        else:
-            lines.append(f"no {copy} of {subject} fits")
-        lines.append(answer.limited_by)
-    return "\n".join(lines)
+        more = "more " if answer.workload else ""
+        copies = f"{answer.count:,} {more}{verb(answer.count, singular, plural)}"
+        at_least = "At least " if answer.stopped_at is not None else ""
+        fit = verb(answer.count, "fits", "fit")
+        where = counted(len(answer.nodes), "node")
+        yield Line(f"{at_least}{copies} of {subject} {fit}, on {where}", Tone.GOOD)
+    if answer.gated:
+        why = f"{answer.gated.plugin}: {answer.gated.message}"
+        yield Line(f"{answer.pod} is not in the queue yet: {why}", Tone.WARN)
+    if answer.stopped_at is not None:
+        yield Line(f"the search stopped at {answer.stopped_at:,}; --max N goes on to N")
 
 
-def _nodes_apart(answer: CapacityResult, limit: Limit) -> str:
-    """Those that take the most first."""
-    rows = sorted(answer.nodes.items(), key=lambda item: (-item[1], item[0]))
-    counts = [(node, f"{copies:,}") for node, copies in rows]
-    return limit.whole.columns(("NODE", "COPIES"), counts) if rows else ""
-
-
-def _nodes(answer: CapacityResult, limit: Limit) -> str:
-    """Nodes that take as many share a row."""
-    if not answer.nodes:
-        return ""
+def _sections(answer: CapacityResult) -> Iterator[Section]:
     by_copies = grouped((copies, node) for node, copies in answer.nodes.items())
-    rows = [
-        (f"{copies:,}", f"{len(names):,}", limit.listed(names))
-        for copies, names in sorted(by_copies.items(), reverse=True)
-    ]
-    return limit.cut_columns(("COPIES EACH", "NODES", "NAMES"), rows)
+    groups = sorted(by_copies.items(), reverse=True)
+    yield table(
+        "",
+        groups,
+        (Column("Copies each", Kind.NUMBER), lambda each: each[0]),
+        (Column("Nodes", Kind.NUMBER), lambda each: len(each[1])),
+        (Column("Names", Kind.NODE), lambda each: tuple(each[1])),
+        noun="numbers of copies",
+        on=Medium.BRIEF | Medium.WHOLE,
+    )
+    if answer.count and answer.stopped_at is None:
+        yield Text(heading="Why the next one does not fit", lines=[answer.limited_by])
+    yield _bars(
+        "Nodes by how many they take",
+        [Column("Copies each", Kind.NUMBER), Column("Nodes", Kind.NUMBER)],
+        [(copies, len(nodes)) for copies, nodes in groups],
+        ("nodes",),
+    )
+    yield table(
+        "Nodes that take a copy",
+        sorted(answer.nodes.items(), key=lambda item: (-item[1], item[0])),
+        (Column("Node", Kind.NODE), lambda each: each[0]),
+        (Column("Copies", Kind.NUMBER), lambda each: each[1]),
+        grid="nodes",
+        on=Medium.WIDE | Medium.PAGE,
+    )
+    if answer.by_preemption:
+        command = f"{program_name()} preempt {answer.pod}"
+        what = "shows which pods would be evicted"
+        yield Commands(heading="What to try next", commands=[Command(command, what)])
 
 
-def _nodes_needed_table(answer: NodesNeeded, limit: Limit) -> str:
-    """The verdict, and the runs it rests on."""
-    helped = [
-        (f"{group.namespace}/{group.owner}", f"{len(group.pods):,}", f"{group.nodes:,}")
-        for group in answer.helped
-    ]
-    parts = [limit.paragraph(headline(answer))]
-    if answer.not_helped and helped:
-        parts.append(limit.cut_columns(("HELPED", "PODS", "MORE NODES"), helped))
-    parts += blocks(answer.not_helped, limit)
-    return "\n\n".join((*parts, _runs(answer, limit.first(SHOWN_RUNS))))
+def _bars(
+    heading: str, columns: Sequence[Column], rows: Sequence[tuple[int, ...]], legend: Sequence[str]
+) -> Bars:
+    """Rows whose last cells are the parts of their bars."""
+    return Bars(
+        heading=heading,
+        columns=columns,
+        rows=rows,
+        values=[row[-len(legend) :] for row in rows],
+        legend=legend,
+    )
 
 
-def _runs(answer: NodesNeeded, limit: Limit) -> str:
-    """A row per run, by number of nodes; where rows are limited those nearest to the answer."""
-    needed = sum(answer.mix.values())
-    nearest = sorted(answer.runs, key=lambda trial: abs(trial.nodes - needed))[: limit.rows]
-    rows = [
-        tuple(f"{n:,}" for n in (*trial_nodes(trial), trial.pending, trial.evicted))
-        for trial in sorted(nearest, key=lambda trial: trial.nodes)
-    ]
-    kinds = (f"LIKE {like}" for like in answer.like) if len(answer.like) > 1 else ()
-    headers = ("MORE NODES", *kinds, "PENDING", "EVICTED")
-    return limit.cut_columns(headers, rows, "runs", len(answer.runs))
+# -- how many more nodes ---------------------------------------------------------------------------
 
 
-def trial_nodes(trial: Trial) -> tuple[int, ...]:
-    """The number of nodes more; of several kinds, of each of them too."""
-    return (trial.nodes, *(trial.mix.values() if len(trial.mix) > 1 else ()))
+def nodes_needed_view(answer: NodesNeeded) -> View:
+    """How many more nodes, whom no number of them helps, and the runs."""
+    needed, stay = answer.nodes_needed, sum(len(group.pods) for group in answer.not_helped)
+    lines = []
+    if needed is None and not answer.not_helped:
+        lines.append(Line(answer.limited_by))
+    tiles = [Tile("no number helps", counted(stay, "pod"), "bad")] if stay else []
+    if needed is not None or answer.mix:
+        tiles.insert(0, Tile("more nodes", f"{sum(answer.mix.values()):,}"))
+    if answer.per_hour is not UNSET and needed is not None:
+        tiles.append(Tile("an hour", f"{answer.per_hour:g}"))
+    good = Tone.GOOD if needed is not None else Tone.WARN if answer.helped else Tone.BAD
+    return View(
+        title=_needed(answer, stay),
+        tone=good,
+        lines=lines,
+        tiles=tiles,
+        sections=[*_needed_sections(answer)],
+        nodes=[*answer.like, *nodes_of(answer.not_helped)],
+    )
 
 
-def _needed(answer: NodesNeeded) -> str:
+def _needed(answer: NodesNeeded, stay: int) -> str:
     if answer.nodes_needed is None:
-        stay = counted(sum(len(group.pods) for group in answer.not_helped), "pod")
         if answer.helped:
             pods = counted(sum(len(group.pods) for group in answer.helped), "pod")
-            return f"{_mix(answer)} help {pods}; no number helps {stay}"
-        why = "" if answer.not_helped else f":\n{answer.limited_by}"
-        return f"no number of nodes like {' or '.join(answer.like)} helps{why}"
+            help_ = verb(sum(answer.mix.values()), "helps", "help")
+            return f"{_mix(answer)} {help_} {pods}; no number helps {counted(stay, 'other pod')}"
+        return f"No number of nodes like {enumerated(answer.like, 'or')} helps"
     if not answer.nodes_needed:
-        return "no more nodes are needed: every pod gets a node, and no pod is evicted"
-    verb = "is" if answer.nodes_needed == 1 else "are"
+        return "No more nodes are needed: every pod gets a node, and no pod is evicted"
     price = "" if answer.per_hour is UNSET else f", at {answer.per_hour:g} an hour"
-    return f"{_mix(answer)} {verb} needed{price}"
+    return f"{_mix(answer)} {verb(answer.nodes_needed, 'is', 'are')} needed{price}"
 
 
 def _mix(answer: NodesNeeded) -> str:
@@ -135,4 +162,58 @@ def _mix(answer: NodesNeeded) -> str:
     nodes = counted(sum(kinds.values()), "more node")
     if len(kinds) == 1:
         return f"{nodes} like {next(iter(kinds))}"
-    return f"{nodes}, {' and '.join(f'{count:,} like {like}' for like, count in kinds.items())},"
+    return f"{nodes}, {enumerated([f'{count:,} like {like}' for like, count in kinds.items()])},"
+
+
+def _needed_sections(answer: NodesNeeded) -> Iterator[Section]:
+    """The pods helped, and those that are not; the runs, where lists are cut those nearest to the
+    answer."""
+    if answer.not_helped:
+        yield table(
+            "Pods that more nodes help",
+            answer.helped,
+            (Column("Owner", Kind.OWNER), lambda group: f"{group.namespace}/{group.owner}"),
+            (Column("Pods", Kind.NUMBER), lambda group: len(group.pods)),
+            (Column("More nodes", Kind.NUMBER), lambda group: group.nodes),
+            noun="owners",
+        )
+    heading = "Pods that no number of nodes helps"
+    yield pending_groups(heading, answer.not_helped, with_reasons=False)
+    yield what_helps(answer.not_helped)
+    runs = sorted(answer.runs, key=lambda trial: trial.nodes)
+    needed = sum(answer.mix.values())
+    nearest = sorted(runs, key=lambda trial: abs(trial.nodes - needed))[:SHOWN_RUNS]
+    shown = [trial for trial in runs if trial in nearest]
+    yield _runs(answer, shown, Medium.BRIEF)
+    yield _runs(answer, runs, Medium.WHOLE | Medium.WIDE)
+    columns, rows = _run_columns(answer), [*map(_cells, runs)]
+    like = enumerated(answer.like, "or")
+    yield _bars(f"Runs with more nodes like {like}", columns, rows, ("pending", "evicted"))
+
+
+def _runs(answer: NodesNeeded, runs: Sequence[Trial], on: Medium) -> Table:
+    return Table(
+        heading="Runs with more nodes",
+        columns=_run_columns(answer),
+        rows=[*map(_cells, runs)],
+        brief=SHOWN_RUNS,
+        count=len(answer.runs),
+        noun="runs",
+        on=on,
+    )
+
+
+def _run_columns(answer: NodesNeeded) -> list[Column]:
+    kinds = answer.like if len(answer.like) > 1 else ()
+    return [
+        Column("More nodes", Kind.NUMBER),
+        *(Column(f"like {like}", Kind.NUMBER, named=True) for like in kinds),
+        Column("Pending", Kind.NUMBER),
+        Column("Evicted", Kind.NUMBER, fold=True),
+    ]
+
+
+def _cells(trial: Trial) -> tuple[int, ...]:
+    """The nodes more, of several kinds those of each too; the pods without a node, the evicted."""
+    kinds = trial.mix.values() if len(trial.mix) > 1 else ()
+    return (trial.nodes, *kinds, trial.pending, trial.evicted)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ksched_cli.report.view import Excerpt, Kind, Rows, Table
+from ksched_cli.report.view import Excerpt, Kind, Medium, Rows, Table
 from ksched_cli.report.words import counted, percent, printable
 
 LISTED_NAMES = 3
@@ -168,11 +168,12 @@ def without_columns(table: Table, indices: Sequence[int]) -> Table:
 
 def cut(table: Table, rows: int | None) -> tuple[Table, str]:
     """Return the first rows of the table where lists are cut, and the line that counts the rest.
+    What is only in the wide form has a row for each single thing, and is never cut.
 
     rows: that a list may have; None: all are shown
     """
     count = len(table.rows) if table.count is None else table.count
-    if rows is None:
+    if rows is None or not table.on & Medium.BRIEF:
         return table, ""
     most = min(rows, rows if table.brief is None else table.brief)
     if count <= most:

@@ -2,33 +2,82 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+
 from ksched_cli.analysis.drift import ELSEWHERE, DriftResult, PodDrift, Verdict
 from ksched_cli.report.pending import group_name, shared_owner
-from ksched_cli.report.table import Limit, apart, counted, grouped
+from ksched_cli.report.view import (
+    Bars,
+    Column,
+    Kind,
+    Later,
+    Line,
+    Medium,
+    Section,
+    Table,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted, grouped, verb
+
+VERDICTS = {
+    Verdict.BEST: ("on the best node", "good"),
+    Verdict.TIED: ("on one as good as the best", "good"),
+    Verdict.WORSE: ("on a worse one", "warn"),
+    Verdict.NOT_ALLOWED: ("not allowed there", "bad"),
+}
+IN_TURN = (
+    "Each decided with those before it moved: pods that are not allowed first, then the furthest "
+    "behind. Pods that would stay then, and those with devices, are left out."
+)
+STEPS = (1, 5, 10, 20, 50, 100, 200)  # points behind the best node
+SHOWN_MOVES = 25
 
 
-def names(answer: DriftResult) -> list[str]:
-    """The pods that may not be where they are, or would go elsewhere."""
-    return [pod.pod for pod in answer.pods if pod.verdict in ELSEWHERE]
-
-
-def table(answer: DriftResult, limit: Limit) -> str:
+def view(answer: DriftResult) -> View:
     """The counts; the pods that may not be where they are, by owner and plugin; those that would go
-    elsewhere, by owner, the furthest behind first. Where the limit is wide, a row for each of these
+    elsewhere, by owner, the furthest behind first. In the wide form, a row for each of these
     pods."""
-    tables = (
-        [_apart(answer, limit)]
-        if limit.wide
-        else [_not_allowed(answer, limit), _worse(answer, limit)]
+    title, *lines = _verdict(answer)
+    summary = answer.summary
+    counts = {
+        Verdict.BEST: summary.best,
+        Verdict.TIED: summary.tied,
+        Verdict.WORSE: summary.worse,
+        Verdict.NOT_ALLOWED: summary.not_allowed,
+    }
+    return View(
+        title=title.text,
+        tone=title.tone,
+        lines=lines,
+        tiles=[
+            Tile("running", f"{summary.running:,}"),
+            *(
+                Tile(VERDICTS[each][0], f"{count:,}", VERDICTS[each][1] * bool(count))
+                for each, count in counts.items()
+            ),
+        ],
+        sections=[*_sections(answer)],
+        names=lambda: [pod.pod for pod in _elsewhere(answer)],
+        nodes=[name for pod in answer.pods for name in (pod.node, pod.best_node) if name],
     )
-    return apart(limit.paragraph(headline(answer)), *tables)
 
 
-def headline(answer: DriftResult) -> str:
+def _elsewhere(answer: DriftResult) -> list[PodDrift]:
+    return [pod for pod in answer.pods if pod.verdict in ELSEWHERE]
+
+
+# -- the verdict ----------------------------------------------------------------------------------
+
+
+def _verdict(answer: DriftResult) -> Iterator[Line]:
     """How many pods would not be placed where they run, and why; where the others are."""
     summary = answer.summary
     running = counted(summary.running, "running pod")
-    placed = f"be placed where {'it runs' if summary.running == 1 else 'they run'}"
     leaving = summary.worse + summary.not_allowed
     staying = [
         text
@@ -39,16 +88,19 @@ def headline(answer: DriftResult) -> str:
         if count
     ]
     if leaving:
-        lines = [f"{leaving:,} of {running} would not {placed}: {_why(answer)}"]
-        lines += [f"the others: {', '.join(staying)}"] if staying else []
-        lines += [in_turn(answer)]
+        placed = f"be placed where {verb(leaving, 'it runs', 'they run')}"
+        tone = Tone.BAD if answer.undecided else Tone.WARN
+        yield Line(f"{leaving:,} of {running} would not {placed}: {_why(answer)}", tone)
+        if staying:
+            yield Line(f"the others: {', '.join(staying)}", Tone.SOFT)
+        yield Line(_in_turn(answer))
     elif summary.running:
-        lines = [f"{running} would {placed}: {', '.join(staying)}"]
+        placed = f"be placed where {verb(summary.running, 'it runs', 'they run')}"
+        yield Line(f"{running} would {placed}: {', '.join(staying)}", Tone.GOOD)
     else:
-        lines = ["no running pod to ask about"]
+        yield Line("No running pod to ask about")
     if answer.ignored:
-        lines.append(f"{len(answer.ignored):,} left out")
-    return "\n".join(filter(None, lines))
+        yield Line(f"{len(answer.ignored):,} left out", Tone.SOFT)
 
 
 def _why(answer: DriftResult) -> str:
@@ -57,93 +109,195 @@ def _why(answer: DriftResult) -> str:
     nowhere = sum(pod.best_node is None for pod in answer.pods)
     texts = []
     if worse:
-        texts.append(f"{worse:,} {'scores' if worse == 1 else 'score'} higher on another node")
+        texts.append(f"{worse:,} {verb(worse, 'scores', 'score')} higher on another node")
     if refused:
-        texts.append(f"{refused:,} {'is' if refused == 1 else 'are'} no longer allowed there")
+        texts.append(f"{refused:,} {verb(refused, 'is', 'are')} no longer allowed there")
     if nowhere:
         is_all = nowhere == refused
         texts[-1] += ", nor on any other node" if is_all else f" ({nowhere:,} of them nowhere)"
     return ", ".join(texts)
 
 
-def in_turn(answer: DriftResult) -> str:
+def _in_turn(answer: DriftResult) -> str:
     """The result of moving them one after the other; "" if fewer than two would move."""
     count = answer.summary.worse + answer.summary.not_allowed
     if count < 2:
         return ""
     moved = answer.summary.moved_in_turn
-    verb = "ends" if moved == 1 else "end"
-    return f"moved one after the other, {moved:,} of these {count:,} pods {verb} on another node"
+    ends = verb(moved, "ends", "end")
+    return f"moved one after the other, {moved:,} of these {count:,} pods {ends} on another node"
 
 
-def _apart(answer: DriftResult, limit: Limit) -> str:
-    """A row per pod: those that are not allowed, then the others, the furthest behind first."""
-    pods = [pod for pod in answer.pods if pod.verdict in ELSEWHERE]
-    pods.sort(key=lambda pod: (pod.verdict is Verdict.WORSE, -pod.behind, pod.pod))
-    rows = [
+# -- tables ---------------------------------------------------------------------------------------
+
+
+def _sections(answer: DriftResult) -> Iterator[Section]:
+    yield _owners("No longer allowed where they run", answer, Verdict.NOT_ALLOWED)
+    yield _owners("Better elsewhere", answer, Verdict.WORSE)
+    yield table(
+        "Not on a best node",
+        sorted(
+            _elsewhere(answer),
+            key=lambda pod: (pod.verdict is Verdict.WORSE, -pod.behind, pod.pod),
+        ),
+        (Column("Pod", Kind.POD), lambda pod: pod.pod),
+        (Column("On", Kind.NODE), lambda pod: pod.node),
         (
-            pod.pod,
-            pod.node,
-            pod.rejected_by or f"{_points(pod)} points behind",
-            pod.best_node or "nowhere",
-        )
-        for pod in pods
-    ]
-    headers = ("POD", "ON", "BECAUSE OF", "WOULD GO TO")
-    return limit.whole.columns(headers, rows) if rows else ""
-
-
-def _groups(answer: DriftResult, verdict: Verdict) -> dict[tuple[str, str], list[PodDrift]]:
-    """By owner and rejecting plugin."""
-    return grouped(
-        ((shared_owner(pod.owner), pod.rejected_by or ""), pod)
-        for pod in answer.pods
-        if pod.verdict is verdict
+            Column("Because of"),
+            lambda pod: pod.rejected_by or f"{_of(pod)} points behind",
+        ),
+        (Column("Would go to", Kind.NODE), lambda pod: pod.best_node or "nowhere"),
+        on=Medium.WIDE,
     )
+    yield Later(make=lambda: _page_sections(answer))
 
 
-def _not_allowed(answer: DriftResult, limit: Limit) -> str:
-    groups = _groups(answer, Verdict.NOT_ALLOWED)
-    rows = [
-        (_name(owner, pods), f"{len(pods):,}", plugin, _nodes(pods, limit), _targets(pods, limit))
-        for (owner, plugin), pods in sorted(groups.items(), key=lambda group: -len(group[1]))
-    ]
-    headers = ("NOT ALLOWED", "PODS", "BECAUSE OF", "ON", "WOULD GO TO")
-    return limit.cut_columns(headers, rows) if rows else ""
-
-
-def _worse(answer: DriftResult, limit: Limit) -> str:
-    groups = _groups(answer, Verdict.WORSE)
-    furthest = {key: max(pods, key=lambda pod: pod.behind) for key, pods in groups.items()}
-    rows = [
-        (
-            _name(owner, pods),
-            f"{len(pods):,}",
-            _points(furthest[owner, plugin]),
-            _nodes(pods, limit),
-            _targets(pods, limit),
-        )
-        for (owner, plugin), pods in sorted(
-            groups.items(), key=lambda group: -furthest[group[0]].behind
-        )
-    ]
-    headers = ("WORSE", "PODS", "POINTS BEHIND", "ON", "WOULD GO TO")
-    return limit.cut_columns(headers, rows) if rows else ""
-
-
-def _points(pod: PodDrift) -> str:
+def _of(pod: PodDrift) -> str:
     """How far its node is behind the best, and of how many points."""
     return f"{pod.behind:,} of {pod.best_score:,}"
 
 
-def _name(owner: str, pods: list[PodDrift]) -> str:
-    return group_name(owner, [pod.pod for pod in pods])
+def _owners(heading: str, answer: DriftResult, verdict: Verdict) -> Table:
+    """A row per owner and rejecting plugin: of the most pods first, of those that are allowed the
+    furthest behind."""
+    groups = grouped(
+        ((shared_owner(pod.owner), pod.rejected_by or ""), pod)
+        for pod in answer.pods
+        if pod.verdict is verdict
+    )
+    is_worse = verdict is Verdict.WORSE
+    order: Callable[[list[PodDrift]], int] = (
+        (lambda pods: -_furthest(pods).behind) if is_worse else (lambda pods: -len(pods))
+    )
+    why = (
+        (
+            Column("Points behind", Kind.NUMBER),
+            lambda each: (_furthest(each[1]).behind, _furthest(each[1]).best_score),
+        )
+        if is_worse
+        else (Column("Because of"), lambda each: each[0][1])
+    )
+    return table(
+        heading,
+        sorted(groups.items(), key=lambda group: order(group[1])),
+        (
+            Column("Owner", Kind.OWNER),
+            lambda each: group_name(each[0][0], [pod.pod for pod in each[1]]),
+        ),
+        (Column("Pods", Kind.NUMBER), lambda each: len(each[1])),
+        why,
+        (Column("On", Kind.NODE), lambda each: _distinct(pod.node for pod in each[1])),
+        (
+            Column("Would go to", Kind.NODE),
+            lambda each: _distinct(pod.best_node for pod in each[1]) or "nowhere",
+        ),
+        noun="owners",
+        on=Medium.BRIEF | Medium.WHOLE,
+    )
 
 
-def _nodes(pods: list[PodDrift], limit: Limit) -> str:
-    return limit.listed(tuple(dict.fromkeys(pod.node for pod in pods)))
+def _furthest(pods: Sequence[PodDrift]) -> PodDrift:
+    return max(pods, key=lambda pod: pod.behind)
 
 
-def _targets(pods: list[PodDrift], limit: Limit) -> str:
-    names = tuple(dict.fromkeys(pod.best_node for pod in pods if pod.best_node))
-    return limit.listed(names) if names else "nowhere"
+def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, names)))
+
+
+# -- sections of the page -------------------------------------------------------------------------
+
+
+def _page_sections(answer: DriftResult) -> Iterator[Section]:
+    worse = [pod for pod in answer.pods if pod.verdict is Verdict.WORSE]
+    elsewhere = _elsewhere(answer)
+    if worse:
+        yield _behind(worse)
+    rejected = Counter(pod.rejected_by for pod in answer.pods if pod.rejected_by).most_common()
+    columns = Column("Plugin"), Column("Pods", Kind.NUMBER)
+    yield _tally("Not allowed today because of", columns, rejected)
+    alone = ((pod.node, pod.best_node or "nowhere") for pod in elsewhere)
+    yield moves("Would move, each on its own", alone)
+    several = elsewhere if len(elsewhere) > 1 else ()
+    moved = [pod for pod in several if pod.in_turn not in (None, pod.node)]
+    yield moves("Would move in turn", ((pod.node, pod.in_turn or "") for pod in moved), IN_TURN)
+    yield table(
+        "Table of pods",
+        answer.pods,
+        (Column("Pod", Kind.POD), lambda pod: pod.pod),
+        (Column("Owner", Kind.OWNER), lambda pod: pod.owner),
+        (Column("Verdict"), lambda pod: VERDICTS[pod.verdict][0]),
+        (Column("On", Kind.NODE), lambda pod: pod.node),
+        (Column("Would go to"), _target),
+        (Column("Moved in turn"), lambda pod: pod.in_turn or "nowhere"),
+        (Column("Rank", Kind.NUMBER), lambda pod: pod.rank),
+        (Column("Score", Kind.NUMBER), lambda pod: pod.score),
+        (
+            Column("Points behind", Kind.NUMBER),
+            lambda pod: None if None in (pod.score, pod.best_score) else pod.behind,
+        ),
+        (Column("Rejected by"), lambda pod: pod.rejected_by),
+        grid="pods",
+    )
+
+
+def _target(pod: PodDrift) -> str:
+    """Where it would go; kube-scheduler draws one of equally good nodes."""
+    if pod.verdict is Verdict.TIED:
+        return f"{pod.node}, or one as good"
+    return pod.best_node or "nowhere"
+
+
+def _tally(
+    heading: str,
+    columns: Sequence[Column],
+    rows: Sequence[tuple[str | int, ...]],
+    note: str = "",
+) -> Bars:
+    """A bar for each row, as long as the number of pods in its last cell."""
+    values = [(float(row[-1]),) for row in rows]
+    return Bars(
+        heading=heading, columns=columns, rows=rows, values=values, legend=("pods",), note=note
+    )
+
+
+def _behind(pods: Sequence[PodDrift]) -> Bars:
+    """How far the pods' nodes are behind the best, from the first step with pods to the last."""
+    counts = [0] * len(STEPS)
+    for pod in pods:
+        counts[sum(pod.behind >= step for step in STEPS) - 1] += 1
+    names = [f"{low:,} to {high - 1:,}" for low, high in pairwise(STEPS)]
+    names = [*names, f"{STEPS[-1]:,} and more"]
+    taken = [step for step, count in enumerate(counts) if count]
+    rows = [(names[step], counts[step]) for step in range(taken[0], taken[-1] + 1)]
+    best = [pod.best_score for pod in pods if pod.best_score is not None]
+    ends = " to ".join(f"{end:,}" for end in dict.fromkeys((min(best), max(best))))
+    note = f"Points are weighted scores of all plugins; the best node has {ends} for these pods."
+    columns = Column("Points behind"), Column("Pods", Kind.NUMBER)
+    return _tally("How far behind the best node", columns, rows, note)
+
+
+def moves(heading: str, pairs: Iterable[tuple[str, str]], note: str = "") -> Bars:
+    """Show how many pods go from where to where. pairs: of each pod. Too many pairs are put
+    together by where the pods go."""
+    counts = Counter(pairs)
+    if len(counts) > SHOWN_MOVES:
+        counts = _by_target(counts)
+    rows = [(*pair, count) for pair, count in counts.most_common(SHOWN_MOVES)]
+    rest = len(counts) - len(rows)
+    note += f" {rest:,} more; the table of pods has all." if rest else ""
+    columns = Column("From"), Column("To"), Column("Pods", Kind.NUMBER)
+    return _tally(heading, columns, rows, note.strip())
+
+
+def _by_target(counts: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
+    """Where the pods of a target come from several places, how many these are."""
+    sources = grouped((target, source) for source, target in counts)
+    pods: Counter[str] = Counter()
+    for (_, target), count in counts.items():
+        pods[target] += count
+    return Counter(
+        {
+            (names[0] if len(names) == 1 else f"{len(names):,} places", target): pods[target]
+            for target, names in sources.items()
+        }
+    )

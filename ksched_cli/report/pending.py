@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ksched_cli import program_name
 from ksched_cli.analysis.diagnosis import POD, PendingGroup, PendingReport
 from ksched_cli.report.reasons import fix_command, message_line, reasons_table, remedy_line
-from ksched_cli.report.table import ALL_HINT, RED, YELLOW, Limit
 from ksched_cli.report.view import (
     Block,
     Column,
@@ -179,32 +177,3 @@ def _joined(first: PendingGroup, other: PendingGroup) -> PendingGroup:
     if mine and theirs and mine.cause != theirs.cause and mine.cause.startswith("it "):
         mine = replace(mine, cause=f"{first.pods[0]}: {mine.cause}")
     return replace(first, pods=(*first.pods, *other.pods), diagnosis=mine)
-
-
-# -- for answers without a view -------------------------------------------------------------------
-
-
-def blocks(groups: Sequence[PendingGroup], limit: Limit) -> list[str]:
-    """The text of each group, without reasons."""
-    groups = merged(groups)
-    shown = groups[: limit.rows and SHOWN_BRIEF_GROUPS]
-    parts = []
-    for group in shown:
-        block = _block(group, 0, Medium.PAGE)
-        names = "" if block.heading in group.pods else f": {limit.listed(group.pods)}"
-        heading = limit.paragraph(f"{block.state}: {block.heading}{names}", "  ")
-        lines = [each.text if isinstance(each, Line) else each for each in block.lines]
-        if group.diagnosis and not group.diagnosis.remedy:
-            command = f"{program_name()} fix {fix_subject(group)}"
-            lines.append(f"{command} finds what would help, each change verified by a run")
-        if limit.rows is None and group.diagnosis:
-            lines.append(message_line(group.message).text)
-        tone = RED if group.undecided else YELLOW
-        parts.append("\n".join((
-            limit.verdict(heading, tone), *map(limit.paragraph, filter(None, lines))
-        )))  # fmt: skip
-    rest = groups[len(shown) :]
-    if rest:
-        pods = counted(sum(len(group.pods) for group in rest), "pod")
-        parts.append(f"… and {counted(len(rest), 'more group')} of {pods} ({ALL_HINT})")
-    return parts

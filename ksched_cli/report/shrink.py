@@ -1,116 +1,164 @@
-"""An answer of `shrink`: the nodes that could go, in order, and what holds the others."""
+"""An answer of `shrink`: the nodes that could go, in order, or the waves that replace them, and
+what holds the others."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import UNSET
 
-from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan
+from ksched_cli.analysis.drained_cluster import Hold
+from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan, Wave
 from ksched_cli.kube.quantity import amount_text
-from ksched_cli.report.pending import group_name, merged, shared_owner
-from ksched_cli.report.table import GREEN, TERMINAL, YELLOW, Limit, apart, counted, grouped
+from ksched_cli.report.pending import group_name, nodes_of, pending_groups, shared_owner
+from ksched_cli.report.view import (
+    Bars,
+    Column,
+    Kind,
+    Later,
+    Line,
+    Medium,
+    Section,
+    Table,
+    Tile,
+    Tone,
+    View,
+    table,
+)
+from ksched_cli.report.words import counted, grouped, listed, verb
 
 FIRST = ("cpu", "memory")
-PENDING = 4  # causes of pods that stay pending
+SHOWN_NAMES = 3
+GROUPED = Medium.BRIEF | Medium.WHOLE
+MOVE_COLUMNS = (1, 2)  # of the page's table of moves: the pod's node before and after
+MESSAGES = (
+    "kube-scheduler's messages count the nodes that would be left: without the node itself and "
+    "those that go."
+)
+LEFT_ASIDE = "No node is kept for these pods."
 
 
-def names(answer: ShrinkResult | UpgradePlan) -> list[str]:
-    """The nodes to drain, in order."""
-    if isinstance(answer, UpgradePlan):
-        return [node.node for wave in answer.waves for node in wave.drained]
-    return [node.node for node in answer.nodes[: answer.removable]]
+def view(answer: ShrinkResult) -> View:
+    """How many could go and what that frees; those nodes in order; what holds the others. In the
+    wide form, a row for every pod that moves, and for every pod that holds a node."""
+    going = [node for node in answer.nodes if node.removable]
+    staying = [node for node in answer.nodes if not node.removable]
+    return View(
+        title=_title(answer, going),
+        tone=Tone.GOOD if answer.succeeds else Tone.WARN,
+        lines=[*_freed(answer), *_notes(answer)],
+        tiles=[
+            Tile("could go", f"{answer.removable:,}", "good" if answer.removable else "warn"),
+            Tile("stay", f"{len(staying):,}"),
+            Tile("pods move", f"{_moving(going):,}"),
+        ],
+        sections=[
+            Later(make=lambda: _map(answer)),
+            _going(going),
+            _moves(going),
+            *_staying(answer, staying),
+        ],
+        names=lambda: [node.node for node in going],
+        nodes=_names(answer, answer.nodes),
+    )
 
 
-def table(answer: ShrinkResult | UpgradePlan, limit: Limit) -> str:
-    """How many could go and what that frees; those nodes in order; what holds the others. Where
-    the limit is wide, a row for every pod that moves, and for every pod that holds a node."""
-    colour = GREEN if answer.succeeds else YELLOW
-    parts = [
-        limit.verdict(headline(answer), colour),
-        limit.paragraph("\n".join(notes(answer))),
-    ]
-    if isinstance(answer, UpgradePlan):
-        drained = [node for wave in answer.waves for node in wave.drained]
-        parts.append(_moves(drained, limit) if limit.wide else _waves(answer, limit))
-        staying = answer.blocked
-    else:
-        going = answer.nodes[: answer.removable]
-        parts.append(_moves(going, limit) if limit.wide else _going(going, limit))
-        staying = answer.nodes[answer.removable :]
-    parts.append(_every_hold(staying, limit) if limit.wide else _staying(staying, limit))
-    parts.append(_pending(answer, limit))
-    return apart(*parts)
-
-
-def headline(answer: ShrinkResult | UpgradePlan) -> str:
-    """Which of the nodes could go, or how many can be replaced."""
-    if isinstance(answer, UpgradePlan):
-        moved = sum(len(node.moves_to) for wave in answer.waves for node in wave.drained)
-        waves = f"{counted(len(answer.waves), 'wave')} of up to {answer.surge:,}"
-        return (
+def upgrade_view(answer: UpgradePlan) -> View:
+    """How many nodes can be replaced; which come and go, wave by wave; what holds the others."""
+    drained = [node for wave in answer.waves for node in wave.drained]
+    added = {name for wave in answer.waves for name in wave.added}
+    moved = _moving(drained)
+    waves = f"{counted(len(answer.waves), 'wave')} of up to {answer.surge:,}"
+    return View(
+        title=(
             f"{answer.replaced:,} of {counted(answer.nodes, 'node')} can be drained and replaced,"
-            f" in {waves}; {_moving(moved)}"
-        )
+            f" in {waves}; {_pods_move(moved)}"
+        ),
+        tone=Tone.GOOD if answer.succeeds else Tone.WARN,
+        lines=[*_notes(answer)],
+        tiles=[
+            Tile("replaced", f"{answer.replaced:,}", "good" if answer.succeeds else "warn"),
+            Tile("held for ever", f"{len(answer.blocked):,}", "bad" if answer.blocked else ""),
+            Tile("waves", f"{len(answer.waves):,}"),
+            Tile("pods move", f"{moved:,}"),
+        ],
+        sections=[
+            _wave_bars(answer.waves),
+            *_waves(answer.waves),
+            _moves(drained),
+            *_staying(answer, answer.blocked),
+        ],
+        names=lambda: [node.node for node in drained],
+        nodes=_names(answer, (*drained, *answer.blocked), added),
+    )
+
+
+def _names(
+    answer: ShrinkResult | UpgradePlan, nodes: Iterable[NodeToDrain], added: Collection[str] = ()
+) -> list[str]:
+    """The nodes, and those that pods move to or wait for. added: new nodes, whose names have an end
+    of their own"""
+    names = [name for node in nodes for name in (node.node, *node.moves_to.values())]
+    return [*(name for name in names if name not in added), *nodes_of(answer.pending)]
+
+
+# -- the verdict ----------------------------------------------------------------------------------
+
+
+def _title(answer: ShrinkResult, going: Sequence[NodeToDrain]) -> str:
     nodes = counted(len(answer.nodes), "node")
-    if not answer.removable:
-        return f"none of {nodes} could go"
-    moved = sum(len(node.moves_to) for node in answer.nodes)
-    order = ", in this order" if answer.removable > 1 else ""
-    going = f"{TERMINAL.listed(names(answer))} could go{order}"
-    return f"{going} ({answer.removable:,} of {nodes}); {_moving(moved)}"
+    if not going:
+        return f"None of {nodes} could go"
+    order = ", in this order" if len(going) > 1 else ""
+    names = listed([node.node for node in going], SHOWN_NAMES)
+    count = f"{answer.removable:,} of {nodes}"
+    return f"{names} could go{order} ({count}); {_pods_move(_moving(going))}"
 
 
-def _moving(count: int) -> str:
-    if not count:
-        return "no pod moves"
-    return f"{counted(count, 'pod')} {'moves' if count == 1 else 'move'}"
+def _moving(nodes: Iterable[NodeToDrain]) -> int:
+    return sum(len(node.moves_to) for node in nodes)
 
 
-def notes(answer: ShrinkResult | UpgradePlan) -> list[str]:
-    """What is freed, and what the reader has to know of the run."""
-    lines = [] if isinstance(answer, UpgradePlan) else _freed(answer)
+def _pods_move(count: int) -> str:
+    return f"{counted(count, 'pod')} {verb(count, 'moves', 'move')}" if count else "no pod moves"
+
+
+def _notes(answer: ShrinkResult | UpgradePlan) -> Iterator[Line]:
+    """What the reader has to know of the run."""
     if answer.uncontrolled:
-        pods = TERMINAL.listed(answer.uncontrolled)
-        lines.append(f"no controller creates these pods again, somebody has to: {pods}")
+        pods = listed(answer.uncontrolled, SHOWN_NAMES)
+        text = f"no controller creates these pods again, somebody has to: {pods}"
+        yield Line(text, Tone.WARN)
     if answer.pending:
         count = sum(len(group.pods) for group in answer.pending)
-        verb = "is" if count == 1 else "are"
-        lines.append(
-            f"{counted(count, 'pod')} {verb} pending before any node goes; no node is kept for them"
-        )
-    return lines
+        pods = f"{counted(count, 'pod')} {verb(count, 'is', 'are')} pending"
+        yield Line(f"{pods} before any node goes; no node is kept for {verb(count, 'it', 'them')}")
 
 
-def _freed(answer: ShrinkResult) -> list[str]:
-    lines = []
+def _freed(answer: ShrinkResult) -> Iterator[Line]:
     if answer.removable:
         amounts = [
             f"{name} {_amount(name, answer.freed)} of {_amount(name, answer.total)}"
             for name in _in_order(answer.freed)
         ]
-        lines.append(f"freed: {', '.join(amounts)}")
+        yield Line(f"freed: {', '.join(amounts)}")
     if answer.overhead:
-        overhead = amounts_text(answer.overhead)
-        lines.append(
+        overhead = ", ".join(
+            f"{name} {_amount(name, answer.overhead)}" for name in _in_order(answer.overhead)
+        )
+        yield Line(
             f"of that, pods that go with their nodes (DaemonSets, static) request {overhead}"
         )
     if answer.per_hour is not UNSET and answer.total_per_hour is not UNSET:
-        lines.append(f"saves {answer.per_hour:g} of {answer.total_per_hour:g} an hour")
+        yield Line(f"saves {answer.per_hour:g} of {answer.total_per_hour:g} an hour")
     if answer.repack is not UNSET:
         repack, nodes = answer.repack, counted(answer.repack.nodes, "node")
         misfits = f" but {counted(repack.unplaced, 'pod')}" if repack.unplaced else " pods"
         bound = f"no placement needs fewer than {repack.at_least:,}"
-        lines.append(f"placed afresh, all{misfits} fit on {nodes} of the cluster; {bound}")
+        yield Line(f"placed afresh, all{misfits} fit on {nodes} of the cluster; {bound}")
     if answer.stopped_at:
-        lines.append(f"the search stopped at --max {answer.stopped_at:,}")
-    return lines
-
-
-def amounts_text(amounts: Mapping[str, str]) -> str:
-    """`cpu 4, memory 16Gi`."""
-    return ", ".join(f"{name} {_amount(name, amounts)}" for name in _in_order(amounts))
+        yield Line(f"the search stopped at --max {answer.stopped_at:,}")
 
 
 def _in_order(amounts: Mapping[str, str]) -> list[str]:
@@ -123,74 +171,170 @@ def _amount(name: str, amounts: Mapping[str, str]) -> str:
     return amounts[name] if name == "cpu" else amount_text(name, int(amounts[name]))
 
 
-def _going(nodes: Sequence[NodeToDrain], limit: Limit) -> str:
-    rows = [(f"{node.order}", *_drain(node, limit)) for node in nodes]
-    headers = ("ORDER", "COULD GO", "PODS", "MOVE TO")
-    return limit.cut_columns(headers, rows, "nodes that could go") if rows else ""
+# -- the nodes that go ----------------------------------------------------------------------------
 
 
-def _drain(node: NodeToDrain, limit: Limit) -> tuple[str, str, str]:
-    """The node, how many pods move, and where to."""
+def _going(nodes: Sequence[NodeToDrain]) -> Table:
+    has_waits = any(node.waits for node in nodes)
+    waits = (Column("Waits for budgets", Kind.NUMBER, drop=1), lambda node: node.waits or None)
+    return table(
+        "Nodes that could go",
+        nodes,
+        (Column("Order", Kind.NUMBER), lambda node: node.order),
+        (Column("Node", Kind.NODE), lambda node: node.node),
+        (Column("Pods", Kind.NUMBER), lambda node: len(node.moves_to)),
+        (Column("Move to"), _targets),
+        *([waits] if has_waits else ()),
+        noun="nodes that could go",
+        grid="nodes",
+        on=GROUPED | Medium.PAGE,
+    )
+
+
+def _targets(node: NodeToDrain) -> tuple[str, ...]:
+    """Where the node's pods move to, and how many of them where these are several."""
     targets = Counter(node.moves_to.values())
-    to = [f"{name} ({count})" if count > 1 else name for name, count in targets.items()]
-    moves = limit.listed(to) or "-"
-    if node.waits:
-        moves += f"; its drain waits {counted(node.waits, 'time')} for budgets"
-    return node.node, f"{len(node.moves_to):,}", moves
+    return tuple(f"{name} ({count:,})" if count > 1 else name for name, count in targets.items())
 
 
-def _waves(answer: UpgradePlan, limit: Limit) -> str:
-    rows = []
-    for number, wave in enumerate(answer.waves, 1):
-        delays = {delay.node: delay.held_by for delay in wave.delayed}
-        for place, node in enumerate(wave.drained):
-            new = wave.added[place] if place < len(wave.added) else "-"
-            name, pods, moves = _drain(node, limit)
-            if name in delays:
-                first = delays[name][0]
-                moves += f"; not in an earlier wave, because of {first.pod}: {first.because}"
-            rows.append((f"{number}", new, name, pods, moves))
-    headers = ("WAVE", "ADD", "DRAIN", "PODS", "MOVE TO")
-    return limit.cut_columns(headers, rows, "nodes to drain") if rows else ""
+def _moves(nodes: Sequence[NodeToDrain]) -> Table:
+    return table(
+        "Moves",
+        [(node, *move) for node in nodes for move in (node.moves_to or {"": ""}).items()],
+        (Column("Order", Kind.NUMBER, on=Medium.WIDE), lambda each: each[0].order),
+        (Column("Drain", Kind.NODE, on=Medium.WIDE), lambda each: each[0].node),
+        (Column("Pod", Kind.POD), lambda each: each[1]),
+        (Column("From", Kind.NODE, on=Medium.PAGE), lambda each: each[0].node),
+        (Column("Moves to"), lambda each: each[2]),
+        grid="pods",
+        on=Medium.WIDE | Medium.PAGE,
+    )
 
 
-def _moves(nodes: Sequence[NodeToDrain], limit: Limit) -> str:
+def _map(answer: ShrinkResult) -> list[Section]:
+    from ksched_cli.report.html.cluster_map import before_and_after
+
+    if answer.cluster_map is None or not answer.nodes:
+        return []
+    return [*before_and_after(answer.cluster_map, MOVE_COLUMNS)]
+
+
+# -- waves ----------------------------------------------------------------------------------------
+
+
+def _waves(waves: Sequence[Wave]) -> Iterator[Table]:
     rows = [
-        (f"{node.order}", node.node, pod, target)
-        for node in nodes
-        for pod, target in (node.moves_to or {"-": "-"}).items()
+        (number, wave.added[place] if place < len(wave.added) else "", node)
+        for number, wave in enumerate(waves, 1)
+        for place, node in enumerate(wave.drained)
     ]
-    return limit.whole.columns(("ORDER", "DRAIN", "POD", "MOVES TO"), rows) if rows else ""
+    has_waits = any(node.waits for _, _, node in rows)
+    waits = (Column("Waits for budgets", Kind.NUMBER, drop=1), lambda each: each[2].waits or None)
+    yield table(
+        "Nodes to drain",
+        rows,
+        (Column("Wave", Kind.NUMBER), lambda each: each[0]),
+        (Column("Add", drop=2), lambda each: each[1]),
+        (Column("Drain", Kind.NODE), lambda each: each[2].node),
+        (Column("Pods", Kind.NUMBER), lambda each: len(each[2].moves_to)),
+        (Column("Move to"), lambda each: _targets(each[2])),
+        *([waits] if has_waits else ()),
+        noun="nodes to drain",
+        grid="nodes",
+        on=GROUPED | Medium.PAGE,
+    )
+    yield table(
+        "Not in an earlier wave",
+        [
+            (number, delay.node, delay.held_by[0])
+            for number, wave in enumerate(waves, 1)
+            for delay in wave.delayed
+        ],
+        (Column("Wave", Kind.NUMBER), lambda each: each[0]),
+        (Column("Node", Kind.NODE), lambda each: each[1]),
+        (Column("Held by", Kind.POD), lambda each: each[2].pod),
+        (Column("Because"), lambda each: each[2].because),
+        noun="nodes",
+    )
 
 
-def _every_hold(nodes: Sequence[NodeToDrain], limit: Limit) -> str:
-    rows = [(node.node, hold.pod or "-", hold.because) for node in nodes for hold in node.held_by]
-    return limit.whole.columns(("STAYS", "HELD BY", "BECAUSE"), rows) if rows else ""
+def _wave_bars(waves: Sequence[Wave]) -> Bars:
+    return Bars(
+        heading="Waves",
+        columns=(
+            Column(""),
+            Column("New nodes", Kind.NUMBER),
+            Column("Nodes drained", Kind.NUMBER),
+            Column("Pods move", Kind.NUMBER),
+        ),
+        rows=[
+            (f"wave {number}", len(wave.added), len(wave.drained), _moving(wave.drained))
+            for number, wave in enumerate(waves, 1)
+        ],
+        values=[(len(wave.drained) - len(wave.delayed), len(wave.delayed)) for wave in waves],
+        legend=("drained", "drained, delayed by an earlier wave"),
+    )
 
 
-def _staying(staying: Sequence[NodeToDrain], limit: Limit) -> str:
-    """By what holds nodes, that of the most nodes first; a node is in the row of each of these."""
-    groups = grouped((hold.cause, (node.node, hold)) for node in staying for hold in node.held_by)
-    rows = []
-    for group in sorted(groups.values(), key=lambda group: -len({node for node, _ in group})):
-        nodes = tuple(dict.fromkeys(node for node, _ in group))
-        pods = [hold.pod for _, hold in group if hold.pod]
-        first = group[0][1]
-        holder = group_name(shared_owner(first.owner), pods) if pods else "-"
-        count = f" ({len(pods):,} pods)" if len(pods) > 1 else ""
-        because = first.because
-        if len(group) > 1 and first.message:  # one of several pods, as an example
-            because = f"{(first.pod or '').partition('/')[2]}: {because}"
-        rows.append((limit.listed(nodes), f"{holder}{count}", because))
-    return limit.cut_columns(("STAYS", "HELD BY", "BECAUSE"), rows, "causes") if rows else ""
+# -- the nodes that stay --------------------------------------------------------------------------
 
 
-def _pending(answer: ShrinkResult | UpgradePlan, limit: Limit) -> str:
-    """The pods that no drain leaves pending, as they were before."""
-    rows = []
-    for group in merged(answer.pending):
-        name = group_name(shared_owner(f"{group.namespace}/{group.owner}"), group.pods)
-        because = group.diagnosis.cause if group.diagnosis else group.message
-        rows.append((name, f"{len(group.pods):,}", because))
-    headers = ("PENDING BEFORE", "PODS", "BECAUSE")
-    return limit.first(PENDING).cut_columns(headers, rows, "causes") if rows else ""
+def _staying(answer: ShrinkResult | UpgradePlan, nodes: Sequence[NodeToDrain]) -> Iterator[Section]:
+    """What holds nodes, and the pods that no drain leaves pending."""
+    yield _causes(nodes)
+    holds = [(node.node, hold) for node in nodes for hold in node.held_by]
+    message = Column("kube-scheduler's message", on=Medium.PAGE)
+    has_message = any(hold.message for _, hold in holds)
+    yield table(
+        "What holds the other nodes",
+        holds,
+        (Column("Node", Kind.NODE), lambda each: each[0]),
+        (Column("Held by", Kind.POD), lambda each: each[1].pod or ""),
+        (Column("Because"), lambda each: each[1].because),
+        *([(message, lambda each: each[1].message)] if has_message else ()),
+        grid="holds",
+        note=MESSAGES if has_message else "",
+        on=Medium.PAGE,
+    )
+    yield table(
+        "What holds the other nodes",
+        holds,
+        (Column("Node", Kind.NODE), lambda each: each[0]),
+        (Column("Held by", Kind.POD), lambda each: each[1].pod or ""),
+        (Column("Because"), lambda each: each[1].because),
+        on=Medium.WIDE,
+    )
+    yield pending_groups(
+        "Pending before any node goes", answer.pending, with_reasons=False, note=LEFT_ASIDE
+    )
+
+
+def _causes(nodes: Sequence[NodeToDrain]) -> Table:
+    """A row per cause, that of the most nodes first; a node is in the row of each of its causes."""
+    groups = grouped((hold.cause, (node.node, hold)) for node in nodes for hold in node.held_by)
+    return table(
+        "What holds the other nodes",
+        sorted(groups.values(), key=lambda group: -len({node for node, _ in group})),
+        (Column("Nodes", Kind.NODE), lambda group: tuple(dict.fromkeys(n for n, _ in group))),
+        (Column("Held by"), lambda group: _holder([hold for _, hold in group])),
+        (Column("Because"), lambda group: _because([hold for _, hold in group])),
+        noun="causes",
+        on=GROUPED,
+    )
+
+
+def _holder(holds: Sequence[Hold]) -> str:
+    """The owner of the pods, and how many there are; "" of a node that holds itself."""
+    pods = [hold.pod for hold in holds if hold.pod]
+    if not pods:
+        return ""
+    count = f" ({len(pods):,} pods)" if len(pods) > 1 else ""
+    return f"{group_name(shared_owner(holds[0].owner), pods)}{count}"
+
+
+def _because(holds: Sequence[Hold]) -> str:
+    """Why; of several pods that fit nowhere, one is the example."""
+    first = holds[0]
+    if len(holds) > 1 and first.message:
+        return f"{(first.pod or '').partition('/')[2]}: {first.because}"
+    return first.because

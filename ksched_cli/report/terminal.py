@@ -188,7 +188,7 @@ class _Terminal:
         """Per column, its header and its cells; marks of rows are a column of their own."""
         columns = [
             [
-                column.title.upper(),
+                printable(column.title) if column.named else column.title.upper(),
                 *self._column(column, values),
             ]
             for column, values in zip(table.columns, zip(*table.rows, strict=True), strict=True)

@@ -43,8 +43,9 @@ def view(answer: ValidationResult | ValidationResults) -> View:
     """The verdict, and a block per finding; of several configurations also a row each."""
     files = files_of(answer)
     is_single = isinstance(answer, ValidationResult)
+    passed_over: tuple[str, ...] = ()
     if isinstance(answer, ValidationResult):
-        title, passed_over = Line(_headline(answer.file), _tone(answer.file)), ()
+        title = Line(_headline(answer.file), _tone(answer.file))
     else:
         title, passed_over = _title(answer), answer.passed_over
     counts = Counter(finding.severity for file in files for finding in file.findings)

@@ -88,6 +88,7 @@ class Column(NamedTuple):
     drop: a narrow terminal leaves columns out, those of the highest number first; 0: never
     fold: where all rows have one value, a line below the table says it instead
     on:   where it is shown
+    named: the title has a name of others, which keeps its case
     """
 
     title: str
@@ -95,6 +96,7 @@ class Column(NamedTuple):
     drop: int = 0
     fold: bool = False
     on: Medium = Medium.ALL
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

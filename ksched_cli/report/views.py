@@ -30,9 +30,12 @@ if TYPE_CHECKING:
 # Answer → its function, below ksched_cli/report.
 VIEWS: Mapping[str, str] = {
     "DrawnComparison": "replay_comparison:drawn",
+    "CapacityResult": "capacity:view",
+    "DriftResult": "drift:view",
     "Explanation": "explanation:view",
     "ForwardLook": "replay:forecast",
     "GroupExplanation": "group_explanation:view",
+    "NodesNeeded": "capacity:nodes_needed_view",
     "PendingReport": "pending:view",
     "PreemptionResult": "preemption:view",
     "Remedies": "fix:view",
@@ -42,6 +45,8 @@ VIEWS: Mapping[str, str] = {
     "ScheduleResult": "schedule:view",
     "ValidationResult": "validation:view",
     "ValidationResults": "validation:view",
+    "ShrinkResult": "shrink:view",
+    "UpgradePlan": "shrink:upgrade_view",
 }
 
 _EFFECTS = 8  # of a change, shown first

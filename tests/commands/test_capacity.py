@@ -113,8 +113,8 @@ def test_nodes_of_several_kinds_are_mixed(ksched: Ksched, write_state: WriteStat
     code, out, _ = ksched("capacity", "--pending", "--like", "a", "--like", "b", "--state", state)
     assert code == 0
     assert out.startswith("3 more nodes, 2 like a and 1 like b, are needed\n")
-    assert [line.split() for line in out.splitlines() if line.startswith("3  ")] == [
-        ["3", "2", "1", "0", "0"]
+    assert [line.split() for line in out.splitlines() if line.split()[:1] == ["3"]][1:] == [
+        ["3", "2", "1", "0"]
     ]
 
 
@@ -245,9 +245,9 @@ def test_each_replica_of_a_stateful_set_has_claims_of_its_own(capacity: Answer) 
 def test_the_table_counts_replicas_of_a_workload(ksched: Ksched, write_state: WriteState) -> None:
     state = write_state(node("a", cpu=2), _workload("Deployment"))
     _, out, _ = ksched("capacity", "deploy/web", "--state", state)
-    assert out.startswith("1 more replica fits of Deployment default/web, on 1 node\n")
+    assert out.startswith("1 more replica of Deployment default/web fits, on 1 node\n")
     _, out, _ = ksched("capacity", "deploy/web", "--state", state, "--change", "cordon a")
-    assert "no replica of Deployment default/web fits" in out
+    assert "No replica of Deployment default/web fits" in out
 
 
 def test_a_pod_in_a_namespace_that_is_called_like_a_kind_is_that_pod(capacity: Answer) -> None:
@@ -279,7 +279,7 @@ def test_nodes_are_listed_wide_and_by_name(ksched: Any, write_state: Any) -> Non
     code, out, _ = ksched("capacity", "p", "--state", state, "-o", "name")
     assert (code, out) == (0, "a\nb\n")
     _, out, _ = ksched("capacity", "p", "--state", state, "-o", "wide")
-    assert [line.split() for line in out.splitlines()[2:5]] == [
+    assert [line.split() for line in out.splitlines()[-3:]] == [
         ["NODE", "COPIES"],
         ["b", "3"],
         ["a", "1"],

@@ -6,6 +6,7 @@ import pytest
 
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Answer, Ksched, WriteState, answering
+from tests.report.schemas import squeezed
 from tests.scenario.build import owned
 
 
@@ -89,7 +90,8 @@ def test_a_drain_that_waits_for_budgets_is_said_to(ksched: Ksched, write_state: 
     }
     state = write_state(node("a", cpu=1), node("b"), *pods, budget)
     _, out, _ = ksched("shrink", "--state", state, "--keep", "kubernetes.io/hostname=b")
-    assert "its drain waits 1 time for budgets" in out
+    assert "ORDER NODE PODS MOVE TO WAITS FOR BUDGETS" in squeezed(out)
+    assert "1 a 2 b (2) 1" in squeezed(out)
 
 
 def test_an_upgrade_is_exit_code_0_when_every_node_can_be_replaced(

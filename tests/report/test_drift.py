@@ -5,9 +5,9 @@ import pytest
 from ksched_cli.analysis.drift import DriftResult, DriftSummary, PodDrift, Verdict
 from ksched_cli.answers import plain
 from ksched_cli.engine.records import IgnoredPod
-from ksched_cli.report import drift
-from ksched_cli.report.table import EVERYTHING
-from tests.report.schemas import conforms, squeezed
+from ksched_cli.report.forms import Form
+from ksched_cli.report.table import Limit
+from tests.report.schemas import conforms, shown
 
 WEB = "default/ReplicaSet/web"
 PODS = (
@@ -51,18 +51,20 @@ def test_the_summary_counts_every_pod_once() -> None:
 
 
 def test_the_table_has_a_line_for_each_group_that_is_not_where_it_would_go() -> None:
-    assert squeezed(drift.table(ANSWER, EVERYTHING)) == [
+    assert shown(ANSWER, Limit()) == [
         "4 of 6 running pods would not be placed where they run: 2 score higher on another node, "
         "2 are no longer allowed there (1 of them nowhere)",
         "the others: 1 on the best node, 1 on one as good as the best",
         "moved one after the other, 1 of these 4 pods ends on another node",
         "1 left out",
         "",
-        "NOT ALLOWED PODS BECAUSE OF ON WOULD GO TO",
+        "No longer allowed where they run",
+        "OWNER PODS BECAUSE OF ON WOULD GO TO",
         "default/out 1 NodeAffinity c a",
         "default/none 1 NodePorts c nowhere",
         "",
-        "WORSE PODS POINTS BEHIND ON WOULD GO TO",
+        "Better elsewhere",
+        "OWNER PODS POINTS BEHIND ON WOULD GO TO",
         "default/ReplicaSet/web 2 30 of 90 b, c a",
     ]
 
@@ -74,8 +76,21 @@ def test_the_table_has_a_line_for_each_group_that_is_not_where_it_would_go() -> 
          "1 on one as good as the best"),
         (PODS[5:], "1 of 1 running pod would not be placed where it runs: "
          "1 is no longer allowed there, nor on any other node"),
-        ((), "no running pod to ask about"),
+        ((), "No running pod to ask about"),
     ],
 )  # fmt: skip
 def test_the_headline_is_a_verdict(pods: tuple[PodDrift, ...], line: str) -> None:
-    assert drift.headline(DriftResult(pods=pods, summary=DriftSummary.of(pods))) == line
+    assert shown(DriftResult(pods=pods, summary=DriftSummary.of(pods)), Limit())[0] == line
+
+
+def test_the_wide_form_has_a_row_for_each_pod_and_the_names_are_those() -> None:
+    lines = shown(ANSWER, form=Form.WIDE)
+    assert lines[lines.index("Not on a best node") + 1 :] == [
+        "POD ON BECAUSE OF WOULD GO TO",
+        "default/none c NodePorts nowhere",
+        "default/out c NodeAffinity a",
+        "default/web-2 c 30 of 90 points behind a",
+        "default/web-1 b 10 of 90 points behind a",
+    ]
+    names = ["default/web-1", "default/web-2", "default/out", "default/none"]
+    assert shown(ANSWER, form=Form.NAME) == names

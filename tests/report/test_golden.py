@@ -31,9 +31,7 @@ from ksched_cli.engine.simulation import Simulation
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.report import audit as audits
-from ksched_cli.report import capacity as copies
 from ksched_cli.report import compare as comparison
-from ksched_cli.report import drift as drifts
 from ksched_cli.report.forms import Form, render
 from ksched_cli.report.table import Limit
 from ksched_cli.run.differences import NamedRun
@@ -112,12 +110,12 @@ def scheduled(state: ClusterState) -> TextAt:
 def counted_copies(state: ClusterState) -> TextAt:
     run = simulation(state)
     answer = capacity(run, find(run, "shop/checkout-5d4f8c7b9d-new-000").pod, maximum=MAXIMUM)
-    return lambda limit: copies.table(answer, limit)
+    return partial(render, answer, Form.TABLE)
 
 
 def drifted(state: ClusterState) -> TextAt:
     answer = drift(simulation(state))
-    return lambda limit: drifts.table(answer, limit)
+    return partial(render, answer, Form.TABLE)
 
 
 def compared(state: ClusterState) -> TextAt:

@@ -3,46 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.analysis.compare import Comparison, PodDifference
-from ksched_cli.analysis.diagnosis import PendingGroup
-from ksched_cli.analysis.drift import ELSEWHERE, DriftResult, PodDrift, Verdict
 from ksched_cli.analysis.schedule import grouping_labels
-from ksched_cli.analysis.shrink import NodeToDrain, ShrinkResult, UpgradePlan, Wave
-from ksched_cli.report import capacity, compare, drift, shrink
-from ksched_cli.report.capacity import trial_nodes
+from ksched_cli.report import compare
 from ksched_cli.report.compare import standing_text, totals
-from ksched_cli.report.html.charts import MAX_PLACES, bar, flow
+from ksched_cli.report.html.charts import MAX_PLACES, flow
 from ksched_cli.report.html.cluster_map import (
-    before_and_after,
     map_data,
     utilisation,
 )
-from ksched_cli.report.html.columns import Kind, column, filled
-from ksched_cli.report.html.of_view import group_of
+from ksched_cli.report.html.columns import column
 from ksched_cli.report.html.sections import (
     Bars,
     Flows,
     Grid,
-    Group,
-    Groups,
     NamedFlow,
     NodeMap,
     Page,
-    Prose,
     Section,
     Table,
     Tile,
     present,
     tally,
 )
-from ksched_cli.report.pending import pending_groups
-from ksched_cli.report.shrink import notes
-from ksched_cli.report.table import PAGE, counted, grouped
+from ksched_cli.report.table import PAGE
 
 # -- compare ---------------------------------------------------------------------------------------
 
@@ -134,281 +121,3 @@ def _causes(pods: Sequence[PodDifference]) -> Bars:
             cause if (cause := pod.plugin or pod.because) in named else OTHER_CAUSES for pod in pods
         )
     return tally("Because of", ("", "Pods"), causes.most_common(MAX_CAUSES), "pods")
-
-
-# -- drift -----------------------------------------------------------------------------------------
-
-
-VERDICTS = {
-    Verdict.BEST: ("on the best node", "good"),
-    Verdict.TIED: ("on one as good as the best", "good"),
-    Verdict.WORSE: ("on a worse one", "warn"),
-    Verdict.NOT_ALLOWED: ("not allowed there", "bad"),
-}
-IN_TURN = (
-    "Each decided with those before it moved: pods that are not allowed first, then the furthest "
-    "behind. Pods that would stay then, and those with devices, are left out."
-)
-STEPS = (1, 5, 10, 20, 50, 100, 200)  # points behind the best node
-
-
-def drift_page(answer: DriftResult) -> Page:
-    """The page of a drift: how many pods are where they would go today, and where the others
-    would."""
-    title, *lede = drift.headline(answer).split("\n")
-    pods, summary = answer.pods, answer.summary
-    tiles = [Tile("running", f"{summary.running:,}")]
-    tiles += [
-        Tile(name, f"{count:,}", tone if count else "")
-        for count, (name, tone) in (
-            (getattr(summary, verdict.name.lower()), shown) for verdict, shown in VERDICTS.items()
-        )
-    ]
-    worse = [pod for pod in pods if pod.verdict is Verdict.WORSE]
-    rejected = Counter(pod.rejected_by for pod in pods if pod.rejected_by).most_common()
-    elsewhere = [pod for pod in pods if pod.verdict in ELSEWHERE]
-    alone = ((pod.node, pod.best_node or "nowhere") for pod in elsewhere)
-    several = elsewhere if len(elsewhere) > 1 else ()
-    moved = [pod for pod in several if pod.in_turn not in (None, pod.node)]
-    in_turn = ((pod.node, pod.in_turn or "") for pod in moved)
-    sections = present(
-        *([_behind(worse)] if worse else ()),
-        tally("Not allowed today because of", ("Plugin", "Pods"), rejected, "pods"),
-        moves("Would move, each on its own", ("From", "To"), alone),
-        moves("Would move in turn", ("From", "To"), in_turn, IN_TURN),
-        Grid("Table of pods", "pods", _drift_columns(pods)),
-    )
-    return Page(title, lede, tiles, sections)
-
-
-def _behind(pods: Sequence[PodDrift]) -> Bars:
-    """How far the pods' nodes are behind the best, from the first step with pods to the last."""
-    counts = [0] * len(STEPS)
-    for pod in pods:
-        counts[sum(pod.behind >= step for step in STEPS) - 1] += 1
-    names = [f"{low:,} to {high - 1:,}" for low, high in pairwise(STEPS)]
-    names = [*names, f"{STEPS[-1]:,} and more"]
-    taken = [step for step, count in enumerate(counts) if count]
-    rows = [(names[step], counts[step]) for step in range(taken[0], taken[-1] + 1)]
-    best = [pod.best_score for pod in pods if pod.best_score is not None]
-    ends = " to ".join(f"{end:,}" for end in dict.fromkeys((min(best), max(best))))
-    note = f"Points are weighted scores of all plugins; the best node has {ends} for these pods."
-    return tally("How far behind the best node", ("Points behind", "Pods"), rows, "pods", note)
-
-
-def _drift_columns(pods: Sequence[PodDrift]) -> list[dict[str, Any]]:
-    behind = [None if pod.score is None or pod.best_score is None else pod.behind for pod in pods]
-    return filled([
-        column("Pod", [pod.pod for pod in pods]),
-        column("Owner", [pod.owner for pod in pods]),
-        column("Verdict", [VERDICTS[pod.verdict][0] for pod in pods]),
-        column("On", [pod.node for pod in pods]),
-        column("Would go to", [_target(pod) for pod in pods]),
-        column("Moved in turn", [pod.in_turn or "nowhere" for pod in pods]),
-        column("Rank", [pod.rank for pod in pods], Kind.NUMBER),
-        column("Score", [pod.score for pod in pods], Kind.NUMBER),
-        column("Points behind", behind, Kind.NUMBER),
-        column("Rejected by", [pod.rejected_by for pod in pods]),
-    ])  # fmt: skip
-
-
-def _target(pod: PodDrift) -> str:
-    """Where it would go; kube-scheduler draws one of equally good nodes."""
-    if pod.verdict is Verdict.TIED:
-        return f"{pod.node}, or one as good"
-    return pod.best_node or "nowhere"
-
-
-SHOWN_MOVES = 25
-
-
-def moves(
-    heading: str, headers: tuple[str, str], pairs: Iterable[tuple[str, str]], note: str = ""
-) -> Bars:
-    """headers: of where from and where to; pairs: of each pod. Too many pairs are put together by
-    where the pods go."""
-    counts = Counter(pairs)
-    if len(counts) > SHOWN_MOVES:
-        counts = _by_target(counts)
-    rows = [(*pair, count) for pair, count in counts.most_common(SHOWN_MOVES)]
-    rest = len(counts) - len(rows)
-    note += f" {rest:,} more; the table of pods has all." if rest else ""
-    return tally(heading, (*headers, "Pods"), rows, "pods", note.strip())
-
-
-def _by_target(counts: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
-    """Where the pods of a target come from several places, how many these are."""
-    sources = grouped((target, source) for source, target in counts)
-    pods: Counter[str] = Counter()
-    for (_, target), count in counts.items():
-        pods[target] += count
-    return Counter(
-        {
-            (names[0] if len(names) == 1 else f"{len(names):,} places", target): pods[target]
-            for target, names in sources.items()
-        }
-    )
-
-
-# -- capacity --------------------------------------------------------------------------------------
-
-
-def capacity_page(answer: CapacityResult | NodesNeeded) -> Page:
-    """The page of a capacity: how many copies fit where and what stops the next one; or how many
-    nodes are needed."""
-    title, *lede = capacity.headline(answer).split("\n")
-    if isinstance(answer, NodesNeeded):
-        causes = [
-            f"{counted(len(group.pods), 'pod')} of {group.namespace}/{group.owner}: "
-            f"{group.diagnosis.cause if group.diagnosis else group.message}"
-            for group in answer.not_helped
-        ]
-        prose = present(Prose("No number of nodes helps", causes, "warn"))
-        return Page(title, lede, (), [*prose, _runs(answer)])
-    count, nodes = answer.count, answer.nodes
-    at_least = "" if answer.stopped_at is None else "at least "
-    tiles = [
-        Tile("fit", f"{at_least}{count:,}", "good" if count else "bad"),
-        Tile("on nodes", f"{len(nodes):,}"),
-    ]
-    sections: list[Section] = []
-    if answer.stopped_at is not None:
-        text = f"The search stopped at {answer.stopped_at:,} copies; --max N raises the limit."
-        sections.append(Prose("Not searched further", [text]))
-    elif count:
-        sections.append(Prose("Why the next one does not fit", [answer.limited_by], "warn"))
-    counts = sorted(Counter(nodes.values()).items(), reverse=True)
-    by_copies = sorted(nodes.items(), key=lambda item: (-item[1], item[0]))
-    columns = [
-        column("Node", [name for name, _ in by_copies]),
-        column("Copies", [copies for _, copies in by_copies], Kind.NUMBER),
-    ]
-    sections += present(
-        tally("Nodes by how many they take", ("Copies each", "Nodes"), counts, "nodes"),
-        Grid("Table of nodes", "nodes", columns),
-    )
-    return Page(title, lede, tiles, sections)
-
-
-def _runs(answer: NodesNeeded) -> Bars:
-    """What is left without a node, by how many nodes there are more."""
-    runs = sorted(answer.runs, key=lambda run: run.nodes)
-    most = max((run.pending + run.evicted for run in runs), default=0)
-    names = ("pending", "evicted")
-    bars = [
-        bar(
-            (*trial_nodes(run), run.pending, run.evicted),
-            (run.pending, run.evicted),
-            names,
-            most,
-        )
-        for run in runs
-    ]
-    kinds = (f"Like {like}" for like in answer.like) if len(answer.like) > 1 else ()
-    headers = ("More nodes", *kinds, "Pending", "Evicted", "")
-    return Bars(f"Runs with more nodes like {' or '.join(answer.like)}", headers, bars, names)
-
-
-# -- shrink ----------------------------------------------------------------------------------------
-
-
-MOVE_COLUMNS = (1, 2)  # of the table of moves: the pod's node before and after
-MESSAGES = (
-    "kube-scheduler's messages count the nodes that would be left: without the node itself and "
-    "those that go."
-)
-LEFT_ASIDE = "No node is kept for these pods."
-
-
-def shrink_page(answer: ShrinkResult) -> Page:
-    """The page of a shrink: the nodes before and after as a map, what goes where, what holds the
-    others."""
-    going = [node for node in answer.nodes if node.removable]
-    moves = [(node, pod, to) for node in going for pod, to in node.moves_to.items()]
-    tiles = [
-        Tile("could go", f"{answer.removable:,}", "good" if answer.removable else "warn"),
-        Tile("stay", f"{len(answer.nodes) - len(going):,}"),
-        Tile("pods move", f"{len(moves):,}"),
-    ]
-    cluster = answer.cluster_map
-    assert cluster is not None
-    nodes = [
-        column("Order", [node.order for node in going], Kind.NUMBER),
-        column("Node", [node.node for node in going]),
-        column("Pods that move", [len(node.moves_to) for node in going], Kind.NUMBER),
-        column("Waits for budgets", [node.waits for node in going], Kind.NUMBER),
-    ]
-    pods = [
-        column("Pod", [pod for _, pod, _ in moves]),
-        column("From", [node.node for node, _, _ in moves]),
-        column("To", [to for _, _, to in moves]),
-    ]
-    sections = [
-        *(before_and_after(cluster, MOVE_COLUMNS) if answer.nodes else ()),
-        *present(Grid("Nodes that could go", "nodes", nodes), Grid("Moves", "pods", pods)),
-        *_staying(answer.nodes, answer.pending),
-    ]
-    return Page(shrink.headline(answer), notes(answer), tiles, sections)
-
-
-def _staying(nodes: Sequence[NodeToDrain], groups: Sequence[PendingGroup]) -> list[Section]:
-    """What holds nodes, and the pods that no drain leaves pending."""
-    holds = [(node.node, hold) for node in nodes for hold in node.held_by]
-    columns = [
-        column("Node", [name for name, _ in holds]),
-        column("Held by", [hold.pod or "" for _, hold in holds]),
-        column("Because", [hold.because for _, hold in holds]),
-        column("kube-scheduler's message", [hold.message for _, hold in holds]),
-    ]
-    return present(
-        Grid("What holds the other nodes", "holds", filled(columns), MESSAGES),
-        Groups("Pending before any node goes", pending_blocks(groups), LEFT_ASIDE),
-    )
-
-
-def upgrade_page(answer: UpgradePlan) -> Page:
-    """The page of `shrink --upgrade`: wave by wave which nodes come and go."""
-    drained = [(number, node) for number, wave in enumerate(answer.waves, 1)
-               for node in wave.drained]  # fmt: skip
-    tiles = [
-        Tile("replaced", f"{answer.replaced:,}", "good" if answer.succeeds else "warn"),
-        Tile("held for ever", f"{len(answer.blocked):,}", "bad" if answer.blocked else ""),
-        Tile("waves", f"{len(answer.waves):,}"),
-        Tile("pods move", f"{sum(len(node.moves_to) for _, node in drained):,}"),
-    ]
-    targets = [", ".join(dict.fromkeys(node.moves_to.values())) for _, node in drained]
-    columns = [
-        column("Wave", [number for number, _ in drained], Kind.NUMBER),
-        column("Drain", [node.node for _, node in drained]),
-        column("Pods", [len(node.moves_to) for _, node in drained], Kind.NUMBER),
-        column("Move to", targets),
-        column("Waits for budgets", [node.waits for _, node in drained], Kind.NUMBER),
-    ]
-    sections = [
-        *present(_waves(answer.waves), Grid("Nodes to drain", "nodes", columns)),
-        *_staying(answer.blocked, answer.pending),
-    ]
-    return Page(shrink.headline(answer), notes(answer), tiles, sections)
-
-
-def _waves(waves: Sequence[Wave]) -> Bars:
-    names = ("drained", "drained, delayed by an earlier wave")
-    counts = [(len(wave.drained) - len(wave.delayed), len(wave.delayed)) for wave in waves]
-    most = max(map(sum, counts), default=0)
-    bars = [
-        bar(
-            (f"wave {number}", len(wave.added), len(wave.drained),
-             sum(len(node.moves_to) for node in wave.drained)),
-            count,
-            names,
-            most,
-        )
-        for number, (wave, count) in enumerate(zip(waves, counts, strict=True), 1)
-    ]  # fmt: skip
-    return Bars("Waves", ("", "New nodes", "Nodes drained", "Pods move", ""), bars, names)
-
-
-def pending_blocks(groups: Sequence[PendingGroup]) -> list[Group]:
-    """The pods that stay pending, with all of their reasons."""
-    shown = pending_groups("", groups, with_reasons=True).blocks
-    return [group_of(block) for block in shown]

@@ -12,12 +12,12 @@ def test_the_table_of_nodes_has_every_copy(page_of: PageOf) -> None:
     assert dict(zip(nodes["Node"], nodes["Copies"], strict=True)) == document["nodes"]
     assert nodes["Node"] == ["b", "a", "c"]
     assert document["limitedBy"] in page.text
-    assert "8 copies fit of default/p, on 3 nodes" in page.text
+    assert "8 copies of default/p fit, on 3 nodes" in page.text
 
 
 def test_a_search_that_stopped_says_so(page_of: PageOf) -> None:
     _, page = page_of("capacity", "p", "--max", 3, objects=OBJECTS)
-    assert "The search stopped at 3 copies; --max N raises the limit." in page.text
+    assert "the search stopped at 3; --max N goes on to N" in page.text
 
 
 def test_nodes_needed_are_shown_with_the_runs_they_rest_on(page_of: PageOf) -> None:

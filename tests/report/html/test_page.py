@@ -12,7 +12,7 @@ EVIL = "<script>alert('pod')</script>\u2028</script><img src=x onerror=alert(1)>
 
 def answer(name: str, **more: Any) -> DriftResult:
     """A pod of that name, on a node of that name, which a plugin of that name rejects."""
-    pod = PodDrift(name, name, name, Verdict.NOT_ALLOWED, rejected_by=name)
+    pod = PodDrift(name, f"a/Pod/{name}", name, Verdict.NOT_ALLOWED, rejected_by=name)
     return DriftResult(pods=(pod,), summary=DriftSummary.of((pod,)), **more)
 
 

@@ -18,7 +18,7 @@ def test_moves_and_holds_are_those_of_the_record(page_of: PageOf) -> None:
     document, page = page_of("shrink", objects=OBJECTS)
     (going, *staying) = document["nodes"]
     moves = titled(page.data["grids"]["pods"])
-    assert dict(zip(moves["Pod"], moves["To"], strict=True)) == going["movesTo"] != {}
+    assert dict(zip(moves["Pod"], moves["Moves to"], strict=True)) == going["movesTo"] != {}
     holds = titled(page.data["grids"]["holds"])
     assert holds["Node"] == [each["node"] for each in staying for _ in each["heldBy"]]
     assert f"could go {document['removable']}" in " ".join(page.text)
