@@ -5,14 +5,29 @@ Scripts rely on the exit codes.
 
 from __future__ import annotations
 
+import os
+import traceback
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
+
+from ksched_cli.masking import masked
 
 _MAX_TEXT = 1_000
 _MAX_LINE = 2_800
 _MAX_NAMES = 3
 _MAX_OTHERS = 9  # further problems of a file that an error lists
+
+# The rooms that decide. They do not walk over an input's nested data: where a function of theirs
+# calls itself without end, the input is not at fault.
+_DECIDING = tuple(
+    str(Path(__file__).parent / room) + os.sep
+    for room in ("engine", "framework", "plugins", "analysis")
+)
+# More than a traceback has of one file without a recursion, and far fewer than Python allows.
+_USUAL_FRAMES = 100
 
 
 def ignore(line: str) -> None:
@@ -98,7 +113,9 @@ def first_names(names: Sequence[str]) -> str:
 
 
 def shortened_lines(text: str) -> str:
-    """The text, without the middle of each line that is far longer than a person reads."""
+    """The text as a message: without passwords in URLs, and without the middle of each line that is
+    far longer than a person reads."""
+    text = masked(text)
     if len(text) <= _MAX_LINE:
         return text
     return "\n".join(
@@ -156,3 +173,14 @@ class InputError(KschedError):
         parts = (location, *map(shortened, (self.subject, self.problem)))
         line = ": ".join(part for part in parts if part)
         return f"{line}\n  {self.hint}" if self.hint else line
+
+
+def is_of_decisions(error: BaseException) -> bool:
+    """Whether this is a RecursionError of a function that decides, rather than of one that reads or
+    copies an input."""
+    if not isinstance(error, RecursionError):
+        return False
+    frames = traceback.walk_tb(error.__traceback__)
+    files = Counter(frame.f_code.co_filename for frame, _ in frames)
+    [(file, times)] = files.most_common(1)
+    return times > _USUAL_FRAMES and file.startswith(_DECIDING)

@@ -1,13 +1,18 @@
 """An error's text has where, what and what to do; its class the exit code."""
 
+import copy
+from typing import Any
+
 import pytest
 
+from ksched_cli.engine.pod_group_cycle import PodGroupCycle
 from ksched_cli.errors import (
     InputError,
     KschedError,
     PluginDefectError,
     Position,
     UsageError,
+    is_of_decisions,
 )
 
 
@@ -38,3 +43,25 @@ def test_a_long_message_is_shown_without_its_middle() -> None:
     assert len(str(error)) < 1_200
     assert str(error).endswith("999 (5009 characters)")
     assert len(str(InputError("9" * 5_000, "no such file"))) < 1_200
+
+
+class Endless(PodGroupCycle):
+    """A cycle whose attempt is another one."""
+
+    def __init__(self) -> None:
+        self._tried = []
+
+    _attempt = PodGroupCycle.attempt
+
+
+def test_a_recursion_of_decisions_is_told_from_one_over_an_input() -> None:
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(RecursionError) as of_data:
+        copy.deepcopy(nested)
+    with pytest.raises(RecursionError) as of_decisions:
+        Endless().attempt([])
+    assert is_of_decisions(of_decisions.value)
+    assert not is_of_decisions(of_data.value)
+    assert not is_of_decisions(ValueError())

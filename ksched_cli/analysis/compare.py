@@ -51,7 +51,7 @@ from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import ExitCode, UsageError
-from ksched_cli.run.differences import NamedRun, named
+from ksched_cli.run.differences import NamedRun, named, shown_run
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
 
@@ -294,7 +294,7 @@ def _result(outcome: _Outcome, differing: int) -> SideResult:
     run, snapshot = outcome.run, outcome.side.simulation.snapshot
     return SideResult(
         outcome.side.named.name,
-        outcome.side.named.run,
+        shown_run(outcome.side.named.run),
         outcome.side.simulation.configuration.release.version,
         outcome.side.named.differs_in,
         differing,
@@ -393,8 +393,8 @@ class ReplayDifference(Part, frozen=True):
     null if there is none; times in seconds.
 
     waited: from its arrival to its placement, or so far where it still waits
-    records: None if there was no such pod
     waits: as `waited`, in microseconds
+    evicted: whether it was evicted at a time
     """
 
     pod: str
@@ -402,8 +402,8 @@ class ReplayDifference(Part, frozen=True):
     placed: tuple[Seconds | None, ...]
     waited: tuple[Seconds | None, ...]
     outcomes: tuple[PodOutcome | None, ...]
-    records: Annotated[tuple[PodRecord | None, ...], HIDDEN]
     waits: Annotated[tuple[int | None, ...], HIDDEN]
+    evicted: Annotated[tuple[bool, ...], HIDDEN]
 
     @classmethod
     def of(
@@ -415,8 +415,8 @@ class ReplayDifference(Part, frozen=True):
             tuple(optional_seconds(record.placed) if record else None for record in records),
             tuple(map(optional_seconds, waits)),
             tuple(record.outcome if record else None for record in records),
-            tuple(records),
             tuple(waits),
+            tuple(record is not None and record.evicted is not None for record in records),
         )
 
     def delay(self, side: int) -> int:
@@ -463,7 +463,7 @@ class ReplaySideResult(Part, frozen=True):
         replay = side.replay
         return cls(
             side.named.name,
-            side.named.run,
+            shown_run(side.named.run),
             side.named.differs_in,
             differing,
             replay.cluster.configuration.release.version,
@@ -692,7 +692,7 @@ def compare_draws(
         sides.append(
             DrawnSide(
                 side.name,
-                side.run,
+                shown_run(side.run),
                 side.differs_in,
                 _nested(intervals),
                 {name: _difference(name, figures[0], own) for name in paired},

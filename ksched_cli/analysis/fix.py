@@ -532,12 +532,13 @@ class Fixer:
             return None
 
     def _violates_budgets(self, evicted: Set[str]) -> bool:
-        budgets = budgets_of(self.state.pod_disruption_budgets.values())
+        protects = self.configuration.release.rules.empty_selector_protects
+        budgets = budgets_of(self.state.pod_disruption_budgets.values(), empty_protects=protects)
         if not evicted or not budgets:
             return False
         catalog = PodCatalog()
         infos = [catalog.info(pod) for pod in self.state.pods if pod.key in evicted]
-        return bool(EvictionBudgets(budgets).pdb_violated_by(infos))
+        return bool(EvictionBudgets(budgets, covers_bare=protects).pdb_violated_by(infos))
 
     def _remedy(
         self,

@@ -64,6 +64,19 @@ class DomainMap(dict[str, dict[str, Any]]):
     __slots__ = ()
 
 
+class AttributeMap(dict[str, Any]):
+    """The attributes of one domain. An attribute whose value cannot be read is UNREADABLE: it is
+    not in the map, and counts in its size."""
+
+    __slots__ = ()
+
+    def __contains__(self, key: object) -> bool:
+        return self.get(key) is not UNREADABLE if super().__contains__(key) else False
+
+
+UNREADABLE = object()
+
+
 class QuantitySum(Quantity):
     """The result of `add` and `sub`. Upstream stores it in another form, and nothing equals it."""
 

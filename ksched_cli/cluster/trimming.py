@@ -2,12 +2,12 @@
 annotations of others.
 
 The fields of the types of cluster/objects stay, so that a field that a plugin begins to read stays
-from then on.
+from then on; but for texts in them that no plugin reads and that may hold anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
@@ -15,6 +15,8 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
+from ksched_cli.cluster import objects
+from ksched_cli.cluster.custom_objects import kind_with_group
 from ksched_cli.cluster.loading.kinds import find_kind, type_of_kind
 from ksched_cli.cluster.objects import (
     ContainerStatus,
@@ -45,8 +47,35 @@ _MORE_FIELDS: Mapping[type, tuple[str, ...]] = {
     PodCondition: ("lastTransitionTime",),
     ContainerStatus: ("restartCount",),
 }
+# Texts of the types that no plugin reads. A volume's source may have no other field: it counts only
+# that it is there.
+UNREAD_FIELDS: Mapping[type, tuple[str, ...]] = {
+    objects.NodeSpec: ("providerID",),
+    objects.StorageClass: ("parameters",),
+    objects.CSIVolume: ("volumeAttributes",),
+    objects.AzureFile: ("secretName", "secretNamespace", "shareName"),
+    objects.GCEPersistentDisk: ("fsType",),
+    objects.AWSElasticBlockStore: ("fsType",),
+    objects.AzureDisk: ("diskName",),
+    objects.ISCSI: ("targetPortal",),
+    objects.VsphereVolume: ("volumePath",),
+    objects.HostPath: ("path",),
+    objects.LocalVolume: ("path",),
+    objects.NFS: ("server", "path"),
+    objects.CSINodeDriver: ("nodeID",),
+    objects.VolumeAttachmentSource: ("inlineVolumeSpec",),
+}
+# A kind that is in no file that ksched writes, whatever reads it.
+SECRET = "Secret"
 _RAW = "raw"  # an object's JSON, which is no field of it
 _BETA = "/v1beta1"
+
+
+def is_written(api_version: str, kind: str, reads: Container[str] = ()) -> bool:
+    """Whether a file of a state that ksched writes has objects of this kind. reads: kinds of
+    plugins, besides those that ksched knows"""
+    full = kind_with_group(api_version, kind)
+    return full != SECRET and (type_of_kind(api_version, kind) is not None or full in reads)
 
 
 def trimmed(obj: Plain) -> Plain:
@@ -74,8 +103,9 @@ def _unmanaged(obj: Plain) -> Plain:
 def _trim_of_struct(struct: type[Struct]) -> Trim:
     """Keeps the fields of a type, and of what it holds."""
     trims: dict[str, Trim | None] = dict.fromkeys(_MORE_FIELDS.get(struct, ()))
+    unread = (_RAW, *UNREAD_FIELDS.get(struct, ()))
     for field in msgspec.structs.fields(struct):
-        if field.name != _RAW:
+        if field.encode_name not in unread:
             trims[field.encode_name] = _trim_of_type(field.type)
     if struct is ObjectMeta:
         trims["annotations"] = _read_annotations
@@ -99,12 +129,14 @@ def _trim_of_type(kind: Any) -> Trim | None:
     """Return the trim of a type; None where its values stay as they are."""
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        (first, *others) = [arg for arg in args if arg is not NoneType]
-        return None if others else _trim_of_type(first)
+        trims = [_trim_of_type(arg) for arg in args if arg is not NoneType]
+        return next(filter(None, trims), None)  # texts and numbers stay anyway
     if origin in (tuple, list):
         item = _trim_of_type(args[0])
         return None if item is None else _each(item)
     if origin is dict:
+        if args[1] is Any:
+            return _presence
         value = _trim_of_type(args[1])
         return None if value is None else _each_value(value)
     if isinstance(kind, type) and issubclass(kind, Struct):

@@ -27,7 +27,10 @@ class AuditOptions(CommonOptions):
     timeline FILE: Audit this recording by ksched record, whose state is the default --before.
     """
 
-    TAKES: ClassVar = (*OF_CONFIGURATION, "configuration", "replay_extenders", "plugin_timeout")
+    TAKES: ClassVar = (
+        *OF_CONFIGURATION,
+        *("configuration", "allow_empty_state", "replay_extenders", "plugin_timeout"),
+    )
 
     before: list[str] | None = None
     after: list[str] | None = None

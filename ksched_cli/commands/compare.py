@@ -65,18 +65,15 @@ def compare(
     """
     from ksched_cli.analysis.compare import Compare
     from ksched_cli.report import compare as renderer
-    from ksched_cli.report import replay as over_time
 
     described = _runs(options, configs or ())
     if options.seeds:
         from ksched_cli.sweep.draws import CompareDraws
 
         drawn = answered(CompareDraws(seeds=options.seeds), *described)
-        return show(drawn, options, table=over_time.drawn_table)
+        return show(drawn, options)
     answer = answered(Compare(), *described)
-    is_over_time = bool(described[0].timeline)
-    table = over_time.comparison_table if is_over_time else renderer.table
-    return show(answer, options, table=table)
+    return show(answer, options, table=None if described[0].timeline else renderer.table)
 
 
 # -- options → Runs -------------------------------------------------------------------------------

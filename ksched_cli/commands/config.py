@@ -150,7 +150,8 @@ def migrate(
             output.note(line)
     if write:
         return _write(source, split_reference(file)[0], migration)
-    output.show(Report(lambda: migration, lambda: migration.text.removesuffix("\n")), options)
+    text = migration.text.removesuffix("\n")
+    output.show(Report(lambda: migration, lambda: text, is_file=True), options)
     return ExitCode.of(migration.complete)
 
 

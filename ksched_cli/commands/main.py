@@ -28,6 +28,7 @@ from ksched_cli.errors import (
     OutputError,
     ReaderGoneError,
     UsageError,
+    is_of_decisions,
     shortened_lines,
 )
 from ksched_cli.kube.job_commands import disarmed_errors
@@ -214,9 +215,13 @@ def _run() -> int | str | None:
         return _report_error(described(error))
     except KschedError:
         raise
-    except RecursionError:
-        # Nothing but data has no bound on its depth; plugins' own are reported where they fail.
+    except RecursionError as error:
+        if is_of_decisions(error):
+            return _report_defect(error)
         return _report_error(KschedError("an input file is nested too deeply"))
+    except MemoryError:
+        hint = "allow more, or ask about fewer nodes and pods"
+        return _report_error(KschedError(f"the memory that ksched may use is not enough\n  {hint}"))
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
             return _report_error(OutputError(error))

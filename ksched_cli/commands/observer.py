@@ -13,6 +13,7 @@ from ksched_cli.commands.command import DEBUG_HINT
 from ksched_cli.commands.output import SETTINGS, note, set_release, warn
 from ksched_cli.commands.signals import EndedBySignal, Interruption
 from ksched_cli.framework.call_trace import profile_lines
+from ksched_cli.masking import masked_url
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
@@ -130,9 +131,7 @@ def note_hosts(configurations: Iterable[Configuration]) -> None:
     urls = {extender.url_prefix for item in configurations for extender in item.extenders}
     if not urls:
         return
-    from ksched_cli.extenders.client import redacted
-
-    named = ", ".join(sorted(map(redacted, urls)))
+    named = ", ".join(sorted(map(masked_url, urls)))
     note(f"calling extenders at {named} (--no-extenders disables this)")
 
 

@@ -130,6 +130,8 @@ class ClusterReadingOptions(CommonOptions):
     namespace NAME: Namespace to read if listing all is forbidden; default the context's.
     """
 
+    TAKES: ClassVar = (*OF_CONFIGURATION, "allow_empty_state")
+
     context: str = ""
     kubeconfig: str = ""
     namespace: Annotated[str, option(short="-n")] = ""

@@ -102,8 +102,9 @@ class Pace:
         from ksched_cli.report.replay import MomentTexts, duration
 
         replay, left = self.replay, self.left
+        moments = MomentTexts(replay.options.start, replay.clock.now)
         parts = [
-            f"replaying: {MomentTexts.of(replay).text(replay.clock.now)}",
+            f"replaying: {moments.text(replay.clock.now)}",
             f"{replay.log.counts.events:,} events",
             f"{self.rate:,.0f} a second",
         ]

@@ -33,7 +33,7 @@ class ManyRunsOptions(CommonOptions):
         record; repeatable.
     """
 
-    TAKES: ClassVar = (*OF_CONFIGURATION, "workloads")
+    TAKES: ClassVar = (*OF_CONFIGURATION, "allow_empty_state", "workloads")
 
     workers: Annotated[
         int | None,

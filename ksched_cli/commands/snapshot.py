@@ -70,6 +70,7 @@ def snapshot(
         options.namespace,
         options.full,
         options.events,
+        options.given["allow_empty_state"],
     )
     origin.check()
     if options.full and (options.redact or options.redact_key):

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 from msgspec.structs import replace
 
+from ksched_cli.cluster.loading.kinds import miscased, proper_kind, type_of_kind
 from ksched_cli.cluster.loading.load import plain_objects
 from ksched_cli.cluster.loading.sources import Source
+from ksched_cli.cluster.loading.state_warnings import empty_state_error, skipped_warnings
 from ksched_cli.cluster.redaction.codebook import key_text, read_key
 from ksched_cli.cluster.redaction.redact import (
     Plain,
-    Renamer,
+    in_new_order,
     is_read,
     learn,
     object_names,
     redacted,
     renamed,
 )
-from ksched_cli.cluster.trimming import trimmed
+from ksched_cli.cluster.redaction.renamer import Renamer
+from ksched_cli.cluster.trimming import SECRET, is_written, trimmed
 from ksched_cli.commands import progress
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import note, print_text, report_of, set_release, show, warn
@@ -36,6 +39,7 @@ from ksched_cli.live.snapshot import (
     ClusterSnapshot,
     ReadList,
     SnapshotResult,
+    namespace_warning,
     whole_object,
 )
 from ksched_cli.live.snapshot_file import snapshot_text, written_aside
@@ -50,17 +54,22 @@ from ksched_cli.run.open import Opener
 @dataclass(frozen=True, slots=True)
 class Objects:
     """items: JSON, to be read once. about: what was read, complete after the last of them.
-    source: where they are from, for the summary."""
+    source: where they are from, for the summary. skipped: kind that is not written → how many"""
 
     items: Iterator[bytes]
     about: Callable[[], ClusterSnapshot]
     source: str
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    def warn(self) -> None:
+        """Warns of what was not read, or is not written."""
+        warn(*skipped_warnings(self.skipped), *self.about().remarks)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Files (state), else a cluster. namespace: to list where those of all are forbidden. full:
-    objects as they are there. events: the schedulers' too"""
+    objects as they are there. events: the schedulers' too. allow_empty: no nodes are no error"""
 
     state: Sequence[str]
     context: str
@@ -68,6 +77,7 @@ class Origin:
     namespace: str
     full: bool
     events: bool = False
+    allow_empty: bool = False
 
     def check(self) -> None:
         """Raises UsageError for options that do nothing with --state."""
@@ -83,10 +93,14 @@ class Origin:
 
     @contextmanager
     def objects(self, reads: Iterable[str]) -> Iterator[Objects]:
-        """reads: kinds besides those that ksched knows. Raises KschedError, also while they are
-        read."""
+        """reads: kinds besides those that ksched knows; Secrets are in no snapshot. Raises
+        KschedError, also while they are read."""
+        reads = frozenset(reads)
+        if SECRET in reads:
+            warn("a plugin reads Secrets, which no snapshot has")
+            reads -= {SECRET}
         if self.state:
-            yield self._of_files()
+            yield self._of_files(reads)
             return
         server = connect(self.kubeconfig, self.context)
         with progress.of_objects() as on_progress:
@@ -99,22 +113,50 @@ class Origin:
                 on_progress=on_progress,
             )
             items = (item for objects in reader.lists() for item in objects.items)
-            yield Objects(items, lambda: reader.snapshot, server.identity.source)
+            source = server.identity.source
+            yield Objects(items, lambda: self._checked(reader.snapshot, source), source)
 
-    def _of_files(self) -> Objects:
+    def _of_files(self, reads: Container[str]) -> Objects:
         counts: Counter[tuple[str, str]] = Counter()
-        versions = [""]
+        skipped: Counter[str] = Counter()
+        headers: list[Plain] = []
+        source = ", ".join(self.state)
 
         def items() -> Iterator[bytes]:
-            for obj in plain_objects(self.state, server_versions=versions):
-                counts[obj["kind"], obj["apiVersion"]] += 1
+            for obj in plain_objects(self.state, headers=headers):
+                kind, version = obj["kind"], obj["apiVersion"]
+                if proper := proper_kind(version, kind):
+                    raise UsageError(f"{source}: {miscased(kind, proper)}")
+                if not is_written(version, kind, reads):
+                    skipped[kind] += 1
+                    continue
+                counts[kind, version] += 1
                 yield msgspec.json.encode(obj if self.full else trimmed(obj))
 
         def about() -> ClusterSnapshot:
-            lists = (ReadList(*kind, "", count, "") for kind, count in counts.items())
-            return ClusterSnapshot("", versions[-1], "", tuple(lists))
+            # A kind is whole where the snapshot that is read says so; its list has a version then.
+            versions = {
+                entry.get("kind"): entry.get("resourceVersion") or ""
+                for header in headers
+                for entry in header.get("lists") or ()
+                if not entry.get("namespace")
+            }
+            lists = (
+                ReadList(*kind, "", count, versions.get(kind[0], ""))
+                for kind, count in counts.items()
+            )
+            named = [header.get("serverVersion") for header in headers]
+            server = next(filter(None, reversed(named)), "")
+            about = ClusterSnapshot("", server, "", tuple(lists))
+            return self._checked(about, source, *skipped_warnings(skipped))
 
-        return Objects(items(), about, ", ".join(self.state))
+        return Objects(items(), about, source, skipped)
+
+    def _checked(self, about: ClusterSnapshot, source: str, *details: str) -> ClusterSnapshot:
+        """Raises UsageError where there are no nodes."""
+        if self.allow_empty or any(entry.kind == "Node" and entry.objects for entry in about.lists):
+            return about
+        raise empty_state_error(source, *details)
 
 
 def write_snapshot(items: Iterable[bytes], about: Callable[[], ClusterSnapshot], path: str) -> int:
@@ -135,7 +177,7 @@ def write_plain(
     """reads: kinds besides those that ksched knows. Raises KschedError."""
     with origin.objects(reads) as objects:
         size = write_snapshot(objects.items, objects.about, path)
-    warn(*objects.about().remarks)
+    objects.warn()
     if path:
         show_written(options, path, size, objects.source, objects.about())
     return ExitCode.YES
@@ -158,18 +200,18 @@ def write_redacted(
 ) -> ExitCode:
     """As write_plain. path: "" for standard output; key_path: "" where no key is kept. Raises
     KschedError."""
-    codebook = read_key(key_path)
+    codes = read_key(key_path)
     with origin.objects(reads) as read:
         objects = list(read.items)
-    warn(*read.about().remarks)
+    read.warn()
     version = read.about().server_version
     original = _opener(options, objects, version)
     original.base_state(original.runs[0])  # what is not valid is an error before it is renamed
-    renamed, renamer = redacted(objects, codebook)
+    renamed, renamer = redacted(objects, codes)
     differing = _differing_pods(original, _opener(options, renamed, version), renamer)
     if key_path:
         with written_aside(key_path, private=True) as file:
-            file.write(key_text(codebook, object_names(objects, renamer)))
+            file.write(key_text(codes, object_names(objects, renamer)))
     about = _redacted_about(read.about(), renamer)
     size = write_snapshot(renamed, lambda: about, path)
     if path:
@@ -184,22 +226,35 @@ def write_redacted(
 
 
 def _redacted_about(about: ClusterSnapshot, renamer: Renamer) -> ClusterSnapshot:
-    """Without the server, namespaces, and the vendor's suffix of the version."""
-    warnings = list(about.warnings)
-    for namespace in {entry.namespace for entry in about.lists if entry.namespace}:
-        code = renamer.namespace(namespace)
-        warnings = [
-            line.replace(f"of namespace {namespace} ", f"of namespace {code} ") for line in warnings
-        ]
-    lists = (
-        replace(entry, namespace=entry.namespace and renamer.namespace(entry.namespace))
-        for entry in about.lists
-    )
+    """What the lists of kinds that ksched reads have, without the server, namespaces, the vendor's
+    suffix of the version, and warnings, which may name other kinds."""
+    lists = [entry for entry in about.lists if type_of_kind(entry.api_version, entry.kind)]
+    namespaces = {entry.namespace for entry in lists if entry.namespace}
+    renamer.learn_more()
+    for namespace in namespaces:
+        renamer.namespace(namespace)
+    renamer.learned()
+    warnings = [
+        namespace_warning(
+            [entry.kind for entry in lists if entry.namespace == namespace],
+            renamer.namespace(namespace),
+        )
+        for namespace in sorted(namespaces)
+    ]
     return replace(
         about,
         server="",
         server_version=renamer.kubelet_version(about.server_version),
-        lists=tuple(lists),
+        lists=tuple(
+            replace(
+                entry,
+                api_version=renamer.owner_version(entry.api_version),
+                namespace=entry.namespace and renamer.namespace(entry.namespace),
+                resource_version=renamer.number(entry.resource_version),
+            )
+            for entry in lists
+        ),
+        absences=(),
         warnings=tuple(warnings),
     )
 
@@ -217,7 +272,7 @@ def _differing_pods(original: Opener, redacted: Opener, renamer: Renamer) -> lis
         namespace, _, name = key.partition("/")
         return f"{renamer.namespace(namespace)}/{renamer.name(name)}"
 
-    return redaction_differences(record, redacted_record, pod_key, renamer.name)
+    return redaction_differences(record, redacted_record, pod_key, renamer.sorted_name)
 
 
 def redaction_differences(
@@ -247,7 +302,7 @@ def _opener(options: CommonOptions, objects: Sequence[bytes], version: str) -> O
     """Opens the objects as a state, without the pods that workloads lack, and no other plugins.
 
     version: of the API server"""
-    run = run_of(options, states=("the snapshot",), workloads=False)
+    run = run_of(options, states=("the snapshot",), allow_empty_state=True, workloads=False)
     inputs = Inputs()
     about = ClusterSnapshot("", version, "", ())
     text = b"".join(snapshot_text(objects, lambda: about))
@@ -259,24 +314,24 @@ class RecordingRedactor:
     """Renames what a recorder writes, as it comes. key_path: "" to save no key"""
 
     def __init__(self, key_path: str) -> None:
-        self._key_path, self._codebook = key_path, read_key(key_path)
-        self._renamer = Renamer(self._codebook)
+        self._key_path, self._codes = key_path, read_key(key_path)
+        self._renamer = Renamer(self._codes)
 
     def objects(self, plain: Sequence[Plain]) -> list[Plain]:
         """The objects of kinds that ksched reads."""
         objects = [obj for obj in plain if is_read(obj)]
         learn(self._renamer, objects)
-        return [renamed(self._renamer, obj) for obj in objects]
+        return in_new_order(renamed(self._renamer, obj) for obj in objects)
 
     def decision(self, decision: Plain) -> Plain:
         """A scheduler's decision about a pod, whose texts are names, but for the namespace."""
         renamer = self._renamer
+        sorts = {"namespace": renamer.namespace, "node": renamer.sorted_name}
         renamer.learn_more()
-        for text in decision.values():
-            renamer.name(text)
+        for name, text in decision.items():
+            sorts.get(name, renamer.name)(text)
         renamer.learned()
-        texts = {field: renamer.name(text) for field, text in decision.items()}
-        return {**texts, "namespace": renamer.namespace(decision["namespace"])}
+        return {name: sorts.get(name, renamer.name)(text) for name, text in decision.items()}
 
     def about(self, about: ClusterSnapshot) -> ClusterSnapshot:
         return _redacted_about(about, self._renamer)
@@ -285,4 +340,4 @@ class RecordingRedactor:
         """Writes the key."""
         if self._key_path:
             with written_aside(self._key_path, private=True) as file:
-                file.write(key_text(self._codebook, ()))
+                file.write(key_text(self._codes, ()))

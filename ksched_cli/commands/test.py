@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class TestOptions(CommonOptions):
     """Options of `test`: what the command line says of the runs of all files."""
 
-    TAKES: ClassVar = (*OF_CONFIGURATION, "plugin_timeout")
+    TAKES: ClassVar = (*OF_CONFIGURATION, "allow_empty_state", "plugin_timeout")
 
     debug: Debug = False
 
@@ -91,6 +91,7 @@ def _given(run: Run, given: Run, path: str) -> Run:
             feature_gates=given.feature_gates or run.feature_gates,
             min_compatibility_version=given.min_compatibility_version
             or run.min_compatibility_version,
+            allow_empty_state=run.allow_empty_state or given.allow_empty_state,
             extenders=run.extenders and given.extenders,
             plugin_timeout=given.plugin_timeout or run.plugin_timeout,
         ),

@@ -132,6 +132,7 @@ def _reviewer(options: ValidateOptions) -> Reviewer:
             selection,
             Severity(options.fail_on) if options.fail_on else None,
             options.isolated,
+            looks_at_files=run.extenders,
         ),
         lambda release: in_release(plugins, release),
     )

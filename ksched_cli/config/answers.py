@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import field
+from msgspec.structs import replace
 
 from ksched_cli.answers import HIDDEN, Answer, Count, Part
 from ksched_cli.config.checks.findings import Finding
@@ -19,6 +20,7 @@ from ksched_cli.config.go_types import to_wire
 from ksched_cli.config.review import KubeSchedulerVerdict, Review
 from ksched_cli.config.reviewer import ReviewedText
 from ksched_cli.config.sources import Sources
+from ksched_cli.masking import masked_data
 
 # -- differences ----------------------------------------------------------------------------------
 # The differences between two configurations once both take effect.
@@ -72,7 +74,13 @@ def differences(
         else:
             states = (_PRESENT, _ABSENT) if name in old else (_ABSENT, _PRESENT)
             changes.append(ConfigurationChange(name, "profile", *states))
-    return tuple(changes)
+    return tuple(map(_masked, changes))
+
+
+def _masked(change: ConfigurationChange) -> ConfigurationChange:
+    """Without secrets: where only those differ, both sides read alike."""
+    before, after = (masked_data(side, change.path) for side in (change.before, change.after))
+    return replace(change, before=before, after=after)
 
 
 def _fields(configuration: Configuration) -> dict[str, Any]:
@@ -280,7 +288,7 @@ class EffectiveConfiguration(Answer, frozen=True, kw_only=True):
             },
             weights={name: dict(own.weights) for name, own in profiles.items()},
             args={
-                name: {plugin: to_wire(args) for plugin, args in own.args.items()}
+                name: {plugin: masked_data(to_wire(args)) for plugin, args in own.args.items()}
                 for name, own in profiles.items()
             },
             origin={
@@ -296,7 +304,7 @@ class EffectiveConfiguration(Answer, frozen=True, kw_only=True):
             parallelism=configuration.parallelism,
             pod_initial_backoff_seconds=configuration.pod_initial_backoff_seconds,
             pod_max_backoff_seconds=configuration.pod_max_backoff_seconds,
-            extenders=tuple(map(to_wire, configuration.extenders)),
+            extenders=tuple(masked_data(to_wire(each)) for each in configuration.extenders),
         )
 
 

@@ -48,7 +48,7 @@ class ReviewedText:
 @dataclass(frozen=True, slots=True)
 class ReviewOptions:
     """What the command line says of all files. fail_on: None where it leaves that open; isolated:
-    project files are not read"""
+    project files are not read; looks_at_files: see review"""
 
     kubernetes_version: str = ""
     feature_gates: str = ""
@@ -57,6 +57,7 @@ class ReviewOptions:
     selection: Selection = field(default_factory=Selection)
     fail_on: Severity | None = None
     isolated: bool = False
+    looks_at_files: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,10 @@ class Reviewer:
         release, gates = settings.release, settings.feature_gates
         registry = self._registry(release, gates)
         later = [self._registry(each, "") for each in later_releases(release)]
-        reviewed = review_text(source, registry, settings.allowed, later)
+        looks_at_files = self._options.looks_at_files
+        reviewed = review_text(
+            source, registry, settings.allowed, later, looks_at_files=looks_at_files
+        )
         gate_warnings = refusals_of_gates(gates, later_releases(release))
         review = replace(reviewed.review, findings=(*gate_warnings, *reviewed.review.findings))
         review = selected(review, settings.chosen, settings.ignores)
@@ -150,13 +154,15 @@ def review_text(
     registry: KnownPlugins,
     allowed: Sequence[AllowedPlugin] = (),
     later: Sequence[KnownPlugins] = (),
+    *,
+    looks_at_files: bool = True,
 ) -> ReviewedText:
     """The review, with positions in the file.
 
-    later: the plugins of the later minors, whose refusals are warned of
+    later: the plugins of the later minors, whose refusals are warned of; looks_at_files: see review
     Raises UsageError for a comment that allows no plugin.
     """
-    review = review_bytes(source.raw, source.path, registry, allowed)
+    review = review_bytes(source.raw, source.path, registry, allowed, looks_at_files=looks_at_files)
     review = with_later_refusals(review, source.raw, source.path, later, allowed)
     return ReviewedText(
         source,

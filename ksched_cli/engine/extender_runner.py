@@ -28,6 +28,7 @@ from ksched_cli.framework.preemption import ExtenderError
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import Status
 from ksched_cli.kube.int64 import wrap
+from ksched_cli.masking import masked_url
 
 if TYPE_CHECKING:
     from ksched_cli.extenders.http_extender import Extenders, FilteredNodes, HTTPExtender
@@ -207,7 +208,8 @@ class ExtenderRunner:
                         continue
                     error = str(failure)
             request = msgspec.json.decode(call.body, type=dict[str, str])
-            return ExtenderBinding(extender.name, call.url, self._sends_bindings, request, error)
+            url, is_sent = masked_url(call.url), self._sends_bindings
+            return ExtenderBinding(extender.name, url, is_sent, request, error)
         return None
 
 

@@ -176,7 +176,7 @@ _NO_ROWS: Rows = np.empty(0, dtype=np.intp)
 
 @cache
 def _left_out(plugins: tuple[str, ...]) -> Status:
-    """The status of the nodes that these plugins left out in PreFilter."""
+    """The status of the nodes that PreFilter left out. plugins: those that it names"""
     return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]")
 
 
@@ -334,7 +334,12 @@ class Pipeline:
         if outcome.node_names is None:
             return self.snapshot.order if placement is None else placement
         evaluation.narrowed_by = outcome.narrowed_by
-        evaluation.statuses.absent = _left_out(outcome.narrowed_by)
+        # Upstream keeps PreFilter's plugins and those that reject the nominated node in one set.
+        plugins = outcome.narrowed_by
+        if evaluation.statuses.own_count:
+            nominated = {status.plugin for status in evaluation.statuses.count() if status.plugin}
+            plugins = tuple(sorted(nominated.union(plugins)))
+        evaluation.statuses.absent = _left_out(plugins)
         # Pods that look the same mostly share the outcome.
         if self._narrowed is not None and self._narrowed[0] is outcome and placement is None:
             return self._narrowed[1]

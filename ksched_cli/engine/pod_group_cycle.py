@@ -88,6 +88,7 @@ class TrialBinding(BindingCycle):
         self.nominator.clear(pod)
         node = NodeInfo(self.snapshot, row)
         self.assumed.append((Assumed(framework, state, pod, node, record), nominated))
+        state.trial_group = group_key(pod.pod)
         status = framework.reserve(state, pod, node)
         if not status.is_success:
             self._take_back_last()
@@ -258,6 +259,7 @@ class PodGroupCycle(ABC):
     def _bind(self, framework: Framework, pod: PodInfo, trial: Trial, row: int) -> Outcome:
         """Bind the pod to the node of its trial."""
         record = replace(trial.outcome.attempt, permit=None)
+        trial.state.trial_group = None
         bound = self._binding.assume(framework, trial.state, pod, row, record)
         status = bound.attempt.reserve or bound.attempt.permit
         if bound.row is not None or status is None:

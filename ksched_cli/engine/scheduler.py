@@ -78,8 +78,18 @@ class Scheduler(ABC, Generic[Queued]):
             if again is not None:
                 self.schedule(again, is_retry=True)
 
-    def schedule_group(self, members: Sequence[Queued], *, is_retry: bool = False) -> None:
-        """Tries the pods of a group together, in the order given."""
+    def schedule_group(self, members: Sequence[Queued]) -> None:
+        """Try the pods of a group together, in the order given, and again at once those for which
+        room was made, or that were left when others of the group were placed."""
+        is_retry = False
+        while members:
+            members, is_retry = self._schedule_group_once(members, is_retry=is_retry)
+
+    def _schedule_group_once(
+        self, members: Sequence[Queued], *, is_retry: bool
+    ) -> tuple[Sequence[Queued], bool]:
+        """Make one attempt. Return the pods that are tried again before anything else, and whether
+        room was just made for them."""
         engine = self.engine
         assert engine.group_cycle is not None, "only pods of groups are tried together"
         noted = engine.caller.noted
@@ -103,16 +113,15 @@ class Scheduler(ABC, Generic[Queued]):
         self.settle()
         self._end_group(result)
         if not self.makes_room_at_once:
-            return
-        # Those of a group that was scheduled without them are tried before anything else.
-        left = result.status is not None and result.status.is_success and not is_retry
-        if left:
+            return (), False
+        if result.status is not None and result.status.is_success and not is_retry:
+            # Without a pod that was placed, they would fail again, and without end.
             pairs = zip(members, outcomes, strict=True)
-            members = [queued for queued, outcome in pairs if outcome.row is None]
-        if (left and members) or (result.waits and carries_out):
-            again = self._take_group_again(members)
-            if again:
-                self.schedule_group(again, is_retry=not left)
+            left = [queued for queued, outcome in pairs if outcome.row is None]
+            return (self._take_group_again(left) if 0 < len(left) < len(members) else ()), False
+        if result.waits and carries_out:
+            return self._take_group_again(members), True
+        return (), False
 
     def settle(self) -> None:
         """Binds or takes back the waiting pods that are decided, one after the other, and those
@@ -159,9 +168,13 @@ class Scheduler(ABC, Generic[Queued]):
             if preemption is not None:
                 self.make_room(pod, preemption.node, preemption.victims, gone)
                 gone.update(victim.uid for victim in preemption.victims)
-        for victim, row in result.victims:
-            if self.makes_room_at_once or not victim.pod.deleting:
-                self._evict(victim, self.engine.snapshot.names[row], result.outcomes[0][0])
+        # Upstream evicts no pod that is being deleted already: the group waits until it is gone.
+        # Where victims leave at once, it leaves with those that are evicted, if there are any.
+        leaving = [placed for placed in result.victims if not placed[0].pod.deleting]
+        if leaving and self.makes_room_at_once:
+            leaving = [*result.victims]
+        for victim, row in leaving:
+            self._evict(victim, self.engine.snapshot.names[row], result.outcomes[0][0])
 
     def make_room(
         self, pod: PodInfo, node: str, victims: Iterable[PodInfo], gone: Container[str] = ()

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import ssl
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import unquote, urljoin
@@ -29,6 +29,8 @@ from ksched_cli import __version__
 from ksched_cli.config.types import Extender, ExtenderTLSConfig
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.preemption import ExtenderError
+from ksched_cli.kube.small_files import read_small_file
+from ksched_cli.masking import masked_url
 
 TIMEOUT = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 BODY_TIMEOUT = (
@@ -43,8 +45,6 @@ _CERTIFICATE_PROBLEMS = {
     62: "certificate is valid for other names, not {host}",
     64: "certificate is valid for other names, not {host}",
 }
-
-_PASSWORD = re.compile(r"(://[^/@:]*):[^/@]*@")
 
 
 def request_error_message(error: Exception, url: str) -> str:
@@ -111,12 +111,7 @@ def _address(url: str) -> str:
 
 def post_prefix(url: str) -> str:
     """What url.Error puts before an error of a POST: the method and the URL."""
-    return f'Post "{redacted(url)}"'
-
-
-def redacted(url: str) -> str:
-    """The URL with its password as ***, as Go's URL.Redacted prints it."""
-    return _PASSWORD.sub(r"\1:***@", url)
+    return f'Post "{masked_url(url)}"'
 
 
 # A response repeats parts of the request and adds reasons. How much longer than four times the
@@ -341,41 +336,36 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         elif has_ca:
-            _load_ca(context, tls)
+            authorities = tls.ca_data or read_small_file(tls.ca_file)
+            with _private_files(authorities) as (path,):
+                context.load_verify_locations(cafile=path)
         else:
             context.load_default_certs()
         _load_client_certificate(context, tls)
     except (OSError, ValueError) as error:
-        message = f"extender {extender.url_prefix}: tlsConfig cannot be used: {error}"
+        message = f"extender {masked_url(extender.url_prefix)}: tlsConfig cannot be used: {error}"
         raise UsageError(message) from None
     return context
 
 
-def _load_ca(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
-    """Data takes precedence over files, here and for certificate and key."""
-    if tls.ca_data:
-        context.load_verify_locations(cadata=tls.ca_data.decode())
-    else:
-        context.load_verify_locations(cafile=tls.ca_file)
-
-
 def _load_client_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
-    """The ssl module reads certificate and key from files: data is written to temporary ones."""
+    """Data takes precedence over files, as for certificates of authorities."""
     has_certificate = tls.cert_data or tls.cert_file
     if not (has_certificate and (tls.key_data or tls.key_file)):
         return
-    with tempfile.TemporaryDirectory(prefix="ksched-") as folder:
-        certificate = _write_file(folder, "tls.crt", tls.cert_data) or tls.cert_file
-        key = _write_file(folder, "tls.key", tls.key_data) or tls.key_file
+    certificate = tls.cert_data or read_small_file(tls.cert_file)
+    key = tls.key_data or read_small_file(tls.key_file)
+    with _private_files(certificate, key) as paths:
         # The empty password makes an encrypted key an error, not a prompt on the terminal.
-        context.load_cert_chain(certificate, key, password="")  # nosec B106  # see above
+        context.load_cert_chain(paths[0], paths[1], password="")  # nosec B106  # see above
 
 
-def _write_file(folder: str, name: str, data: bytes) -> str:
-    """The path of a new file that only its owner may read; "" without data."""
-    if not data:
-        return ""
-    path = os.path.join(folder, name)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(data)
-    return path
+@contextmanager
+def _private_files(*contents: bytes) -> Iterator[list[str]]:
+    """The paths of temporary files that only their owner may read, from which OpenSSL reads."""
+    with tempfile.TemporaryDirectory(prefix="ksched-") as folder:
+        paths = [os.path.join(folder, f"{number}.pem") for number in range(len(contents))]
+        for path, content in zip(paths, contents, strict=True):
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+        yield paths

@@ -34,7 +34,6 @@ from ksched_cli.extenders.client import (
     Reply,
     Transport,
     UnreachableError,
-    redacted,
 )
 from ksched_cli.extenders.recording import Recording, Replay
 from ksched_cli.extenders.wire import NodeJsonCache, pod_json
@@ -42,6 +41,7 @@ from ksched_cli.framework.handle import Nominator
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.preemption import ExtenderError, Victims
 from ksched_cli.kube.formatting import quote
+from ksched_cli.masking import masked_url
 
 # Takes the extender, the error's message, and whether there was no reply.
 OnFailure = Callable[["HTTPExtender", str, bool], None]
@@ -62,7 +62,7 @@ class FilteredNodes:
 
 
 class HTTPExtender:
-    """An extender. name: the URL prefix."""
+    """An extender. name: the URL prefix as it is shown, without a password."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class HTTPExtender:
         on_failure: OnFailure,
     ) -> None:
         self.config = config
-        self.name = config.url_prefix
+        self.name = masked_url(config.url_prefix)
         self.ignorable = config.ignorable
         self.is_filter = bool(config.filter_verb)
         self.is_prioritizer = bool(config.prioritize_verb)
@@ -235,7 +235,7 @@ class HTTPExtender:
     # -- calls ------------------------------------------------------------------------------------
 
     def _url(self, verb: str) -> str:
-        return f"{self.name.rstrip('/')}/{verb}"
+        return f"{self.config.url_prefix.rstrip('/')}/{verb}"
 
     def _call(self, verb: str, body: bytes, read: Callable[[bytes], T]) -> Callable[[], T]:
         """Sends the request; the result waits for the response and reads it, or raises
@@ -277,6 +277,7 @@ class ReturnedNodes(Snapshot):
                 log=[],
                 touched=np.zeros(len(base), dtype=np.int32),
                 huge=base.huge,
+                saturates=base.saturates,
             )
         )
 
@@ -285,7 +286,7 @@ class _ReturnedColumns(NodeColumns):
     """Shares with `base` what `nodes` (by row) do not change; the order of visits is one such."""
 
     def __init__(self, base: NodeColumns, nodes: Mapping[int, Node]) -> None:
-        self._base = base
+        self._base, self.saturates = base, base.saturates
         self._returned = nodes
         own = list(base.nodes)
         for row, node in nodes.items():
@@ -398,7 +399,7 @@ class Extenders:
             return
         self._warned.add((extender.name, unreachable))
         problem = "cannot be reached" if unreachable else "sent an unusable answer"
-        self.warn(f"extender {redacted(extender.name)} {problem}: {cause}")
+        self.warn(f"extender {extender.name} {problem}: {cause}")
 
     @property
     def failure(self) -> UsageError | None:

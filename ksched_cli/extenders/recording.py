@@ -24,11 +24,11 @@ from ksched_cli.extenders.client import (
     Reply,
     Transport,
     UnreachableError,
-    redacted,
 )
 from ksched_cli.framework.preemption import ExtenderError
 from ksched_cli.kube.file_lock import locked
 from ksched_cli.kube.stored_bytes import unpacked_by_name, whole_lines
+from ksched_cli.masking import masked_url
 
 
 class Exchange(msgspec.Struct, omit_defaults=True):
@@ -43,7 +43,7 @@ class Exchange(msgspec.Struct, omit_defaults=True):
 
     @classmethod
     def of(cls, request: ExtenderRequest, reply: Reply) -> Exchange:
-        exchange = cls(redacted(request.url), msgspec.Raw(request.body), reply.status)
+        exchange = cls(masked_url(request.url), msgspec.Raw(request.body), reply.status)
         try:
             exchange.answer = reply.body.decode()
         except UnicodeDecodeError:
@@ -142,7 +142,7 @@ class _Recorder:
                 reply = wait()
             except ExtenderError as error:
                 body = msgspec.Raw(request.body)
-                self._write(Exchange(redacted(request.url), body, error=str(error)))
+                self._write(Exchange(masked_url(request.url), body, error=str(error)))
                 raise
             self._write(Exchange.of(request, reply))
             return reply
@@ -179,7 +179,7 @@ class Replay:
 
     def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
         """Raises UsageError for a request that was not recorded."""
-        url = redacted(request.url)
+        url = masked_url(request.url)
         exchanges = self._exchanges.get((url, sha256(request.body).digest()))
         if exchanges is None:
             self.failure = UsageError(

@@ -19,11 +19,12 @@ class CycleState:
 
     notes:     by name, what plugins noted of the placement; None where nobody noted anything
     activated: the keys of pods that plugins asked to be tried again
+    trial_group: namespace and name of the group that a pod is assumed with in a trial; else None
 
     A value that AddPod and RemovePod change has a method `clone`; the others are shared by copies.
     """
 
-    __slots__ = ("activated", "data", "notes", "skip_filter", "skip_score")
+    __slots__ = ("activated", "data", "notes", "skip_filter", "skip_score", "trial_group")
 
     def __init__(self) -> None:
         self.data: dict[str, Any] = {}
@@ -31,6 +32,7 @@ class CycleState:
         self.skip_score: set[str] = set()
         self.notes: dict[str, Note] | None = None
         self.activated: tuple[str, ...] = ()
+        self.trial_group: tuple[str, str] | None = None
 
     def read(self, key: str, doing: str = "reading") -> Any:
         """Raises PluginError where nothing was written, as when PreFilter is switched off.
@@ -73,6 +75,7 @@ class CycleState:
         twin = CycleState()
         twin.skip_filter, twin.skip_score = self.skip_filter, self.skip_score
         twin.notes, twin.activated = self.notes, self.activated
+        twin.trial_group = self.trial_group
         twin.data = {
             key: value.clone() if hasattr(value, "clone") else value
             for key, value in self.data.items()

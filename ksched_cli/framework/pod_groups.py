@@ -24,7 +24,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.status import PluginError, Status
-from ksched_cli.kube.gates import COMPOSITE_GATE, COMPOSITE_POD_GROUP, POD_GROUP
+from ksched_cli.kube.gates import COMPOSITE_GATE, COMPOSITE_POD_GROUP, PLACEMENT_GATE, POD_GROUP
 from ksched_cli.kube.time import unix_seconds
 from ksched_cli.kube.versions import Release
 
@@ -216,7 +216,7 @@ class PodGroups:
         """scheduler_names: of the profiles; pods without a node of others are no members. Raises
         UsageError for a PodGroup of another shape."""
         self.preempts = release.rules.queues_groups or release.enabled("WorkloadAwarePreemption")
-        self.places = release.enabled("TopologyAwareWorkloadScheduling")
+        self.places = release.enabled(PLACEMENT_GATE)
         self.are_entities = release.rules.queues_groups
         self.have_policies = release.enabled("PodGroupPreemptionPolicy")
         self.compose = release.enabled(COMPOSITE_GATE)

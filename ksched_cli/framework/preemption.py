@@ -18,11 +18,15 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.status import PluginError, Rejection
+from ksched_cli.masking import masked
 
 
 class ExtenderError(PluginError):
     """A call to an extender failed, or its response is invalid. The message is kube-scheduler's
-    where it has one."""
+    where it has one, but for passwords in URLs, which kube-scheduler prints in some messages."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(masked(message))
 
 
 class PreemptionExtender(Protocol):

@@ -15,13 +15,15 @@ deviceclass/extendedresourcecache/extendedresourcecache.go; pkg/scheduler/util/u
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, count
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ksched_cli.cluster.objects import (
@@ -37,7 +39,12 @@ from ksched_cli.cluster.objects import (
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.handle import Handle
 from ksched_cli.kube.field_errors import is_extended_resource_name
+from ksched_cli.kube.formatting import quote
+from ksched_cli.kube.quantity import Quantity
+from ksched_cli.kube.time import unix_seconds
 from ksched_cli.kube.versions import Rules
+
+T = TypeVar("T")
 
 DeviceID: TypeAlias = tuple[str, str, str]
 """Driver, pool, device."""
@@ -48,7 +55,9 @@ _NOTHING: Mapping[str, int] = MappingProxyType({})
 class SharedDevices:
     """Amounts are integers, in billionths of a unit."""
 
-    def __init__(self) -> None:
+    def __init__(self, qualifies_names: bool = False) -> None:
+        """qualifies_names: see Rules"""
+        self._qualifies_names = qualifies_names
         self._share_counts: Counter[DeviceID] = Counter()
         self._consumed: dict[DeviceID, dict[str, int]] = {}
 
@@ -72,8 +81,14 @@ class SharedDevices:
             self._share_counts[device] += 1
             if share.consumed_capacity:
                 amounts = self._consumed.setdefault(device, {})
-                for name, amount in share.consumed_capacity.items():
+                for name, amount in self._consumption(share).items():
                     amounts[name] = amounts.get(name, 0) + amount.nano_value()
+
+    def _consumption(self, share: DeviceRequestAllocationResult) -> Mapping[str, Quantity]:
+        """What a share consumes of each capacity."""
+        if not self._qualifies_names:
+            return share.consumed_capacity
+        return qualified(share.consumed_capacity, share.driver)
 
     def remove(self, shares: Iterable[DeviceRequestAllocationResult]) -> None:
         """Remove a share. A device of which no share consumes anything is no longer on record."""
@@ -85,11 +100,18 @@ class SharedDevices:
             amounts = self._consumed.get(device)
             if amounts is None:
                 continue
-            for name, amount in share.consumed_capacity.items():
+            for name, amount in self._consumption(share).items():
                 if name in amounts:
                     amounts[name] -= amount.nano_value()
             if not any(amounts.values()):
                 del self._consumed[device]
+
+
+def qualified(amounts: Mapping[str, T], driver: str) -> dict[str, T]:
+    """By the whole names: one without a domain is in that of the driver. Of two for one name, that
+    with the domain counts. Upstream: draapi.MakeFullyQualifiedName, NewDeviceConsumedCapacity."""
+    named = {f"{driver}/{name}": each for name, each in amounts.items() if "/" not in name}
+    return named | {name: each for name, each in amounts.items() if "/" in name}
 
 
 def device_id(result: DeviceRequestAllocationResult) -> DeviceID:
@@ -138,18 +160,48 @@ IMPLICIT_PREFIX = "deviceclass.resource.kubernetes.io/"
 
 
 class BackingClasses:
-    """A service; it has no classes where the gate DRAExtendedResource is off."""
+    """A service; it has no classes where the gate DRAExtendedResource is off.
+
+    It hears of classes one after the other, as kube-scheduler does: of those that are there by
+    name, then of each that comes, changes or goes. Where several classes name one resource, the
+    newest counts, then the first by name; but a class that does not count when it is heard of does
+    not back the resource of its own name either, and takes over from no class that goes.
+
+    Upstream: dynamic-resource-allocation/deviceclass/extendedresourcecache
+    (extendedresourcecache.go).
+    """
+
+    assumed_type: Any = dict[str, DeviceClass]
 
     def __init__(self, handle: Handle) -> None:
         self._by_resource: dict[str, DeviceClass] = {}
-        if not handle.release.enabled("DRAExtendedResource"):
-            return
-        # Where several classes name one resource, the newest counts, then the first by name.
-        classes = sorted(handle.cluster.device_classes.values(), key=lambda c: c.name, reverse=True)
-        for device_class in sorted(classes, key=lambda c: c.metadata.creation_timestamp):
-            self._by_resource[IMPLICIT_PREFIX + device_class.name] = device_class
-            if device_class.spec.extended_resource_name:
-                self._by_resource[device_class.spec.extended_resource_name] = device_class
+        self._classes: Mapping[str, DeviceClass] = {}
+        if handle.release.enabled("DRAExtendedResource"):
+            self._classes = handle.cluster.device_classes
+        for name in sorted(self._classes):
+            self._hear(None, self._classes[name])
+
+    def carry_over(self, previous: BackingClasses) -> None:
+        """Hear only of what has changed since."""
+        old, new = previous._classes, self._classes
+        self._by_resource = dict(previous._by_resource)
+        for name in sorted({*old, *new}):
+            if old.get(name) != new.get(name):
+                self._hear(old.get(name), new.get(name))
+
+    def _hear(self, old: DeviceClass | None, new: DeviceClass | None) -> None:
+        """Hear of a class that comes, changes or goes. Upstream: updateResourceName2class,
+        removeResourceName2class."""
+        if new is not None:
+            rival = self._by_resource.get(new.spec.extended_resource_name or "")
+            if rival is not None and not _counts_more(new, rival):
+                return
+        if old is not None:
+            # Another class may have its resource by now, and loses it.
+            for resource in _resources_of(old):
+                self._by_resource.pop(resource, None)
+        if new is not None:
+            self._by_resource.update(dict.fromkeys(_resources_of(new), new))
 
     def __bool__(self) -> bool:
         return bool(self._by_resource)
@@ -166,6 +218,25 @@ class BackingClasses:
             for name, amount in pod.resources.others.items()
             if amount and name in self._by_resource and is_dra_resource_name(name)
         }
+
+
+def _resources_of(device_class: DeviceClass) -> Iterator[str]:
+    """The resources that a class backs: the one that it names, and the one of its own name."""
+    if device_class.spec.extended_resource_name:
+        yield device_class.spec.extended_resource_name
+    yield IMPLICIT_PREFIX + device_class.name
+
+
+def _counts_more(device_class: DeviceClass, rival: DeviceClass) -> bool:
+    """Whether the class is newer than another, or as old and the first by name."""
+    own, other = (_created(each) for each in (device_class, rival))
+    return own > other or (own == other and device_class.name < rival.name)
+
+
+def _created(device_class: DeviceClass) -> float:
+    """When the class was created, in seconds since 1970."""
+    created = device_class.metadata.creation_timestamp
+    return unix_seconds(created) if created else -math.inf
 
 
 def may_allocate_devices(pod: PodInfo, handle: Handle) -> bool:
@@ -187,6 +258,19 @@ class ClaimError(Exception):
     """A claim of a pod that cannot be used. The text is upstream's."""
 
 
+class PendingAllocation(Struct):
+    """The devices of a claim that a pod was given, and that no version of the claim has yet.
+
+    claim:   as it will be
+    sharers: how many pods hold it
+    group:   namespace and name of the group in whose trial it was made, whose pods may share it
+    """
+
+    claim: ResourceClaim
+    sharers: int = 1
+    group: tuple[str, str] | None = None
+
+
 class ClaimStore:
     """A service: the current version of every claim. Upstream: claimTracker.
 
@@ -199,11 +283,13 @@ class ClaimStore:
     def __init__(self, handle: Handle) -> None:
         self._stored = handle.cluster.resource_claims
         self._claims = dict(self._stored)
-        self._pending: dict[str, ResourceClaim] = {}
+        self._pending: dict[str, PendingAllocation] = {}
         self.extended: dict[str, tuple[str, str]] = {}
         self._has_shares = handle.release.enabled("DRAConsumableCapacity")
         self._allocated: set[DeviceID] = set()
-        self.shared = SharedDevices()
+        rules = handle.release.rules
+        self.shared = SharedDevices(rules.qualifies_names)
+        self._refuses_negative = self._has_shares and rules.refuses_negative_capacity
         self.log: list[DeviceID] = []
         self._changes: list[tuple[ResourceClaim, ResourceClaim]] = []
         self._is_changed = False
@@ -217,11 +303,24 @@ class ClaimStore:
         return self._claims.values()
 
     def devices_in_use(self) -> Iterator[DeviceID]:
-        return chain(self._allocated, *map(self._exclusive, self._pending.values()))
+        return chain(self._allocated, *map(self._exclusive, self._pending_claims()))
+
+    def _pending_claims(self) -> Iterator[ResourceClaim]:
+        return (pending.claim for pending in self._pending.values())
+
+    def negative_capacity(self) -> str:
+        """Return why what claims consume cannot be told, or "". Upstream: consumedCapacityError."""
+        if not self._refuses_negative or not self.shared:
+            return ""
+        problems = sorted(filter(None, map(_negative_capacity, self._claims.values())))
+        if len(problems) < 2:
+            return "".join(problems)
+        more = len(problems) - 1
+        return f"{problems[0]} (and {more} more claims with invalid consumed capacity)"
 
     def in_use(self, device: DeviceID) -> bool:
         return device in self._allocated or any(
-            device in self._exclusive(claim) for claim in self._pending.values()
+            device in self._exclusive(claim) for claim in self._pending_claims()
         )
 
     def is_allocated(self, device: DeviceID) -> bool:
@@ -232,7 +331,7 @@ class ClaimStore:
         """Return, by device, the claim that has it exclusively."""
         return {
             device: claim.key
-            for claim in (*self._claims.values(), *self._pending.values())
+            for claim in (*self._claims.values(), *self._pending_claims())
             for device in self._exclusive(claim)
         }
 
@@ -326,21 +425,35 @@ class ClaimStore:
         changes, self._changes = self._changes, []
         return changes
 
-    def is_pending(self, claim: ResourceClaim) -> bool:
-        return claim_uid(claim) in self._pending
+    def pending(self, claim: ResourceClaim) -> PendingAllocation | None:
+        """The allocation of the claim that is under way. Upstream: GetPendingAllocation."""
+        return self._pending.get(claim_uid(claim))
 
-    def add_pending(self, claim: ResourceClaim) -> None:
-        """The claim's allocation is pending. Upstream: SignalClaimPendingAllocation."""
-        self._pending[claim_uid(claim)] = claim
-        self.shared.add(self._shares(claim))
-        self.log += allocated_devices(claim)
+    def add_pending(self, claim: ResourceClaim, group: tuple[str, str] | None = None) -> None:
+        """Note that the claim's allocation is under way, or that another pod shares it. Do nothing
+        where the claim has been allocated meanwhile. Upstream: SignalClaimPendingAllocation.
 
-    def remove_pending(self, claim: ResourceClaim) -> None:
-        """Does nothing if it is not pending. Upstream: RemoveClaimPendingAllocation."""
-        held = self._pending.pop(claim_uid(claim), None)
-        if held is not None:
-            self.shared.remove(self._shares(held))
-            self.log += allocated_devices(held)
+        group: see PendingAllocation
+        """
+        pending, stored = self.pending(claim), self.get(claim.namespace, claim.name)
+        if pending is not None:
+            pending.sharers += 1
+        elif stored is None or stored.uid != claim.uid or stored.status.allocation is None:
+            self._pending[claim_uid(claim)] = PendingAllocation(claim, group=group)
+            self.shared.add(self._shares(claim))
+            self.log += allocated_devices(claim)
+
+    def remove_pending(self, claim: ResourceClaim, *, is_written: bool = False) -> None:
+        """Note that a pod holds the allocation no more, or that it is written, and therefore no
+        longer under way. Do nothing if it is not. Upstream: MaybeRemoveClaimPendingAllocation."""
+        pending = self.pending(claim)
+        if pending is None:
+            return
+        pending.sharers -= 1
+        if is_written or not pending.sharers:
+            del self._pending[claim_uid(claim)]
+            self.shared.remove(self._shares(pending.claim))
+            self.log += allocated_devices(pending.claim)
 
     def _add(self, claim: ResourceClaim) -> None:
         self._allocated.update(self._exclusive(claim))
@@ -364,6 +477,18 @@ class ClaimStore:
             for result in allocation.devices.results
             if result.share_id is not None and not result.admin_access
         ]
+
+
+def _negative_capacity(claim: ResourceClaim) -> str:
+    allocation = claim.status.allocation
+    for result in allocation.devices.results if allocation is not None else ():
+        for name, amount in sorted(result.consumed_capacity.items(), key=lambda item: item[0]):
+            if amount.sign() < 0:
+                return (
+                    f"claim {claim.key}, device {'/'.join(device_id(result))}: consumed capacity"
+                    f" {quote(name)} must not be negative, got {amount}"
+                )
+    return ""
 
 
 def claim_uid(claim: ResourceClaim) -> str:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from ksched_cli.kube import job_commands
+from ksched_cli.masking import masked
 
 if TYPE_CHECKING:
     from ksched_cli.answers import Answer
@@ -42,12 +43,14 @@ class Report:
     table:    the text for people, marked for Markdown where that is the form
     names:    what the result comes down to where that is a list of names
     texts:    the forms that are of this result alone
+    is_file:  the result is a file for somebody else to read, whose secrets stay
     """
 
     answer: Callable[[], Answer]
     table: Callable[[], str]
     names: Callable[[], Sequence[str]] = tuple
     texts: Mapping[Form, Callable[[], str]] = field(default_factory=dict)
+    is_file: bool = False
 
 
 def _document(report: Report) -> Mapping[str, Any]:
@@ -91,7 +94,10 @@ RENDERERS: Mapping[Form, Callable[[Report], str]] = {
 }
 
 # The forms that one answer alone has: their functions, below ksched_cli/report.
-TEXTS: Mapping[str, Mapping[Form, str]] = {"Remedies": {Form.PATCH: "fix:patches"}}
+TEXTS: Mapping[str, Mapping[Form, str]] = {
+    "Remedies": {Form.PATCH: "fix:patches"},
+    "ReplayResult": {Form.CSV: "replay:csv_text"},
+}
 
 _ESCAPES = {
     Form.JSON: job_commands.JSON,
@@ -113,6 +119,9 @@ def render(result: Answer | Report, form: Form, limit: Limit | None = None) -> s
         text = result.texts[form]() if form in result.texts else RENDERERS[form](result)
     else:
         text = _of_answer(result, form, limit)
+    # The secrets of a file that is for somebody else to read stay.
+    if not (isinstance(result, Report) and result.is_file):
+        text = masked(text)
     return safe_in_job(text, form)
 
 

@@ -29,11 +29,16 @@ if TYPE_CHECKING:
 
 # Answer → its function, below ksched_cli/report.
 VIEWS: Mapping[str, str] = {
+    "DrawnComparison": "replay_comparison:drawn",
     "Explanation": "explanation:view",
+    "ForwardLook": "replay:forecast",
     "GroupExplanation": "group_explanation:view",
     "PendingReport": "pending:view",
     "PreemptionResult": "preemption:view",
     "Remedies": "fix:view",
+    "ReplayComparison": "replay_comparison:view",
+    "ReplayDraws": "replay_comparison:draws",
+    "ReplayResult": "replay:view",
     "ScheduleResult": "schedule:view",
 }
 

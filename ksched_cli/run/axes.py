@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get
 from msgspec import NODEFAULT, Struct, structs
 
 from ksched_cli.errors import UsageError
+from ksched_cli.masking import masked_data
 from ksched_cli.run.patches import Item, PatchError, parse_path
 
 # A Run and the contents of its files, whose modules import this one.
@@ -66,10 +67,12 @@ class InFiles:
     """How a field that files set is written there.
 
     key: by default the option's name in camelCase; is_path: it is relative to the file
+    value: the type of the value there; by default that of the field
     """
 
     key: str = ""
     is_path: bool = False
+    value: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +181,8 @@ def _patches_label(run: Run) -> str:
     parts = []
     for patch in run.patches:
         path = short_path(patch.path)
-        parts.append(f"{path if short[path] == 1 else patch.path}={shown(patch.value)}")
+        value = masked_data(patch.value, patch.path)
+        parts.append(f"{path if short[path] == 1 else patch.path}={shown(value)}")
     return ", ".join(parts) or "without patches"
 
 

@@ -13,10 +13,12 @@ from functools import cache
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ksched_cli.masking import masked_data
 from ksched_cli.run.axes import CONFIGURATION_AXIS, Axis, configuration_label
 from ksched_cli.run.inputs import Inputs, digest, installed_versions
-from ksched_cli.run.run import AXES, FIELDS, Run, as_json
+from ksched_cli.run.run import AXES, FIELDS, Patch, Run, as_json
 
 # The folders of a path to a file of one of the kinds that Runs name.
 _FOLDER = re.compile(r"(?<![^\s])[^\s,]*/(?=[^\s/,]+\.(?:ya?ml|jsonl?|py|csv|gz)\b)")
@@ -78,6 +80,12 @@ def named(runs: Sequence[Run], inputs: Inputs) -> list[NamedRun]:
         NamedRun(name, run, tuple(axis.name for axis in differences(runs[0], run, inputs)))
         for name, run in zip(names_of(runs), runs, strict=True)
     ]
+
+
+def shown_run(run: Run) -> Run:
+    """The Run as answers show it: without secrets in its patches."""
+    patches = (Patch(patch.path, masked_data(patch.value, patch.path)) for patch in run.patches)
+    return replace(run, patches=tuple(patches))
 
 
 def names_of(runs: Sequence[Run], width: int = _WIDTH) -> tuple[str, ...]:

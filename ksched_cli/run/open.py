@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, field
 
 from ksched_cli import program_name
+from ksched_cli.cluster.loading.state_warnings import empty_state_error, skipped_warnings
 from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.effective import Configuration
 from ksched_cli.config.load import load_configuration, load_configuration_source
@@ -142,7 +143,7 @@ class Opener:
         kubelets: set[str] = set()
         server = ""
         if run.states or run.live:
-            state = self.state(run)
+            state = self._changed(run)
             kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
             server = state.server_version
         gates = run.feature_gates, run.min_compatibility_version
@@ -182,6 +183,7 @@ class Opener:
             run.min_compatibility_version,
             as_json(run.patches),
             allowed,
+            _calls_extenders(run),
         )
         return _remembered(
             self._configurations,
@@ -193,16 +195,19 @@ class Opener:
     def _load_configuration(
         self, run: Run, registry: Registry, allowed: tuple[AllowedPlugin, ...] | None
     ) -> Configuration:
+        calls = _calls_extenders(run)
         if run.patches or (run.plugins and not run.configuration):
             name = run.configuration or "the default configuration"
             name += " with --plugin" if run.plugins and not run.configuration else ""
             name += " with patches" if run.patches else ""
             data = self.configuration_data(run)
-            return load_configuration(json_text(data), name, registry, allowed)
+            return load_configuration(
+                json_text(data), name, registry, allowed, calls_extenders=calls
+            )
         if not run.configuration:
             return load_configuration(None, "", registry)
         source = self.inputs.configuration(run.configuration)
-        return load_configuration_source(source, registry, allowed)
+        return load_configuration_source(source, registry, allowed, calls_extenders=calls)
 
     def configuration_data(self, run: Run) -> Any:
         """The configuration after the Run's patches, as plain data. Plugins that the Run names join
@@ -254,7 +259,15 @@ class Opener:
 
     def state(self, run: Run) -> ClusterState:
         """The state after the Run's changes; its `changes` say what they did. Raises
-        KschedError."""
+        KschedError, also for a state without nodes, unless the Run allows that or something adds
+        nodes."""
+        state = self._changed(run)
+        if not (state.nodes or self.base_state(run).nodes or run.timeline or run.autoscaler):
+            _check_nodes(run, state)
+        return state
+
+    def _changed(self, run: Run) -> ClusterState:
+        """The same, with nodes or without."""
         state = self.base_state(run)
         if not run.changes:
             return state
@@ -340,11 +353,11 @@ class Opener:
     def until_scan(self, run: Run) -> Replay:
         """A Run at one instant, to be run until just before the first scan of its autoscaler that
         finds pods which were tried. Raises KschedError."""
-        from ksched_cli.scenario.timeline import Timeline
+        from ksched_cli.scenario.timeline import NO_EVENTS, Timeline
 
         state, prices = self.state(run), self.prices(run)
         scaling = self._autoscaler(run.autoscaler, state, prices)
-        timeline = Timeline("", {}, state)
+        timeline = Timeline("", NO_EVENTS, state)
         timeline.until = scaling.scan_interval - 1
         return self._replay(run, Watch(), timeline, scaling, prices)
 
@@ -368,6 +381,10 @@ class Opener:
         from ksched_cli.engine.replay.records import Recreation
         from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 
+        def on_end(replay: Replay) -> None:
+            if not (replay.nodes.most or scaling or replay.is_interrupted):
+                _check_nodes(run, state)
+
         options, state = self.options(run, watch), timeline.state
         out_of_place = replayed_anew(state)
         joining = [group.template for group in scaling.groups] if scaling else []
@@ -389,9 +406,10 @@ class Opener:
                 traces=watch.traces,
                 keeps_records=watch.keeps_records,
                 on_instant=watch.on_instant,
+                on_end=on_end,
                 autoscaler=scaling,
                 prices=prices,
-                recreation=Recreation(timeline.header.get("evicted", Recreation.GONE)),
+                recreation=Recreation(timeline.document.evicted),
                 run_times=watch.run_times,
             ),
             share_read=timeline.share_read,
@@ -400,13 +418,13 @@ class Opener:
     def _timeline(self, run: Run, state: ClusterState, watch: Watch) -> Timeline:
         """The Run's timeline; where it has none and the replay begins now, one without events.
         Raises KschedError."""
-        from ksched_cli.scenario.timeline import Timeline, read_timeline
+        from ksched_cli.scenario.timeline import NO_EVENTS, Timeline, read_timeline
 
         if run.timeline or watch.start is None:
             path, name = self.inputs.path_here(run.timeline), _name_of(run.timeline)
             timeline = read_timeline(path, state, run.namespace, name, self.kinds(run), self.warn)
         else:
-            timeline = Timeline("", {}, state)
+            timeline = Timeline("", NO_EVENTS, state)
         if watch.start is not None:
             timeline.start = watch.start
         return timeline
@@ -414,6 +432,19 @@ class Opener:
 
 def _name_of(path: str) -> str:
     return "standard input" if path == "-" else path
+
+
+def _check_nodes(run: Run, state: ClusterState) -> None:
+    """Where nothing adds nodes to a state that has none: raises UsageError, unless the Run allows
+    that."""
+    if not run.allow_empty_state:
+        names = ", ".join(map(_name_of, run.states)) or "the cluster"
+        adds_none = (f"{_name_of(run.timeline)} adds none",) if run.timeline else ()
+        raise empty_state_error(names, *adds_none, *skipped_warnings(state.skipped))
+
+
+def _calls_extenders(run: Run) -> bool:
+    return run.extenders and not run.replay_extenders
 
 
 def _reads_alike(first: Run, second: Run) -> bool:

@@ -26,7 +26,7 @@ def lines_before(*opened: Simulation | Replay) -> list[str]:
     lines: dict[str, None] = {}
     for engine in map(engine_of, opened):
         state = engine.state
-        lines |= dict.fromkeys(skipped_warnings(state))
+        lines |= dict.fromkeys(skipped_warnings(state.skipped))
         lines |= dict.fromkeys((*state.warnings, *_device_warnings(engine)))
         if engine.pod_groups is not None:
             lines |= dict.fromkeys(engine.pod_groups.warnings)

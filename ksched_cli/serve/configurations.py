@@ -32,6 +32,7 @@ class Validate(Question[ValidationResult], frozen=True, kw_only=True):
             run.feature_gates,
             run.min_compatibility_version,
             isolated=True,
+            looks_at_files=False,
         )
         plugins = opener.plugins(run)
         reviewer = Reviewer(options, lambda release: in_release(plugins, release))

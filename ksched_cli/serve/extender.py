@@ -21,14 +21,15 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import is_of_decisions
 from ksched_cli.extenders import wire
 from ksched_cli.live.client import ApiServer, ClusterError, connect
 from ksched_cli.live.lists import ObjectList
 from ksched_cli.live.snapshot import ClusterReader, annotated_object
-from ksched_cli.live.watch import Notice, WatchEnded, Watches
+from ksched_cli.live.watch import Notice, WatchEnded, Watches, WatchProblem
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import LiveCluster, Run
-from ksched_cli.serve.http import Bodies, HttpServer, RefusedError, TokenCheck
+from ksched_cli.serve.http import Bodies, HttpServer, OriginCheck, RefusedError, TokenCheck
 from ksched_cli.serve.listening import Listening
 from ksched_cli.serve.objects import WatchedObjects
 from ksched_cli.serve.plugins import PluginExtender, PluginFailureError, served
@@ -118,7 +119,7 @@ class ExtenderServer:
         opener = Opener((run,), read_live=follow, warn=warn)
         registry = opener.registry(run)
         configuration = served(opener.configuration(run), registry)
-        state = opener.state(run)
+        state = opener.base_state(run)  # the nodes of a live cluster may join later
         plugins = PluginExtender(
             clusters[0].objects.state if clusters else lambda: state,
             configuration,
@@ -141,7 +142,8 @@ class ExtenderServer:
     def run(self, is_interrupted: Callable[[], bool]) -> None:
         """Until it is interrupted. Raises UsageError where it cannot listen, ClusterError where
         the cluster refuses the credentials."""
-        server = HttpServer(TokenCheck(self._app(), self.listening.token, _PROBES), self.listening)
+        app = TokenCheck(self._app(), self.listening.token, _PROBES)
+        server = HttpServer(OriginCheck(app, self.listening), self.listening, self.warn)
         watches = None
         if self.cluster is not None:
             watches = Watches(self.cluster.server, self._inbox.put)
@@ -220,6 +222,9 @@ class ExtenderServer:
         if isinstance(notice, WatchEnded):
             self.warn(notice.line())
             return
+        if isinstance(notice, WatchProblem):
+            self._warn_once(f"{notice.line}; its objects are listed anew")
+            return
         try:
             for change in self.cluster.objects.changes(notice):
                 self.plugins.change_pod(change.before, change.after)
@@ -277,6 +282,9 @@ class ExtenderServer:
             outcome = "busy"
             return PlainTextResponse("too many requests wait; try again\n", 503)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            if is_of_decisions(error):
+                outcome = "defect"
+                return _failure(verb, f"ksched has a defect: {type(error).__name__}: {error}")
             outcome = "malformed"
             return PlainTextResponse(f"not an extender request: {error}\n", 400)
         except TimeoutError:

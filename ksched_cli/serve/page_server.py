@@ -27,10 +27,10 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ksched_cli.errors import KschedError, shortened_lines
+from ksched_cli.errors import KschedError, is_of_decisions, shortened_lines
 from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.table import printable
-from ksched_cli.serve.http import Bodies, HttpServer, RefusedError, secret
+from ksched_cli.serve.http import Bodies, HttpServer, RefusedError, is_foreign, secret
 from ksched_cli.serve.listening import Listening, is_loopback
 from ksched_cli.serve.workbench_runs import (
     AbandonedError,
@@ -107,10 +107,9 @@ class Guard:
 
     def _problem(self, request: Request) -> tuple[int, str] | None:
         host = request.headers.get("host", "")
-        scheme = "https" if self.listening.certificate else "http"
         if is_loopback(self.listening.host) and not _LOOPBACK.fullmatch(host):
             return 403, f"{printable(host) or 'no host'}: open 127.0.0.1 or localhost"
-        if request.headers.get("origin", f"{scheme}://{host}") != f"{scheme}://{host}":
+        if is_foreign(request.headers, self.listening):
             return 403, _OTHER_SITE
         if request.url.path in OPEN_PATHS:
             return None
@@ -163,7 +162,9 @@ class PageServer:
         """Until it is interrupted. show: takes the address. Raises KschedError where the Run of the
         command line cannot be answered, or it cannot listen."""
         self.workbench.open(Edits())
-        server = HttpServer(Guard(self._app(), self.listening, self.token), self.listening)
+        server = HttpServer(
+            Guard(self._app(), self.listening, self.token), self.listening, self.warn
+        )
         server.start()
         url = f"{server.url}/#token={self.token}"
         self.note(f"serving {url}; Ctrl-C ends it")
@@ -234,6 +235,8 @@ class PageServer:
         except Full:
             return refusal(503, "too many questions wait; try again")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            if is_of_decisions(error):
+                return self._defect(refusal, error)
             return refusal(400, f"not a request of the workbench: {error}")
         except UnknownRunError as error:
             return refusal(404, str(error))
@@ -242,8 +245,11 @@ class PageServer:
         except AbandonedError:
             return refusal(503, "the server ends")
         except Exception as error:
-            self.warn("".join(traceback.format_exception(error)))
-            return refusal(500, f"ksched has a defect: {type(error).__name__}: {error}")
+            return self._defect(refusal, error)
+
+    def _defect(self, refusal: Callable[[int, str], Response], error: Exception) -> Response:
+        self.warn("".join(traceback.format_exception(error)))
+        return refusal(500, f"ksched has a defect: {type(error).__name__}: {error}")
 
     async def _ask(self, request: Request, call: Callable[[], T]) -> T:
         """Return the main thread's answer. A client that leaves cancels its question."""

@@ -217,7 +217,7 @@ class _Preparation:
     def _open_state(self, run: Run) -> None:
         state = self.opener.state(run)
         out_of_place = replayed_anew(state) if run.timeline else ()
-        lines = (*skipped_warnings(state), *state.warnings)
+        lines = (*skipped_warnings(state.skipped), *state.warnings)
         self._warn(*(line for line in lines if line not in out_of_place))
         self.eviction_warnings |= dict.fromkeys(budget_warnings(state))
 

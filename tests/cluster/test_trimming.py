@@ -13,7 +13,7 @@ from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.objects import KubeObject
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.cluster.trimming import READ_ANNOTATIONS, trimmed
+from ksched_cli.cluster.trimming import READ_ANNOTATIONS, UNREAD_FIELDS, is_written, trimmed
 from ksched_cli.testing import node, pod
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ EMPTY = msgspec.Raw()
 
 
 def objects_of(state: ClusterState) -> Iterator[tuple[str, Any]]:
-    """Without the JSON that objects keep, and annotations that nobody reads."""
+    """Without the JSON that objects keep, and annotations and other texts that nobody reads."""
     for kind in KINDS.values():
         objects = getattr(state, kind.attribute)
         for obj in objects.values() if isinstance(objects, dict) else objects:
@@ -41,10 +41,22 @@ def objects_of(state: ClusterState) -> Iterator[tuple[str, Any]]:
             obj = replace(obj, metadata=replace(obj.metadata, annotations=annotations))
             yield (
                 kind.name,
-                msgspec.to_builtins(
-                    without_raw(obj), enc_hook=lambda value: "" if value is EMPTY else str(value)
+                without_unread(
+                    msgspec.to_builtins(
+                        without_raw(obj),
+                        enc_hook=lambda value: "" if value is EMPTY else str(value),
+                    )
                 ),
             )
+
+
+UNREAD = {field for fields in UNREAD_FIELDS.values() for field in fields}
+
+
+def without_unread(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {k: without_unread(v) for k, v in data.items() if k not in UNREAD}
+    return [without_unread(item) for item in data] if isinstance(data, list | tuple) else data
 
 
 def without_raw(obj: KubeObject) -> KubeObject:
@@ -151,3 +163,49 @@ def test_an_object_of_a_plugin_keeps_all_but_managed_fields_and_annotations() ->
 def test_what_is_of_another_shape_stays_for_the_loader_to_refuse(value: object) -> None:
     assert trimmed({"kind": "Pod", "apiVersion": "v1", "spec": value})["spec"] == value
     assert trimmed(node("n") | {"status": value})["status"] == value
+
+
+@pytest.mark.parametrize("struct", UNREAD_FIELDS, ids=lambda struct: struct.__name__)
+def test_every_unread_field_is_one_of_its_type(struct: type[msgspec.Struct]) -> None:
+    fields = {field.encode_name for field in msgspec.structs.fields(struct)}
+    assert fields >= {*UNREAD_FIELDS[struct]}
+
+
+def test_parameters_attributes_and_addresses_of_volumes_are_gone() -> None:
+    secrets = {"password": SECRET}
+    sources = {
+        "csi": {"driver": "d", "volumeHandle": "h", "volumeAttributes": secrets, "fsType": SECRET},
+        "nfs": {"server": SECRET, "path": SECRET},
+        "hostPath": {"path": SECRET},
+        "azureFile": {"secretName": SECRET, "secretNamespace": SECRET, "shareName": SECRET},
+        "iscsi": {"targetPortal": SECRET, "iqn": "q", "lun": 1, "chapAuthSession": SECRET},
+    }
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {}, "spec": sources}
+    storage = {"apiVersion": "storage.k8s.io/v1", "metadata": {"name": "s"}}
+    storage_class = {**storage, "kind": "StorageClass", "parameters": secrets, "provisioner": "d"}
+    attachment = {**storage, "kind": "VolumeAttachment"}
+    attachment["spec"] = {"source": {"inlineVolumeSpec": sources}}
+    user = pod("p", spec={"volumes": [{"name": "v", "csi": sources["csi"]}]})
+    rest = [trimmed(each) for each in (volume, storage_class, attachment, user)]
+    assert SECRET not in json.dumps(rest)
+    assert rest[0]["spec"]["csi"] == {"driver": "d", "volumeHandle": "h"}
+    assert rest[0]["spec"]["hostPath"] == {}
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "is_read"),
+    [
+        ("v1", "Pod", True),
+        ("v1", "Secret", False),
+        ("v1", "ConfigMap", False),
+        ("", "Secret", False),
+        ("events.k8s.io/v1", "Event", False),
+        ("a.example/v1", "Widget", True),
+        ("b.example/v1", "Widget", False),
+        ("b.example/v1", "Pod", False),
+    ],
+)
+def test_kinds_that_nothing_reads_are_not_written_and_secrets_never(
+    version: str, kind: str, is_read: bool
+) -> None:
+    assert is_written(version, kind, {"Widget.a.example", "Secret"}) is is_read

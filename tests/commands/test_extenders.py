@@ -208,3 +208,84 @@ def test_in_a_replay_a_pod_that_an_extender_rejected_is_tried_again_after_every_
     assert [each["rejectedBy"] for each in result["attempts"]] == [["Extender"]] * 4 + [[]] * 2
     pods = result["pods"]
     assert [(each["firstTried"], each["placed"]) for each in pods] == [(0, 60), (0, 60)]
+
+
+PASSWORD = "s3cretpw"
+FAILURES = {
+    "an error of the server": lambda data: 500,
+    "a node that nobody knows": lambda data: {"NodeNames": ["unknown"]},
+    "a message with the URL": lambda data: {"Error": f"http://me:{PASSWORD}@host failed"},
+    "an answer": everything,
+}
+QUESTIONS = (
+    *(("schedule", "-o", form) for form in ("table", "wide", "json", "yaml", "html", "markdown")),
+    ("schedule", "--trace", "-o", "json", "--extender-bind"),
+    ("schedule", "--debug"),
+    ("explain", "p", "-o", "table"),
+    ("explain", "p", "-o", "json"),
+    ("explain", "--pending", "-o", "html"),
+    ("preempt", "p", "-o", "json"),
+    ("fix", "p", "-o", "json", "--max-runs", "3"),
+    ("drift", "-o", "json"),
+    ("capacity", "p", "-o", "html"),
+    ("compare", "--vs", "--no-extenders", "-o", "html"),
+    ("compare", "--vs", "--patch", f"extenders[0].urlPrefix=http://a:{PASSWORD}@b"),
+    ("compare", "--vs", "--patch", f"extenders[0].urlPrefix=http://a:{PASSWORD}@b", "-o", "json"),
+)
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_no_command_shows_the_password_of_a_url(failure: str, run: Ksched, serve: Serve) -> None:
+    answer = FAILURES[failure]
+    server = serve({"/filter": answer, "/prioritize": answer, "/bind": answer})
+    url = server.url.replace("http://", f"http://me:{PASSWORD}@")
+    verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "bindVerb": "bind"}
+    extender = {"urlPrefix": url, "nodeCacheCapable": True, "weight": 1, **verbs}
+    for command in QUESTIONS:
+        _, out, err = run(*command, extenders=[extender])
+        assert PASSWORD not in out, command
+        assert PASSWORD not in err, command
+        assert out or err, command
+
+
+@pytest.mark.parametrize("form", ["table", "json", "yaml", "html"])
+def test_config_shows_no_password_token_or_key(
+    form: str, ksched: Ksched, write_config: WriteConfig, tmp_path: Path
+) -> None:
+    extender = {"urlPrefix": f"https://me:{PASSWORD}@h/x?token={PASSWORD}", "filterVerb": "f"}
+    args = {"token": PASSWORD, "headers": [{"name": "Authorization", "value": PASSWORD}]}
+    plugins = {"score": {"enabled": [{"name": "Acme"}]}}
+    profile = {"pluginConfig": [{"name": "Acme", "args": args}], "plugins": plugins}
+    path = write_config(config_text(extender, profiles=[profile]))
+    plain = tmp_path / "plain.json"
+    plain.write_text(config_text())
+    for command in (
+        ("config", "show", path, "--allow-plugins", "Acme"),
+        ("config", "diff", path, plain, "--allow-plugins", "Acme"),
+        ("validate", path),
+    ):
+        code, out, err = ksched(*command, "-o", form)
+        assert code != 2, err
+        assert PASSWORD not in out + err, command
+
+
+def test_messages_about_a_configuration_show_no_password(
+    ksched: Ksched, write_config: WriteConfig, write_state: WriteState
+) -> None:
+    """What is not valid is quoted in errors and findings."""
+    state = write_state(node("a"), pod("p"))
+    for url in (f"me:{PASSWORD}@h", f"ftp://me:{PASSWORD}@h", f"http://me:{PASSWORD}@h:x/"):
+        path = write_config(config_text({"urlPrefix": url, "filterVerb": "f", "weight": -1}))
+        for command in (("validate", path), ("schedule", "--state", state, "--config", path)):
+            _, out, err = ksched(*command)
+            assert PASSWORD not in out + err, (command, url, out, err)
+
+
+def test_a_migrated_configuration_keeps_its_password(
+    ksched: Ksched, write_config: WriteConfig
+) -> None:
+    text = config_text({"urlPrefix": f"http://me:{PASSWORD}@h", "filterVerb": "f"})
+    path = write_config(
+        text.replace("kubescheduler.config.k8s.io/v1", "kubescheduler.config.k8s.io/v1beta3")
+    )
+    assert PASSWORD in ksched("config", "migrate", path)[1]

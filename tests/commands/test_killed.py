@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 
 import ksched_cli
+from ksched_cli.cluster.redaction.codebook import Codes, key_text
+from ksched_cli.cluster.redaction.redact import redacted
 from ksched_cli.extenders.recording import Replay
 from ksched_cli.testing import node, pod
 from tests.commands.killed import RECORDER
@@ -81,13 +83,20 @@ def pod_in(folder: Path) -> Path:
     return path
 
 
+def former_key() -> str:
+    """A key with a code for each part of the state's names, as others would be drawn anew."""
+    codes = Codes.empty()
+    redacted([json.dumps(each).encode() for each in (node("n"), pod("p"))], codes)
+    return key_text(codes, ()).decode()
+
+
 Command = Callable[[Path, Path], tuple[object, ...]]
 # Files that are written whole, with what was there before.
 WHOLE: dict[str, tuple[str | None, Command]] = {
     "snapshot": ("old", lambda folder, file: ("snapshot", file, "--state", state_in(folder))),
     "first-snapshot": (None, lambda folder, file: ("snapshot", file, "--state", state_in(folder))),
     "redact-key": (
-        None,
+        former_key(),
         lambda folder, file: (
             *("snapshot", folder / "out.json", "--state", state_in(folder)),
             *("--redact", "--redact-key", file),

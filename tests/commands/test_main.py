@@ -1,5 +1,6 @@
 """Failures become exit codes, and help loads nothing slow."""
 
+import json
 import os
 import platform
 import subprocess
@@ -12,9 +13,12 @@ import pytest
 
 from ksched_cli import __version__
 from ksched_cli.commands import main as entry
+from ksched_cli.engine.pod_group_cycle import PodGroupCycle
+from ksched_cli.engine.pod_group_entity_cycle import PodGroupEntityCycle
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.kube.versions import MINORS, NEWEST
-from tests.commands.runners import Ksched
+from ksched_cli.testing import node, pod
+from tests.commands.runners import Ksched, WriteState
 
 
 @pytest.mark.parametrize(
@@ -162,6 +166,28 @@ def test_a_defect_is_exit_code_3_with_its_traceback_in_a_file(
     assert "Traceback" in file.read_text()
 
 
+GROUP = {
+    "apiVersion": "scheduling.k8s.io/v1beta1",
+    "kind": "PodGroup",
+    "metadata": {"name": "red", "namespace": "default"},
+    "spec": {"schedulingPolicy": {"basic": {}}},
+}
+
+
+def test_a_decision_that_calls_itself_without_end_is_a_defect_and_no_fault_of_the_input(
+    ksched: Ksched, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(PodGroupEntityCycle, "_attempt", PodGroupCycle.attempt)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    member = pod("p", spec={"schedulingGroup": {"podGroupName": "red"}})
+    state = tmp_path / "state.json"
+    state.write_text(json.dumps({"kind": "List", "items": [node("n"), GROUP, member]}))
+    gates = ("--kubernetes-version", "1.37", "--feature-gates", "GenericWorkload=true")
+    code, out, err = ksched("schedule", *gates, "--state", str(state))
+    assert (code, out) == (3, "")
+    assert "ksched has a defect: RecursionError: " in err
+
+
 ROOT = Path(__file__).parents[2]
 # tests/commands/test_streams.py tries all commands in forks of one process.
 COMMANDS = [["--version"], ["plugins", "-o", "json"]]
@@ -202,3 +228,15 @@ def test_closed_streams_are_exit_code_2_and_warnings_never_reach_the_output() ->
     assert (done.returncode, done.stderr) == (2, message)
     done = run_into(subprocess.PIPE, ["validate", "/nowhere"], "2>&-")
     assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_too_little_memory_is_no_defect(
+    ksched: Ksched, write_state: WriteState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("ksched_cli.run.open.Opener.base_state", fail)
+    code, out, err = ksched("schedule", "--state", write_state(node("a")))
+    assert (code, out) == (2, "")
+    assert err.startswith("error: the memory that ksched may use is not enough\n")

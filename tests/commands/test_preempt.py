@@ -128,7 +128,7 @@ def test_an_unknown_pod_is_bad_usage(ksched: Ksched) -> None:
 
 
 def test_without_nodes_there_is_one_sentence(ksched: Any, write_state: Any) -> None:
-    code, out, _ = ksched("preempt", "p", "--state", write_state(pod("p")))
+    code, out, _ = ksched("preempt", "p", "--allow-empty-state", "--state", write_state(pod("p")))
     sentence = "default/p cannot be scheduled: no nodes available to schedule pods"
     assert (code, out.splitlines()) == (1, [sentence, "priority 0"])
 

@@ -28,32 +28,20 @@ class Terminal(io.StringIO):
 
 def test_without_a_terminal_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", io.StringIO())
-    with progress.of_pods() as on_progress:
+    with progress.of("pods placed") as on_progress:
         assert on_progress is None
 
 
-@pytest.mark.parametrize(("placed", "shown"), [(100, "50%"), (200, "100%")])
-def test_a_bar_is_drawn_every_so_many_pods(
-    placed: int, shown: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bar_is_drawn_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    with progress.of_pods() as on_progress:
+    with progress.of("pods placed") as on_progress:
         assert on_progress is not None
-        on_progress(placed, 200)
+        for placed in range(1, 201):
+            on_progress(placed, 200)
     assert "pods placed" in terminal.getvalue()
-    assert shown in terminal.getvalue()
-
-
-def test_between_those_nothing_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
-    with progress.of_pods() as on_progress:
-        assert on_progress is not None
-        on_progress(99, 200)
-    assert "pods placed" in terminal.getvalue()
-    assert "49%" not in terminal.getvalue()
-    assert "50%" not in terminal.getvalue()
+    assert "200/200" in terminal.getvalue()
+    assert "100/200" not in terminal.getvalue()
 
 
 # -- replays: of ten pods that come every minute and run for half a one ----------------------------

@@ -72,3 +72,30 @@ def test_options_that_contradict_each_other_are_refused(
 ) -> None:
     code, _, err = ksched("snapshot", "a.json", "--state", state, *arguments)
     assert (code, err) == (2, f"error: {message}\n")
+
+
+def test_words_cannot_be_guessed_by_the_rank_of_their_codes(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Labels, namespaces, images and names of pods; those of nodes, which plugins sort by, can."""
+    monkeypatch.chdir(tmp_path)
+    vocabulary = [f"word{number:03}" for number in range(101)]
+    pods = [pod(word, namespace=word, labels={word: word}) for word in vocabulary]
+    state = write_state(*map(node, vocabulary), *pods)
+    assert ksched("snapshot", "red.json", "--state", state, "--redact-key", "key.json")[0] == 0
+    key = json.loads((tmp_path / "key.json").read_text())
+    drawn, in_order = key["parts"], key["sortedParts"]
+    guessed = dict(zip(sorted(drawn[word] for word in vocabulary), vocabulary, strict=True))
+    assert sum(guessed[drawn[word]] == word for word in vocabulary) < 10
+    assert [in_order[word] for word in vocabulary] == sorted(in_order[word] for word in vocabulary)
+
+
+def test_a_file_tells_no_kind_that_only_plugins_read(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in the lists of what was read, either, nor in warnings."""
+    monkeypatch.chdir(tmp_path)
+    widget = {"apiVersion": "merger.acme.com/v1", "kind": "AcmeMerger", "metadata": {"name": "m"}}
+    state = write_state(*OBJECTS, widget)
+    assert ksched("snapshot", "red.json", "--state", state, "--redact")[0] == 0
+    assert "acme" not in (tmp_path / "red.json").read_text().lower()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -335,3 +337,21 @@ def test_bad_options_are_refused(
     code, out, err = ksched("sweep", write_sweep(tmp_path), *arguments)
     assert (code, out) == (2, "")
     assert problem in err
+
+
+def test_a_full_disk_is_an_error_about_the_rows(tmp_path: Path) -> None:
+    """No file may grow, as where none fits any more."""
+    sweep = {"apiVersion": "ksched/v1", "kind": "Sweep", "states": str(tmp_path / "state.json")}
+    (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
+    (tmp_path / "state.json").write_text(json.dumps([node("a"), pod("p")]))
+    line = [sys.executable, "-m", "ksched_cli", "sweep", "sweep.yaml", "--rows", "rows.jsonl"]
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -f 0; exec "$@"', "bash", *line],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "error: --rows rows.jsonl: File too large\n" in done.stderr

@@ -20,7 +20,8 @@ from ksched_cli.framework.interface import PreFilterPlugin, PreFilterResult, Sco
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.runners import SCALAR_PATH_MAX, FilterRunner
 from ksched_cli.framework.status import SUCCESS, Status
-from ksched_cli.testing import cluster, find, node, pod, simulation
+from ksched_cli.kube.versions import MINORS
+from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
 from tests.clusters import nodes, pods
 from tests.framework.toys import Toy, profile
 
@@ -117,3 +118,37 @@ def test_prefilter_narrows_once_for_pods_that_look_the_same_where_no_pod_can_cha
     run.pipeline.detailed = False
     assert run.run().placements == {"default/p0": "n3", "default/p1": "n3"}
     assert len(pods_by_call) == calls
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_the_nodes_that_prefilter_left_out_name_who_rejected_the_nominated_node(minor: str) -> None:
+    """Upstream adds the plugins that reject it to the set of PreFilter's before it makes the text;
+    those of nodes that come later are too late for that."""
+    names = NAMES[:3]
+    nominated = {"nominatedNodeName": names[0]}
+    state = cluster(
+        *(node(name, cpu="1") for name in names),
+        pod("p", cpu="2", spec={"affinity": for_nodes(names[:2])}, status=nominated),
+        pod("q", cpu="2", spec={"affinity": for_nodes(names[:2])}),
+    )
+    record = simulate(state, kubernetes_version=minor)
+    first, second = (attempt.message.partition(". ")[0] for attempt in record.attempts)
+    text = "0/3 nodes are available: 1 node(s) didn't satisfy plugin(s) [{}], 2 Insufficient cpu"
+    assert first == text.format("NodeAffinity NodeResourcesFit")
+    assert second == text.format("NodeAffinity")
+
+
+def test_a_nominated_node_that_prefilter_left_out_is_named_by_who_rejected_it() -> None:
+    """Its own reason is that of the plugin, for upstream asks about it first."""
+    names = NAMES[:3]
+    state = cluster(
+        node(names[0], cpu="9", labels={"a": "b"}),
+        *(node(name, cpu="1") for name in names[1:]),
+        pod("p", cpu="2", spec={"affinity": for_nodes(names[1:2])},
+            status={"nominatedNodeName": names[0]}),
+    )  # fmt: skip
+    (attempt,) = simulate(state).attempts
+    assert attempt.message.partition(". ")[0] == (
+        "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node"
+        " affinity/selector, 1 node(s) didn't satisfy plugin(s) [NodeAffinity]"
+    )

@@ -167,6 +167,28 @@ def test_a_group_makes_room_for_all_its_pods_at_once() -> None:
     assert messages(record)["p"].startswith("0/3 nodes are available: 3 Insufficient cpu.")
 
 
+LEAVING = {"deletionTimestamp": "2026-01-02T00:00:00Z", "deletionGracePeriodSeconds": 30}
+
+
+@pytest.mark.parametrize(
+    ("leaving", "evicted"),
+    [("uv", ()), ("u", ("default/u", "default/v")), ("", ("default/u", "default/v"))],
+)
+def test_victims_that_are_all_being_deleted_are_not_evicted_and_waited_for(
+    leaving: str, evicted: tuple[str, ...]
+) -> None:
+    victims = [
+        pod(name, cpu="2", node=on, metadata=LEAVING if name in leaving else {})
+        for name, on in (("u", "n0"), ("v", "n1"))
+    ]
+    pods = [member(name, priority=10) for name in "pq"]
+    record = run(group(2, priority=10), *victims, *pods)
+    assert {each.pod for each in record.evicted} == set(evicted)
+    assert list(record.pending) == ([] if evicted else ["default/p", "default/q"])
+    # Either way the group is tried once more, because it waits for room.
+    assert [attempt.pod for attempt in record.attempts] == ["default/p", "default/q"] * 2
+
+
 def test_pods_of_a_group_that_is_disrupted_as_one_are_one_victim() -> None:
     """The same for a single pod that preempts; their priority is the group's."""
     running = [member(f"b{i}", node=f"n{i}", priority=1) for i in range(2)]

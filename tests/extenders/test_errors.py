@@ -19,8 +19,6 @@ from ksched_cli.extenders.client import (
     BODY_TIMEOUT,
     TIMEOUT,
     body_error_message,
-    post_prefix,
-    redacted,
     request_error_message,
 )
 
@@ -93,9 +91,3 @@ def test_an_error_within_the_body_is_a_timeout_or_an_unexpected_end() -> None:
     assert body_error_message(ProtocolError("broken"), URL) == "unexpected EOF"
     reset = body_error_message(ProtocolError("broken", RESET), URL)
     assert reset == "read tcp host:443: read: connection reset by peer"
-
-
-def test_a_password_is_masked() -> None:
-    assert redacted(URL) == "https://me:***@host/x"
-    assert redacted("http://host/a:b@c") == "http://host/a:b@c"
-    assert post_prefix(URL) == 'Post "https://me:***@host/x"'

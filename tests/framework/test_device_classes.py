@@ -31,6 +31,52 @@ def test_the_newest_class_counts_then_the_first_by_name() -> None:
     assert present(backing.of("deviceclass.resource.kubernetes.io/a")).name == "a"
 
 
+def named(name: str, created: str, resource: str = GPU) -> dict[str, Any]:
+    spec = {"extendedResourceName": resource} if resource else {}
+    return thing("DeviceClass", name, spec, creationTimestamp=f"2026-{created}T00:00:00Z")
+
+
+OLD_OWN, NEW_OWN = (f"deviceclass.resource.kubernetes.io/{name}" for name in ("old", "new"))
+
+
+def backs(*classes: dict[str, Any], before: BackingClasses | None = None) -> dict[str, str]:
+    """The classes by resource, after others were heard of."""
+    backing = backing_of(*classes)
+    if before is not None:
+        backing.carry_over(before)
+    names = (GPU, "example.com/other", OLD_OWN, NEW_OWN)
+    backed = {name: backing.of(name) for name in names}
+    return {name: device_class.name for name, device_class in backed.items() if device_class}
+
+
+def test_a_class_that_a_newer_one_came_before_backs_not_even_its_own_name() -> None:
+    """They come by name."""
+    assert backs(named("new", "02-01"), named("old", "01-01")) == {GPU: "new", NEW_OWN: "new"}
+    both = backs(named("new", "01-01"), named("old", "02-01"))
+    assert both == {GPU: "old", NEW_OWN: "new", OLD_OWN: "old"}
+
+
+def test_no_class_takes_over_from_one_that_goes_until_it_changes() -> None:
+    new, old = named("new", "02-01"), named("old", "01-01")
+    before = backing_of(new, old)
+    assert backs(old, before=before) == {}
+    without = backing_of(old)
+    without.carry_over(before)
+    changed = {**old, "spec": {**old["spec"], "selectors": [{"cel": {"expression": "true"}}]}}
+    assert backs(changed, before=without) == {GPU: "old", OLD_OWN: "old"}
+
+
+def test_a_class_that_goes_takes_the_resource_from_the_one_that_has_it() -> None:
+    new, old = named("new", "02-01"), named("old", "01-01")
+    assert backs(new, before=backing_of(new, old)) == {NEW_OWN: "new"}
+
+
+def test_a_class_that_names_another_resource_backs_that_one() -> None:
+    new, other = named("new", "02-01"), named("new", "02-01", "example.com/other")
+    assert backs(other, before=backing_of(new)) == {"example.com/other": "new", NEW_OWN: "new"}
+    assert backs(named("new", "02-01", ""), before=backing_of(new)) == {NEW_OWN: "new"}
+
+
 def test_without_the_gate_no_class_backs_anything() -> None:
     device_class = thing("DeviceClass", "a", {"extendedResourceName": GPU})
     assert backing_of(device_class)

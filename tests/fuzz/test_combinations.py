@@ -32,7 +32,7 @@ from generate import case as random_case
 from judge import ran
 from msgspec.structs import replace
 
-from ksched_cli.cluster.redaction.codebook import Codebook
+from ksched_cli.cluster.redaction.codebook import Codes
 from ksched_cli.cluster.redaction.redact import redacted
 from ksched_cli.commands.runs import arguments_of
 from ksched_cli.run.run import ChangeSource, Run
@@ -283,14 +283,16 @@ class Names:
 
 def renamed_run(drawn: Combination, folder: Path) -> tuple[Run, Names]:
     """The Run over the redacted state."""
-    changed, renamer = redacted([json.dumps(item).encode() for item in drawn.objects], Codebook())
+    changed, renamer = redacted(
+        [json.dumps(item).encode() for item in drawn.objects], Codes.empty()
+    )
     path = write_state(folder / "redacted.json", [json.loads(item) for item in changed])
     pods = {
         key: f"{renamer.namespace(namespace)}/{renamer.name(name)}"
         for key in drawn.pods
         for namespace, _, name in [key.partition("/")]
     }
-    nodes = {node: renamer.name(node) for node in drawn.nodes}
+    nodes = {node: renamer.sorted_name(node) for node in drawn.nodes}
     return replace(drawn.run, states=(path,)), Names(pods, nodes)
 
 

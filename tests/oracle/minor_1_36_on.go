@@ -61,13 +61,21 @@ func classesArrived(manager sharedDRAManager, s *state) bool {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.DRAExtendedResource) {
 		return true
 	}
+	resolver := manager.DeviceClassResolver()
 	for _, obj := range s.others {
 		class, ok := obj.(*resourceapi.DeviceClass)
 		if !ok {
 			continue
 		}
+		// A class may name a resource that another one backs: then its own name is never known.
+		if cache, ok := resolver.(interface{ GetExtendedResource(string) string }); ok && class.Spec.ExtendedResourceName != nil {
+			if cache.GetExtendedResource(class.Name) != *class.Spec.ExtendedResourceName {
+				return false
+			}
+			continue
+		}
 		implicit := v1.ResourceName(resourceapi.ResourceDeviceClassPrefix + class.Name)
-		if manager.DeviceClassResolver().GetDeviceClass(implicit) == nil {
+		if resolver.GetDeviceClass(implicit) == nil {
 			return false
 		}
 	}

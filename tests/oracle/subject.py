@@ -25,6 +25,7 @@ def decide(state: str, config: str | None, minor: str = OLDEST, gates: str = "")
     """What ksched decides: as expected.json, or {"error": text} where it prints no decision."""
     with files(state=state, config=config) as paths:
         args = ["--kubernetes-version", minor, "--state", paths["state"], "-o", "json", "--trace"]
+        args.append("--allow-empty-state")  # kube-scheduler runs without nodes, too
         if "bindVerb" in (config or ""):
             args.append("--extender-bind")  # the oracle has them bind, too
         if gates:
@@ -42,7 +43,7 @@ def replay(
         path = Path(paths["state"]).with_name("timeline.jsonl")
         path.write_text(timeline)
         args = [str(path), "--kubernetes-version", minor, "--state", paths["state"]]
-        args += ["-o", "json", "--trace"]
+        args += ["-o", "json", "--trace", "--allow-empty-state"]
         if gates:
             args += ["--feature-gates", gates]
         if config is not None:
@@ -78,11 +79,12 @@ def refused_gates(text: str, minor: str) -> dict[str, Any]:
 
 
 def followed_gates(text: str, minor: str) -> str:
-    """Those of some settings that ksched takes for a minor."""
-    if not refused_gates(text, minor)["error"]:
-        return text
-    settings = filter(None, text.split(","))
-    return ",".join(part for part in settings if not refused_gates(part, minor)["error"])
+    """Those of some settings that ksched takes for a minor, each with those that it needs."""
+    settings = list(filter(None, text.split(",")))
+    while settings and (error := refused_gates(",".join(settings), minor)["error"]):
+        refused = [part for part in settings if part.partition("=")[0] in error]
+        settings = [part for part in settings if part not in (refused or settings)]
+    return ",".join(settings)
 
 
 @contextlib.contextmanager

@@ -41,6 +41,7 @@ class LogEvent(Enum):
     UPDATE:     on its node something of it changed
     WRITING:    the status of a pod without a node is written
     NOTICE:     something of a pod without a node changed
+    REMOVAL:    a pod without a node is one no more: it was bound, or is gone
     BINDING:    it was bound to a node
     NODE:       a node was noticed, no pod
 
@@ -58,6 +59,7 @@ class LogEvent(Enum):
     UPDATE = "update"
     WRITING = "writing"
     NOTICE = "notice"
+    REMOVAL = "removal"
     BINDING = "binding"
     NODE = "node"
 
@@ -77,6 +79,7 @@ _EVENTS = {
     "Updating pod condition": LogEvent.WRITING,
     "Updating pod condition and nominated node name": LogEvent.WRITING,
     "Update event for unscheduled pod": LogEvent.NOTICE,
+    "Delete event for unscheduled pod": LogEvent.REMOVAL,
     "Successfully bound pod to node": LogEvent.BINDING,
     "Add event for node": LogEvent.NODE,
 }
@@ -377,7 +380,14 @@ class DecisionVerdict:
 
 # What is followed beside decisions and departures.
 CHANGES = frozenset(
-    (LogEvent.ADDITION, LogEvent.UPDATE, LogEvent.EVICTION, LogEvent.WRITING, LogEvent.NOTICE)
+    (
+        LogEvent.ADDITION,
+        LogEvent.UPDATE,
+        LogEvent.EVICTION,
+        LogEvent.WRITING,
+        LogEvent.NOTICE,
+        LogEvent.REMOVAL,
+    )
 )
 
 

@@ -50,7 +50,7 @@ class Audit(Question[AuditResult], frozen=True, kw_only=True):
     def _of_two(self, opened: Opened) -> tuple[Callable[[], Simulation], DecisionLog]:
         """Read two states, and return what opens a simulation to repeat the decisions."""
         opener, run = opened.opener, opened.run
-        state, later = opener.base_state(run), load_state(self.after, reads=opener.kinds(run))
+        state, later = opener.state(run), load_state(self.after, reads=opener.kinds(run))
         if reason := why_swapped(state, later):
             raise UsageError(f"--before is later than --after ({reason}): swap them")
         opened.warn(*(line for line in later.warnings if line not in state.warnings))

@@ -243,6 +243,8 @@ class _Reader:
             del self.pods[key]
             if pod.node_name:
                 self.decisions.append(PodEvent(pod, pod.node_name, time, LogEvent.DEPARTURE))
+            elif pod.uid in self._making_room or pod.status.nominated_node_name:
+                self.decisions.append(PodEvent(pod, "", time, LogEvent.REMOVAL))
 
     # -- decisions --------------------------------------------------------------------------------
 
@@ -286,9 +288,12 @@ class _Reader:
         )
 
     def _make_room(self, uid: str, node: str, time: float) -> None:
-        """The first sign of an eviction, or of the nomination that it is for."""
+        """The first sign of an eviction, or of the nomination that it is for. Victims may leave
+        when their preemptor has been bound already, to another node."""
         pod = next((pod for pod in self.pods.values() if pod.uid == uid), None)
-        if self._making_room.get(uid) == node or pod is None or why_ignored(pod, self.names):
+        if pod is None or pod.node_name or why_ignored(pod, self.names):
+            return
+        if self._making_room.get(uid) == node:
             return
         self._making_room[uid] = node
         victims = (

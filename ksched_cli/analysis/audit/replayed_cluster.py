@@ -414,6 +414,8 @@ class ReplayedCluster:
             self._fail(change)
         elif event is LogEvent.DEPARTURE:
             self._depart(change)
+        elif event is LogEvent.REMOVAL:
+            self.simulation.nominator.clear(pod)
         elif event is LogEvent.UPDATE or (event is LogEvent.ADDITION and pod.uid in self.bound):
             self._renew(change)
         elif not self.follows_statuses:

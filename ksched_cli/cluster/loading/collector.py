@@ -18,6 +18,8 @@ from ksched_cli.cluster.loading.kinds import (
     PriorityAdmission,
     UnknownPriorityClassError,
     find_kind,
+    miscased,
+    proper_kind,
 )
 from ksched_cli.cluster.loading.object_errors import (
     ObjectLocation,
@@ -58,11 +60,12 @@ _ZERO_BY_MAP = {
 }
 
 
-class _ListedKind(msgspec.Struct):
+class _ListedKind(msgspec.Struct, rename="camel"):
     """A list that was read of a cluster; namespace: "" for all."""
 
     kind: str
-    namespace: str = ""
+    namespace: str | None = ""
+    resource_version: str = ""
 
 
 class _Snapshot(msgspec.Struct, rename="camel"):
@@ -116,6 +119,7 @@ class Collector:
         self._of_snapshots: list[str] = []
         self._whole_kinds: set[str] = set()
         self._taken = self._server_version = ""
+        self._miscased: list[str] = []
         self._fields = FieldChecker()
         # Locations of the pods that need a priority class, for errors: classes may come after pods.
         self._class_users: dict[str, ObjectLocation] = {}
@@ -155,6 +159,7 @@ class Collector:
         warnings += (
             *self._of_snapshots,
             *self._repeated_warning(),
+            *dict.fromkeys(self._miscased),
             *self.field_warnings(),
             *state_warnings(state),
             *part_warnings(state),
@@ -211,7 +216,11 @@ class Collector:
         self._of_snapshots += about.warnings
         self._taken = max(self._taken, about.taken)
         self._server_version = about.server_version or self._server_version
-        self._whole_kinds |= {entry.kind for entry in about.lists if not entry.namespace}
+        # Of a snapshot of files, nobody knows whether they had all of a kind: its lists have no
+        # version.
+        self._whole_kinds |= {
+            entry.kind for entry in about.lists if entry.resource_version and not entry.namespace
+        }
 
     def _read_header(self, data: msgspec.Raw) -> ObjectParts:
         try:
@@ -253,6 +262,8 @@ class Collector:
         if not location.document.source.in_folder:
             _refuse_other_input(name, version)
         kind = find_kind(version, name)
+        if kind is None and (proper := proper_kind(version, name)):
+            self._note_miscased(name, proper, is_refused=not location.document.source.in_folder)
         if kind is KINDS["Pod"]:
             self._add_pod(parts, data, location)
         elif kind is not None:
@@ -266,6 +277,14 @@ class Collector:
             raise _InvalidObjectError(
                 "kind is missing", hint="Every object needs apiVersion and kind."
             )
+
+    def _note_miscased(self, name: str, proper: str, *, is_refused: bool) -> None:
+        """A kind in the wrong case, which the API server does not know: an error, and in a folder,
+        which may have files of others, a warning."""
+        problem = miscased(name, proper)
+        if is_refused:
+            raise _InvalidObjectError(problem, ("kind",))
+        self._miscased.append(problem)
 
     def _add_pod(self, parts: PodParts, data: msgspec.Raw, location: ObjectLocation) -> None:
         raw = location.stored or data

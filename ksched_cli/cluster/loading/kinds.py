@@ -390,3 +390,21 @@ def find_kind(api_version: str, name: str) -> Kind | None:
     if kind is None or (api_version and api_version.rpartition("/")[0] != kind.group):
         return None
     return kind
+
+
+_LISTS = {"list": "List", **{f"{name}List".lower(): f"{name}List" for name in KINDS}}
+_PROPER_CASE = {name.lower(): name for name in KINDS} | _LISTS
+
+
+def proper_kind(api_version: str, name: str) -> str:
+    """The kind that ksched reads and that differs from this one by its case alone; else "". The API
+    server knows no other case."""
+    proper = _PROPER_CASE.get(name.lower(), "")
+    if proper == name or (proper in KINDS and find_kind(api_version, proper) is None):
+        return ""
+    return proper
+
+
+def miscased(name: str, proper: str) -> str:
+    """The message about a kind in the wrong case."""
+    return f'there is no kind "{name}"; did you mean "{proper}"?'

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
 from ksched_cli.cluster.loading.kinds import KINDS, SYSTEM_PRIORITIES
@@ -16,7 +16,7 @@ from ksched_cli.cluster.objects import Node, Pod, PodAffinity, PodAffinityTerm, 
 from ksched_cli.cluster.objects.pod import FINISHED_PHASES
 from ksched_cli.cluster.pod_info import has_volume_claims
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import first_names, shortened
+from ksched_cli.errors import UsageError, first_names, shortened
 from ksched_cli.kube.near_names import nearest
 
 # What every node offers, or none where its status is not known.
@@ -33,12 +33,21 @@ _FARGATE = ("eks.amazonaws.com/compute-type", "fargate")
 _REPOSITORY = re.compile(r"([^/@:]+)(:[^/@]*)?(@.*)?$")
 
 
-def skipped_warnings(state: ClusterState) -> tuple[str, ...]:
-    """A line about the kinds that no plugin reads, where the state's files have some."""
-    if not state.skipped:
+def skipped_warnings(skipped: Mapping[str, int]) -> tuple[str, ...]:
+    """A line about the kinds that no plugin reads, where a state's files have some."""
+    if not skipped:
         return ()
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(state.skipped.items()))
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
     return (f"skipped kinds that no plugin reads: {shortened(kinds)}",)
+
+
+def empty_state_error(source: str, *details: str) -> UsageError:
+    """The error for a state without a node that was to have some, most often: of such a state, an
+    expectation that no pod stays pending holds. details: lines about the source"""
+    lines = [f"{source}: the state has no Node", *details]
+    lines.append("kubectl get nodes,pods -A -o json writes a state")
+    lines.append("--allow-empty-state (in a file: allowEmptyState: true) accepts one without nodes")
+    return UsageError("\n  ".join(lines))
 
 
 def state_warnings(state: ClusterState) -> Iterator[str]:
@@ -264,12 +273,21 @@ def _count(count: int, noun: str) -> str:
 
 
 def is_dump(state: ClusterState) -> bool:
-    """Whether an API server wrote the nodes, and kubelets their status."""
-    return any(_is_real(node) for node in state.nodes)
+    """Whether an API server wrote the nodes."""
+    return any(map(_is_served, state.nodes))
 
 
-def _is_real(node: Node) -> bool:
-    return bool(node.uid and node.status.images)
+def _is_served(node: Node) -> bool:
+    """Whether an API server wrote the node. Those of KWOK have no images, and a file that kubectl
+    neat cleaned has no revisions."""
+    meta = node.metadata
+    is_stamped = meta.creation_timestamp or meta.resource_version
+    return bool(meta.uid and (is_stamped or _has_images(node)))
+
+
+def _has_images(node: Node) -> bool:
+    """Whether a real kubelet wrote the node's status."""
+    return bool(node.status.images)
 
 
 def part_warnings(state: ClusterState) -> Iterator[str]:
@@ -334,12 +352,14 @@ def _repository(image: str) -> str:
 
 
 def _daemon_signs(state: ClusterState) -> Iterator[str]:
-    """Nodes that run no DaemonSet's pod, though every one has some of the cluster's own."""
+    """Nodes that run no DaemonSet's pod, though every one has some of the cluster's own. A cluster
+    of KWOK nodes alone may have no DaemonSet."""
     served = {pod.node_name for pod in state.pods if pod.owner[0] == "DaemonSet"}
-    nodes = [node for node in state.nodes if _is_real(node) and _takes_daemons(node)]
+    nodes = [node for node in state.nodes if _is_served(node) and _takes_daemons(node)]
     bare = [node.name for node in nodes if node.name not in served]
     if bare and len(bare) == len(nodes):
-        yield "no node has a pod of a DaemonSet"
+        if any(map(_has_images, nodes)):
+            yield "no node has a pod of a DaemonSet"
     elif bare:
         lack = "has" if len(bare) == 1 else "have"
         listed = first_names(bare)

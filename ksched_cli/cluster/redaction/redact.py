@@ -2,15 +2,13 @@
 namespaces, keys, values, images and addresses, by the sort of text that each field holds.
 
 The same text of one sort is always renamed alike, so that what referred to something still does.
-Names that are Kubernetes's own and tell nothing of a cluster stay.
+A field that no table names gets a code, and what no type has goes.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -18,239 +16,59 @@ import msgspec
 from msgspec import Struct
 
 from ksched_cli.cluster import objects
-from ksched_cli.cluster.loading.kinds import KINDS, NAMESPACE_NAME_LABEL, type_of_kind
-from ksched_cli.cluster.node_affinity import NODE_NAME_FIELD
-from ksched_cli.cluster.objects import (
-    CELDeviceSelector,
-    Device,
-    ObjectMeta,
-    PodSpec,
-    ResourceAmount,
-)
-from ksched_cli.cluster.pod_info import ANY_HOST
-from ksched_cli.cluster.redaction.codebook import Codebook
-from ksched_cli.cluster.trimming import READ_ANNOTATIONS, trimmed
+from ksched_cli.cluster.loading.kinds import type_of_kind
+from ksched_cli.cluster.objects import OwnerReference, ResourceAmount
+from ksched_cli.cluster.redaction.codebook import Codes
+from ksched_cli.cluster.redaction.renamer import Rename, Renamer, constant
+from ksched_cli.cluster.trimming import trimmed
 from ksched_cli.kube.plain_json import plain_json
+from ksched_cli.kube.quantity import Quantity
 
-_DOMAINS = ("kubernetes.io", "k8s.io")
+_POLICY = constant("PreemptLowerPriority", "Never")
+_STATUS = constant("True", "False", "Unknown")
+_EFFECT = constant("NoSchedule", "PreferNoSchedule", "NoExecute", "None")
+_OPERATOR = constant("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Equal")
+_NODE_POLICY = constant("Honor", "Ignore")
+_ACCESS_MODE = constant("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
+_VOLUME_MODE = constant("Filesystem", "Block")
+_RECLAIM_POLICY = constant("Retain", "Delete", "Recycle")
+_ALLOCATION_MODE = constant("ExactCount", "All")
+_CONDITION: Mapping[str, Rename] = {
+    "type": Renamer.condition,
+    "status": _STATUS,
+    "reason": Renamer.reason,
+    "message": Renamer.nothing,
+}
+_BINDING: Mapping[str, Rename] = {
+    "bindingConditions": Renamer.condition,
+    "bindingFailureConditions": Renamer.condition,
+}
 
-
-class PublicNames(msgspec.Struct, frozen=True):
-    """public_names.json.
-
-    namespaces:  that every cluster has
-    objects:     classes that every cluster has, the default scheduler, and storage drivers that the
-                 migration of in-tree volumes names
-    keys:        of labels and annotations, as far as schedulers see them. Upstream: "Well-Known
-                 Labels, Annotations and Taints"
-    keys_of_public_values: keys whose values tell nothing, or are read as numbers
-    owner_kinds: of owners, whose names are not those of somebody's own resources
-    """
-
-    namespaces: frozenset[str]
-    objects: frozenset[str]
-    keys: frozenset[str]
-    keys_of_public_values: frozenset[str]
-    owner_kinds: frozenset[str]
-
-
-@cache
-def public_names() -> PublicNames:
-    data = Path(__file__).with_name("public_names.json").read_bytes()
-    names = msgspec.json.decode(data, type=PublicNames)
-    return msgspec.structs.replace(names, keys=names.keys | READ_ANNOTATIONS)
-
-
-def is_kubernetes_domain(domain: str) -> bool:
-    """Whether the prefix of a key is Kubernetes's own, or below it."""
-    return domain in _DOMAINS or domain.endswith(tuple(f".{own}" for own in _DOMAINS))
-
-
-_INTEGER = re.compile(r"[+-]?\d+")
-_ORDINAL = re.compile(r"(.+)-(0|[1-9]\d{0,4})")
-_VERSION = re.compile(r"v?\d+\.\d+(\.\d+)?")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_ANY_ADDRESS = ("", ANY_HOST, "::", "127.0.0.1", "::1")
-_IMAGE_PARTS = frozenset(("latest",))  # a tag that is added where there is none
-_VOLUME_PARTS = frozenset(("aws", "vol"))  # aws://ZONE/vol-ID
-_DEFAULT_POOL = "rbd"
-# Resources whose names end in that of a storage driver or of a device class.
-_RESOURCE_PREFIX = re.compile(r"attachable-volumes-csi-|deviceclass\.resource\.kubernetes\.io/")
-
-
-class Renamer:
-    """Renames texts by their sort.
-
-    In a first pass over all objects it only learns: texts come back as they are until
-    `learned` is called.
-    """
-
-    def __init__(self, codebook: Codebook) -> None:
-        self._codebook, self._public = codebook, public_names()
-        self._is_learning = True
-        self._numeric_keys: set[str] = set()
-        self._stateful_sets: set[str] = set()
-        self._selected_attributes: set[str] = set()
-        self._cache: dict[str, str] = {}
-
-    # -- the first pass ----------------------------------------------------------------------------
-
-    def learn_stateful_set(self, name: str) -> None:
-        """Names of its pods, and of their claims, end in an ordinal, which is read."""
-        self._stateful_sets.add(name)
-
-    def learn_numeric_key(self, key: str) -> None:
-        """Its values are compared as numbers, with Gt or Lt."""
-        self._numeric_keys.add(key)
-
-    def learn_expression(self, expression: str) -> None:
-        """A selector of devices in CEL: the attributes that it may mention."""
-        self._selected_attributes.update(_IDENTIFIER.findall(expression))
-
-    def learn_more(self) -> None:
-        """Begins a first pass over further objects."""
-        self._is_learning = True
-
-    def learned(self) -> None:
-        """Ends the first pass: codes for all that was there."""
-        self._codebook.assign()
-        self._is_learning = False
-
-    # -- sorts of text -----------------------------------------------------------------------------
-
-    def name(self, text: str) -> str:
-        """Any text that is of no other sort."""
-        if self._is_learning:
-            return self._learn(text)
-        renamed = self._cache.get(text)
-        if renamed is None:
-            renamed = self._cache[text] = self._renamed_name(text)
-        return renamed
-
-    def _learn(self, text: str) -> str:
-        self._codebook.collect(text)
-        return text
-
-    def _renamed_name(self, text: str) -> str:
-        if text in self._public.objects:
-            return text
-        match = _ORDINAL.fullmatch(text)
-        if match is not None and self._ends_in_stateful_set(match[1]):
-            return f"{self._codebook.renamed(match[1])}-{match[2]}"
-        return self._codebook.renamed(text)
-
-    def _ends_in_stateful_set(self, text: str) -> bool:
-        """Pods are SET-0; their claims are TEMPLATE-SET-0."""
-        while text and text not in self._stateful_sets:
-            text = text.partition("-")[2]
-        return bool(text)
-
-    def namespace(self, text: str) -> str:
-        return text if text in self._public.namespaces else self.name(text)
-
-    def key(self, text: str) -> str:
-        """Renames a key of labels, annotations, taints, topology or gates. Kubernetes's own
-        domains stay."""
-        if text in self._public.keys or text == NODE_NAME_FIELD:
-            return text
-        domain, slash, rest = text.partition("/")
-        if slash and is_kubernetes_domain(domain):
-            return f"{domain}/{self.name(rest)}"
-        return self.name(text)
-
-    def value(self, key: str, text: str) -> str:
-        """Renames the value of a label, an annotation or a taint with this key."""
-        if key == NAMESPACE_NAME_LABEL:
-            return self.namespace(text)
-        if key in self._public.keys_of_public_values:
-            return text
-        if not self._is_learning and key in self._numeric_keys and _INTEGER.fullmatch(text):
-            return text
-        return self.name(text)
-
-    def resource(self, text: str) -> str:
-        """A resource's name: Kubernetes's own stay."""
-        match = _RESOURCE_PREFIX.match(text)
-        if match is not None:
-            return match[0] + self.name(text[match.end() :])
-        domain, slash, _ = text.partition("/")
-        return text if not slash or is_kubernetes_domain(domain) else self.name(text)
-
-    def image(self, text: str) -> str:
-        return self._with_public_parts(text, _IMAGE_PARTS)
-
-    def ebs_volume(self, text: str) -> str:
-        return self._with_public_parts(text, _VOLUME_PARTS)
-
-    def _with_public_parts(self, text: str, public: frozenset[str]) -> str:
-        return self._learn(text) if self._is_learning else self._codebook.renamed(text, public)
-
-    def pool(self, text: str) -> str:
-        return text if text == _DEFAULT_POOL else self.name(text)
-
-    def address(self, text: str) -> str:
-        return text if text in _ANY_ADDRESS else self.name(text)
-
-    def condition(self, text: str) -> str:
-        """The type of a condition: somebody's own have a domain."""
-        return self.key(text) if "/" in text else text
-
-    def owner_kind(self, text: str) -> str:
-        return text if text in self._public.owner_kinds else self.name(text)
-
-    def owner_version(self, text: str) -> str:
-        """An apiVersion: groups of Kubernetes have no domain, or one of its own."""
-        group, slash, version = text.rpartition("/")
-        if not slash or "." not in group or is_kubernetes_domain(group):
-            return text
-        return f"{self.name(group)}/{version}"
-
-    def kubelet_version(self, text: str) -> str:
-        """Return the version without a vendor's suffix."""
-        match = _VERSION.match(text)
-        return match[0] if match is not None else ""
-
-    def device_attribute(self, key: str, text: str) -> str:
-        """The string of an attribute: one that a selector may mention stays, as the selector."""
-        if key.rpartition("/")[2] in self._selected_attributes:
-            return text
-        return self.name(text)
-
-    def unchanged(self, text: str) -> str:
-        return text
-
-    def nothing(self, text: str) -> str:
-        """Return no text: prose may name anything."""
-        return ""
-
-
-Rename = Callable[[Renamer, str], str]
-
-
-def _stays(*fields: str) -> dict[str, Rename]:
-    return dict.fromkeys(fields, Renamer.unchanged)
-
-
-# By the types of cluster/objects: values other than texts (quantities, numbers) stay. A text that
-# is not listed here counts as a name, so that a new field is renamed rather than shown.
-# Type → field, as in JSON → how its text is renamed; of a list, its items; of a map, its keys.
+# By the types of cluster/objects. Type → field, as in JSON → how its text is renamed; of a list,
+# its items; of a map, its keys. A text that is not listed here is a name.
 FIELDS: Mapping[type, Mapping[str, Rename]] = {
     objects.OwnerReference: {"apiVersion": Renamer.owner_version, "kind": Renamer.owner_kind},
     objects.ObjectMeta: {
         "namespace": Renamer.namespace,
         "finalizers": Renamer.key,
-        **_stays("creationTimestamp", "deletionTimestamp", "resourceVersion"),
+        "creationTimestamp": Renamer.time,
+        "deletionTimestamp": Renamer.time,
+        "resourceVersion": Renamer.number,
     },
-    objects.ObjectReference: {"namespace": Renamer.namespace, **_stays("kind")},
-    objects.TopologySelectorLabelRequirement: {"key": Renamer.key},
-    objects.Taint: {"key": Renamer.key, **_stays("effect", "timeAdded")},
+    objects.ObjectReference: {"namespace": Renamer.namespace, "kind": Renamer.owner_kind},
+    objects.LabelSelectorRequirement: {"operator": _OPERATOR},
+    objects.NodeSelectorRequirement: {"operator": _OPERATOR},
+    objects.Taint: {"effect": _EFFECT, "timeAdded": Renamer.time},
     objects.ContainerImage: {"names": Renamer.image},
     objects.NodeSystemInfo: {"kubeletVersion": Renamer.kubelet_version},
-    objects.NodeStatus: _stays("declaredFeatures"),
-    objects.ContainerPort: {"hostIP": Renamer.address, **_stays("protocol")},
-    objects.ContainerRestartRule: _stays("action"),
-    objects.Container: {"image": Renamer.image, **_stays("restartPolicy")},
-    objects.Toleration: {"key": Renamer.key, **_stays("operator", "effect")},
+    objects.NodeStatus: {"declaredFeatures": Renamer.feature},
+    objects.ContainerPort: {"hostIP": Renamer.address, "protocol": constant("TCP", "UDP", "SCTP")},
+    objects.ContainerRestartRule: {"action": constant("Restart", "RestartAllContainers")},
+    objects.Container: {
+        "image": Renamer.image,
+        "restartPolicy": constant("Always", "OnFailure", "Never"),
+    },
+    objects.Toleration: {"operator": _OPERATOR, "effect": _EFFECT},
     objects.PodAffinityTerm: {
         "namespaces": Renamer.namespace,
         "topologyKey": Renamer.key,
@@ -260,67 +78,94 @@ FIELDS: Mapping[type, Mapping[str, Rename]] = {
     objects.TopologySpreadConstraint: {
         "topologyKey": Renamer.key,
         "matchLabelKeys": Renamer.key,
-        **_stays("whenUnsatisfiable", "nodeAffinityPolicy", "nodeTaintsPolicy"),
+        "whenUnsatisfiable": constant("DoNotSchedule", "ScheduleAnyway"),
+        "nodeAffinityPolicy": _NODE_POLICY,
+        "nodeTaintsPolicy": _NODE_POLICY,
     },
     objects.PodSchedulingGate: {"name": Renamer.key},
-    objects.PodSpec: _stays("preemptionPolicy"),
-    objects.PodCondition: {
-        "type": Renamer.condition,
-        "message": Renamer.nothing,
-        **_stays("status", "reason", "lastTransitionTime"),
+    objects.PodSpec: {"preemptionPolicy": _POLICY},
+    objects.PodCondition: _CONDITION,
+    objects.PodStatus: {
+        "phase": constant("Pending", "Running", "Succeeded", "Failed", "Unknown"),
+        "startTime": Renamer.time,
+        "nominatedNodeName": Renamer.sorted_name,
     },
-    objects.PodStatus: _stays("phase", "startTime"),
     objects.TopologyConstraint: {"key": Renamer.key},
-    objects.PodGroupSpec: _stays("disruptionMode", "preemptionPolicy"),
-    objects.GCEPersistentDisk: _stays("fsType"),
-    objects.AWSElasticBlockStore: {"volumeID": Renamer.ebs_volume, **_stays("fsType")},
+    objects.PodGroupSpec: {
+        "disruptionMode": constant("Pod", "PodGroup"),
+        "preemptionPolicy": _POLICY,
+    },
+    objects.AWSElasticBlockStore: {"volumeID": Renamer.ebs_volume},
     objects.RBD: {"pool": Renamer.pool},
-    objects.AzureDisk: _stays("kind"),
+    objects.AzureDisk: {"kind": constant("Shared", "Dedicated", "Managed")},
     objects.ImageVolume: {"reference": Renamer.image},
-    objects.PersistentVolumeClaimSpec: _stays("accessModes", "volumeMode"),
-    objects.PersistentVolumeSpec: _stays(
-        "accessModes", "persistentVolumeReclaimPolicy", "volumeMode"
-    ),
-    objects.PersistentVolumeStatus: _stays("phase"),
-    objects.PersistentVolumeClaimStatus: _stays("phase", "accessModes"),
-    objects.StorageClass: _stays("reclaimPolicy", "volumeBindingMode"),
+    objects.PersistentVolumeClaimSpec: {
+        "accessModes": _ACCESS_MODE,
+        "volumeMode": _VOLUME_MODE,
+        "volumeName": Renamer.sorted_name,
+    },
+    objects.PersistentVolumeSpec: {
+        "accessModes": _ACCESS_MODE,
+        "persistentVolumeReclaimPolicy": _RECLAIM_POLICY,
+        "volumeMode": _VOLUME_MODE,
+    },
+    objects.PersistentVolumeStatus: {
+        "phase": constant("Pending", "Available", "Bound", "Released", "Failed")
+    },
+    objects.PersistentVolumeClaimStatus: {
+        "phase": constant("Pending", "Bound", "Lost"),
+        "accessModes": _ACCESS_MODE,
+    },
+    objects.StorageClass: {
+        "reclaimPolicy": _RECLAIM_POLICY,
+        "volumeBindingMode": constant("Immediate", "WaitForFirstConsumer"),
+    },
     objects.CSINodeDriver: {"topologyKeys": Renamer.key},
-    objects.PriorityClass: _stays("preemptionPolicy"),
-    objects.PodDisruptionBudgetSpec: _stays(
-        "minAvailable", "maxUnavailable", "unhealthyPodEvictionPolicy"
-    ),
-    objects.JobCondition: _stays("type", "status"),
-    # Drivers of devices, attributes and capacities are their vendors' words; selectors name them.
-    objects.CELDeviceSelector: _stays("expression"),
+    objects.VolumeAttachmentSource: {"persistentVolumeName": Renamer.sorted_name},
+    objects.VolumeAttachmentSpec: {"nodeName": Renamer.sorted_name},
+    objects.PriorityClass: {"preemptionPolicy": _POLICY},
+    objects.PodDisruptionBudgetSpec: {
+        "minAvailable": Renamer.percentage,
+        "maxUnavailable": Renamer.percentage,
+        "unhealthyPodEvictionPolicy": constant("IfHealthyBudget", "AlwaysAllow"),
+    },
+    objects.JobCondition: {"type": Renamer.condition, "status": _STATUS},
+    objects.JobStatus: {"startTime": Renamer.time},
+    objects.CELDeviceSelector: {"expression": Renamer.expression},
     objects.DeviceClassSpec: {"extendedResourceName": Renamer.resource},
-    objects.DeviceAttribute: _stays("version"),
-    objects.CounterSet: _stays("counters"),
-    objects.CounterConsumption: _stays("counters"),
-    objects.DeviceTaint: {"key": Renamer.key, **_stays("effect", "timeAdded")},
-    objects.DeviceToleration: {"key": Renamer.key, **_stays("operator", "effect")},
+    objects.DeviceTaint: {"effect": _EFFECT, "timeAdded": Renamer.time},
+    objects.DeviceToleration: {"operator": _OPERATOR, "effect": _EFFECT},
+    objects.DeviceTaintSelector: {"driver": Renamer.driver, "pool": Renamer.sorted_name},
     objects.Device: {
-        "bindingConditions": Renamer.condition,
-        "bindingFailureConditions": Renamer.condition,
-        **_stays("attributes", "capacity"),
+        "nodeName": Renamer.sorted_name,
+        "capacity": Renamer.attribute,
+        **_BINDING,
     },
-    objects.ResourceSliceSpec: _stays("driver"),
-    objects.CapacityRequirements: _stays("requests"),
-    objects.DeviceSubRequest: _stays("allocationMode"),
-    objects.ExactDeviceRequest: _stays("allocationMode"),
-    objects.DeviceConstraint: _stays("matchAttribute", "distinctAttribute"),
+    objects.ResourcePool: {"name": Renamer.sorted_name},
+    objects.ResourceSliceSpec: {"driver": Renamer.driver, "nodeName": Renamer.sorted_name},
+    objects.CapacityRequirements: {"requests": Renamer.attribute},
+    objects.DeviceSubRequest: {
+        "allocationMode": _ALLOCATION_MODE,
+        "deviceClassName": Renamer.sorted_name,
+    },
+    objects.ExactDeviceRequest: {
+        "allocationMode": _ALLOCATION_MODE,
+        "deviceClassName": Renamer.sorted_name,
+    },
+    objects.DeviceConstraint: {
+        "matchAttribute": Renamer.attribute,
+        "distinctAttribute": Renamer.attribute,
+    },
     objects.DeviceRequestAllocationResult: {
-        "bindingConditions": Renamer.condition,
-        "bindingFailureConditions": Renamer.condition,
-        **_stays("driver", "consumedCapacity"),
+        "driver": Renamer.driver,
+        "pool": Renamer.sorted_name,
+        "consumedCapacity": Renamer.attribute,
+        **_BINDING,
     },
-    objects.DeviceCondition: {
-        "type": Renamer.condition,
-        "message": Renamer.nothing,
-        **_stays("status", "reason"),
-    },
-    objects.AllocatedDeviceStatus: _stays("driver"),
-    objects.AllocationResult: _stays("allocationTimestamp"),
-    objects.ConsumerReference: _stays("apiGroup", "resource"),
+    objects.DeviceCondition: _CONDITION,
+    objects.AllocatedDeviceStatus: {"driver": Renamer.driver, "pool": Renamer.sorted_name},
+    objects.AllocationResult: {"allocationTimestamp": Renamer.time},
+    objects.ConsumerReference: {"apiGroup": Renamer.group, "resource": constant("pods")},
 }
 
 # Maps of labels or annotations: keys with values that depend on them.
@@ -338,25 +183,30 @@ KEYED_TYPES: Mapping[type, str] = {
 # Operators that compare values as numbers.
 NUMERIC_OPERATORS = ("Gt", "Lt")
 
-
 Plain = dict[str, Any]
 Change = Callable[[Renamer, Any], Any]
 
-_STATEFUL_SET = "StatefulSet"
-_NAMESPACE = "Namespace"
+_STATEFUL_SET, _NODE = "StatefulSet", "Node"
+# Kinds whose names are of another sort than most.
+_NAMES: Mapping[str, Rename] = {
+    "Namespace": Renamer.namespace,
+    **dict.fromkeys(
+        (_NODE, "CSINode", "PersistentVolume", "ResourceSlice", "DeviceClass"), Renamer.sorted_name
+    ),
+}
+# Kinds whose objects count in the order of the file.
+_IN_ORDER = ("Pod", "PodGroup", "CompositePodGroup")
 
 
-def redacted(objects: Iterable[bytes], codebook: Codebook) -> tuple[list[bytes], Renamer]:
+def redacted(objects: Iterable[bytes], codes: Codes) -> tuple[list[bytes], Renamer]:
     """The objects without what nobody reads, renamed; those of kinds that ksched does not read are
-    left out. objects: JSON. codebook: gets codes for all that it has none for."""
+    left out. objects: JSON. codes: get codes for all that they have none for."""
     plain = filter(is_read, map(plain_json, objects))
     trimmed_objects = [msgspec.json.encode(trimmed(obj)) for obj in plain]
-    renamer = Renamer(codebook)
+    renamer = Renamer(codes)
     learn(renamer, map(plain_json, trimmed_objects))
-    changed = [
-        msgspec.json.encode(renamed(renamer, obj)) for obj in map(plain_json, trimmed_objects)
-    ]
-    return changed, renamer
+    changed = [renamed(renamer, obj) for obj in map(plain_json, trimmed_objects)]
+    return [msgspec.json.encode(obj) for obj in in_new_order(changed)], renamer
 
 
 def learn(renamer: Renamer, objects: Iterable[Plain]) -> None:
@@ -369,13 +219,24 @@ def learn(renamer: Renamer, objects: Iterable[Plain]) -> None:
     renamer.learned()
 
 
+def in_new_order(objects: Iterable[Plain]) -> list[Plain]:
+    """Each kind's objects in the order of their new names: the former order, which an API server
+    gives, would tell the order of their names. That of pods decides where all else is equal."""
+    by_kind: dict[str, list[Plain]] = {}
+    for obj in objects:
+        by_kind.setdefault(obj["kind"], []).append(obj)
+    for kind, listed in by_kind.items():
+        if kind not in _IN_ORDER:
+            listed.sort(key=_name_and_namespace)
+    return [obj for listed in by_kind.values() for obj in listed]
+
+
 def object_names(objects: Iterable[bytes], renamer: Renamer) -> Iterator[tuple[str, str, str]]:
     """Kind, name after and before of each object; with its namespace where it has one."""
     for obj in map(plain_json, objects):
         if is_read(obj):
             name, namespace = _name_and_namespace(obj)
-            is_namespace = obj["kind"] == _NAMESPACE
-            after, before = (renamer.namespace if is_namespace else renamer.name)(name), name
+            after, before = _NAMES.get(obj["kind"], Renamer.name)(renamer, name), name
             if namespace:
                 after, before = f"{renamer.namespace(namespace)}/{after}", f"{namespace}/{name}"
             yield obj["kind"], after, before
@@ -396,55 +257,74 @@ def is_read(obj: Plain) -> bool:
 
 def renamed(renamer: Renamer, obj: Plain) -> Plain:
     """An object that the renamer has learned."""
-    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **_change_of(obj)(renamer, obj)}
+    version = renamer.owner_version(obj["apiVersion"]) if obj["apiVersion"] else ""
+    return {"apiVersion": version, "kind": obj["kind"], **_change_of(obj)(renamer, obj)}
 
 
 def _change_of(obj: Plain) -> Change:
     kind = type_of_kind(obj["apiVersion"], obj["kind"])
     assert kind is not None, "it is of a kind that ksched reads"
-    return _of_struct(kind)
+    return _of_object(kind, obj["kind"])
+
+
+@cache
+def _of_object(struct: type[Struct], kind: str) -> Change:
+    change, name = _of_struct(struct), _NAMES.get(kind)
+    if name is None:
+        return change
+
+    def with_name(renamer: Renamer, obj: Any) -> Any:
+        changed = change(renamer, obj)
+        text, _ = _name_and_namespace(obj)
+        if text:
+            changed["metadata"]["name"] = name(renamer, text)
+        return changed
+
+    return with_name
 
 
 @cache
 def _of_struct(struct: type[Struct]) -> Change:
-    """Changes the fields of a type, and what it holds. Other fields are no text, or no part of
-    the type, as the kind of an object."""
+    """Changes the fields of a type, and what it holds; what is no part of it goes."""
     changes = {
         field.encode_name: _of_field(struct, field) for field in msgspec.structs.fields(struct)
-    }
-    if struct is PodSpec:
-        changes["nodeName"] = _text(Renamer.name)
-    if struct is KINDS[_NAMESPACE].type:
-        changes["metadata"] = _metadata_of_namespace
+    } | _MORE_CHANGES.get(struct, {})
     values = KEYED_TYPES.get(struct, "")
 
     def change(renamer: Renamer, value: Any) -> Any:
         if not isinstance(value, dict):
-            return value
-        if values:
-            return _keyed(renamer, value, values)
-        if struct is CELDeviceSelector:
-            renamer.learn_expression(str(value.get("expression") or ""))
-        return {
-            key: changes[key](renamer, item) if key in changes else item
-            for key, item in value.items()
-            if key not in ("apiVersion", "kind") or key in changes
+            return None
+        if struct in _LEARNS:
+            _LEARNS[struct](renamer, value)
+        changed = {
+            key: changes[key](renamer, item) for key, item in value.items() if key in changes
         }
+        if values:
+            changed |= _keyed(renamer, value, values)
+        if struct is OwnerReference and value.get("kind") == _NODE:
+            changed["name"] = renamer.sorted_name(str(value.get("name") or ""))
+        return changed
 
     return change
 
 
-def _metadata_of_namespace(renamer: Renamer, value: Any) -> Any:
-    """Its name is a namespace, as in the objects that are in it."""
-    changed = _of_struct(ObjectMeta)(renamer, value)
-    if isinstance(changed, dict) and isinstance(name := value.get("name"), str):
-        return {**changed, "name": renamer.namespace(name)}
-    return changed
+def _learn_expression(renamer: Renamer, selector: Plain) -> None:
+    renamer.learn_expression(str(selector.get("expression") or ""))
+
+
+def _learn_topology(renamer: Renamer, constraint: Plain) -> None:
+    renamer.learn_sorted_key(str(constraint.get("key") or ""))
+
+
+_LEARNS: Mapping[type, Callable[[Renamer, Plain], None]] = {
+    objects.CELDeviceSelector: _learn_expression,
+    objects.TopologyConstraint: _learn_topology,
+}
 
 
 def _of_field(struct: type[Struct], field: msgspec.structs.FieldInfo) -> Change:
     name = field.encode_name
-    if struct is Device and name == "attributes":
+    if struct is objects.Device and name == "attributes":
         return _attributes
     if name in LABEL_FIELDS and _is_map_of_text(field.type):
         return _labels
@@ -461,26 +341,46 @@ def _of_type(kind: Any, rename: Rename | None) -> Change:
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         kinds = [arg for arg in args if arg is not NoneType]
+        structs = [arg for arg in kinds if isinstance(arg, type) and issubclass(arg, Struct)]
+        if len(kinds) > 1 and structs:
+            return _either(_text(rename or Renamer.name), _of_struct(structs[0]))
         return _of_type(kinds[0] if len(kinds) == 1 else str, rename)
     if origin in (tuple, list):
         return _each(_of_type(args[0], rename))
     if origin is dict:
         keys = rename or (Renamer.resource if args[1] is ResourceAmount else Renamer.name)
-        return _map(keys, _of_type(args[1], None))
+        return _presence if args[1] is Any else _map(keys, _of_type(args[1], None))
     if kind is str:
         return _text(rename or Renamer.name)
+    if isinstance(kind, type) and issubclass(kind, Quantity):
+        return _text(Renamer.quantity)
     if isinstance(kind, type) and issubclass(kind, Struct):
         return _of_struct(kind)
-    return lambda _, value: value
+    return _of_type(args[0], rename) if hasattr(kind, "__metadata__") else _number
 
 
 def _text(rename: Rename) -> Change:
-    return lambda renamer, value: rename(renamer, value) if isinstance(value, str) else value
+    return lambda renamer, value: (
+        rename(renamer, value) if isinstance(value, str) else _number(renamer, value)
+    )
+
+
+def _number(renamer: Renamer, value: Any) -> Any:
+    """Numbers and switches tell no name."""
+    return value if isinstance(value, int | float) else None
+
+
+def _presence(renamer: Renamer, value: Any) -> Any:
+    return {} if isinstance(value, dict) else None
+
+
+def _either(text: Change, struct: Change) -> Change:
+    return lambda renamer, value: (struct if isinstance(value, dict) else text)(renamer, value)
 
 
 def _each(change: Change) -> Change:
     def each(renamer: Renamer, value: Any) -> Any:
-        return [change(renamer, item) for item in value] if isinstance(value, list) else value
+        return [change(renamer, item) for item in value] if isinstance(value, list) else None
 
     return each
 
@@ -488,46 +388,77 @@ def _each(change: Change) -> Change:
 def _map(keys: Rename, change: Change) -> Change:
     def each(renamer: Renamer, value: Any) -> Any:
         if not isinstance(value, dict):
-            return value
-        return {keys(renamer, key): change(renamer, item) for key, item in value.items()}
+            return None
+        changed = {keys(renamer, key): change(renamer, item) for key, item in value.items()}
+        return dict(sorted(changed.items()))
 
     return each
 
 
 def _labels(renamer: Renamer, value: Any) -> Any:
     if not isinstance(value, dict):
-        return value
-    return {
-        renamer.key(key): renamer.value(key, item) if isinstance(item, str) else item
+        return None
+    changed = {
+        renamer.key(key): renamer.value(key, item)
         for key, item in value.items()
+        if isinstance(item, str)
     }
+    return dict(sorted(changed.items()))
 
 
 def _keyed(renamer: Renamer, value: Mapping[str, Any], field: str) -> Plain:
     """A requirement, taint or toleration: what is compared depends on its key and operator."""
-    key = value.get("key") or ""
+    text = value.get("key")
+    key = text if isinstance(text, str) else ""
     if value.get("operator") in NUMERIC_OPERATORS:
         renamer.learn_numeric_key(key)
-    changed = dict(value)
-    if key:
-        changed["key"] = renamer.key(key)
+    changed: Plain = {"key": renamer.key(key)} if key else {}
     item = value.get(field)
     if isinstance(item, str):
         changed[field] = renamer.value(key, item)
     elif isinstance(item, list):
-        changed[field] = [renamer.value(key, text) for text in item]
+        changed[field] = [renamer.value(key, each) for each in item if isinstance(each, str)]
     return changed
 
 
 def _attributes(renamer: Renamer, value: Any) -> Any:
-    """Redact a device's attributes: the strings that nobody selects by are renamed."""
+    """Redact a device's attributes."""
     if not isinstance(value, dict):
-        return value
-    return {key: _attribute(renamer, key, item) for key, item in value.items()}
+        return None
+    changed = {
+        renamer.attribute(key): _attribute(renamer, key, item) for key, item in value.items()
+    }
+    return dict(sorted(changed.items()))
+
+
+_ATTRIBUTE_TEXTS: Mapping[str, Callable[[Renamer, str, str], str]] = {
+    "string": Renamer.attribute_value,
+    "strings": Renamer.attribute_value,
+    "version": Renamer.attribute_version,
+    "versions": Renamer.attribute_version,
+}
 
 
 def _attribute(renamer: Renamer, key: str, value: Any) -> Any:
-    text = value.get("string") if isinstance(value, dict) else None
-    if not isinstance(text, str):
-        return value
-    return {**value, "string": renamer.device_attribute(key, text)}
+    if not isinstance(value, dict):
+        return None
+    changed = _of_struct(objects.DeviceAttribute)(renamer, value)
+    for field, rename in _ATTRIBUTE_TEXTS.items():
+        item = value.get(field)
+        if isinstance(item, str):
+            changed[field] = rename(renamer, key, item)
+        elif isinstance(item, list):
+            changed[field] = [rename(renamer, key, each) for each in item if isinstance(each, str)]
+    return changed
+
+
+# Fields that are read from the JSON rather than from the decoded object.
+_MORE_CHANGES: dict[type, dict[str, Change]] = {
+    objects.PodSpec: {
+        "nodeName": _text(Renamer.sorted_name),
+        "activeDeadlineSeconds": _number,
+    },
+    objects.PodCondition: {"lastTransitionTime": _text(Renamer.time)},
+    objects.ContainerStatus: {"restartCount": _number},
+    objects.Volume: {"emptyDir": _presence},
+}

@@ -137,6 +137,7 @@ class ReplayOptions:
     evicts_at_once: as Scheduler.makes_room_at_once
     keeps_records: the log keeps those of pods that have left, too
     autoscaler: None: the cluster has the nodes that the state and the timeline give it
+    on_end: called once nothing can happen any more, or the replay is interrupted
     recreation: of pods that preemption evicts
     run_times: of pods of the state, by key: microseconds until they end, from the start where they
                run already, else from their placement
@@ -150,6 +151,7 @@ class ReplayOptions:
     traces: bool = False
     keeps_records: bool = False
     on_instant: OnInstant | None = None
+    on_end: OnInstant | None = None
     autoscaler: AutoscalerSettings | None = None
     recreation: Recreation = Recreation.GONE
     run_times: Mapping[str, int] = field(default_factory=dict)
@@ -393,6 +395,8 @@ class Replay:
             record = self.log.live[queued.pod.key]
             is_held = self.queue.is_held(queued)
             record.outcome = PodOutcome.GATED if is_held else PodOutcome.PENDING
+        if self.options.on_end is not None:
+            self.options.on_end(self)
 
     def pending(self) -> list[str]:
         """The pods that stay pending, by name; gated ones do not count."""

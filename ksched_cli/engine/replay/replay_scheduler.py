@@ -259,6 +259,14 @@ class ReplayScheduler(Scheduler[QueuedPodInfo]):
                 self.queue.move(events.RESOURCE_CLAIM_UPDATE, old, new)
 
     def _put_back(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
+        # Upstream binds pods aside: one whose binding fails comes to the queue after its group.
+        if outcome.attempt.bind is not None:
+            self._tell(self._return, queued, outcome)
+        else:
+            self._return(queued, outcome)
+
+    def _return(self, queued: QueuedPodInfo, outcome: Outcome) -> None:
+        """Return the pod to the queue, and tell what follows."""
         pod, attempt, engine = queued.pod, outcome.attempt, self.engine
         message = self.log.live[pod.key].message = attempt.why_not
         self._trace(outcome, _result(outcome))

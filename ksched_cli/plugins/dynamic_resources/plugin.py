@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import AllocationResult, ConsumerReference, ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Mask
+from ksched_cli.cluster.snapshot import Mask, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework import cluster_events as events
@@ -39,7 +39,7 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.framework.pod_groups import GroupRoom, RejectedGroup
+from ksched_cli.framework.pod_groups import GroupRoom, RejectedGroup, group_key
 from ksched_cli.framework.preemption import defer, deferred
 from ksched_cli.framework.resource_claims import (
     BackingClasses,
@@ -52,7 +52,7 @@ from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.args import DynamicResourcesArgs
-from ksched_cli.plugins.dynamic_resources.features import features_of
+from ksched_cli.plugins.dynamic_resources.features import features_of, skipping_nodes
 from ksched_cli.plugins.dynamic_resources.requests import ALLOCATION_RESULTS_MAX_SIZE
 from ksched_cli.plugins.helper import FilteringPlugin, PreFiltered, applied, default_normalize_score
 from ksched_cli.plugins.node_affinity import terms_text
@@ -146,6 +146,13 @@ def binding_failure(claim: ResourceClaim) -> str:
     return ""
 
 
+def _skips_operations(claim: ResourceClaim) -> bool:
+    """Whether a device of the claim does without operations on the node."""
+    allocation = claim.status.allocation
+    results = allocation.devices.results if allocation is not None else ()
+    return any(result.skip_node_operations for result in results)
+
+
 def describe_allocation(claim: ResourceClaim) -> str:
     """The explanation of an allocated claim: its devices, and the nodes that can use it."""
     allocation = claim.status.allocation
@@ -166,6 +173,7 @@ SILENT = Status.unschedulable()
 GAVE_CLAIMS_BACK = Status.unschedulable("deallocation and deletion of ResourceClaims completed")
 NOTHING_TO_DEALLOCATE = Status.unschedulable("no new claims to deallocate")
 STILL_NOT_SCHEDULABLE = Status.unschedulable("still not schedulable")
+ELSEWHERE = "claim {} got {} elsewhere in the meantime"
 NANOSECONDS = 1e9
 
 
@@ -179,6 +187,8 @@ class ClaimsState(Struct):
     allocations: by index, what Reserve allocated
     unavailable: the indices of allocated claims that some node does not reach
     extended:    the search, where the last claim is for extended resources
+    shared:      by index, the allocation under way of a claim that a pod before it in its group was
+                 given, and that this one shares
     """
 
     claims: list[ResourceClaim] = field(default_factory=list)
@@ -187,6 +197,7 @@ class ClaimsState(Struct):
     allocations: dict[int, AllocationResult] = field(default_factory=dict)
     unavailable: set[int] = field(default_factory=set)
     extended: ExtendedSearch | None = None
+    shared: dict[int, AllocationResult] = field(default_factory=dict)
 
     @property
     def own_claims(self) -> list[ResourceClaim]:
@@ -197,6 +208,16 @@ class ClaimsState(Struct):
         return (
             (i, claim) for i, claim in enumerate(self.claims) if claim.status.allocation is None
         )
+
+    def to_search(self) -> list[ResourceClaim]:
+        """The claims to allocate whose allocation is not shared."""
+        return [claim for index, claim in self.to_allocate() if index not in self.shared]
+
+    def allocations_on(self, row: int) -> list[AllocationResult] | None:
+        """The allocations on a node, those that are shared last; None if there are none, or Filter
+        did not run for it."""
+        own = self.search.allocations(row) if self.search is not None else []
+        return None if own is None else [*own, *self.shared.values()]
 
 
 class DynamicResources(
@@ -218,7 +239,9 @@ class DynamicResources(
         self._waits_for_devices = features_of(handle.release).binding_conditions
         rules = handle.release.rules
         self._pod_kind = "Pod" if rules.names_owner_kind else "pod"
+        self._needs_skipping = rules.knows_derived_attributes
         self._hears_of_deletions = rules.hears_of_deleted_claims
+        self._looks_for_shared_devices = rules.looks_for_shared_devices
         is_silent = rules.device_post_filter_is_silent
         self._nothing_to_deallocate = SILENT if is_silent else NOTHING_TO_DEALLOCATE
         self._still_not_schedulable = SILENT if is_silent else STILL_NOT_SCHEDULABLE
@@ -260,32 +283,63 @@ class DynamicResources(
             return None, Status.unresolvable(str(error))
         if not claims:
             return None, SKIP
-        pending = []
         for index, claim in enumerate(claims):
-            if claim.status.allocation is None:
+            allocation = claim.status.allocation or self._shared_allocation(claim, pod)
+            if allocation is None:
                 status = self._validate_claim(claim)
                 if status is not None:
                     return None, status
-                pending.append(claim)
                 continue
-            if claim.status.allocation.node_selector is not None:
-                terms = node_terms(claim.status.allocation.node_selector)
-                if terms.error:
-                    raise PluginError(terms.error)
-                claims_state.reachable[index] = matches_any(nodes.snapshot, terms)
-            if self._waits_for_devices and binding_failure(claim):
-                claims_state.reachable[index] = np.zeros(len(nodes.snapshot), dtype=np.bool_)
+            if claim.status.allocation is None:
+                claims_state.shared[index] = allocation
+            reachable = self._reachable(claim, allocation, nodes.snapshot)
+            if reachable is not None:
+                claims_state.reachable[index] = reachable
+        claims_state.claims = claims
+        pending = claims_state.to_search()
         if pending:
+            self._check_shares()
             # Imported on first use: most clusters have no claims, and it doubles the start-up time.
             from ksched_cli.plugins.dynamic_resources.search import DeviceSearch
 
             claims_state.search = DeviceSearch(self._handle, pending, self._seconds)
-        claims_state.claims = claims
         return None, SUCCESS
+
+    def _shared_allocation(self, claim: ResourceClaim, pod: PodInfo) -> AllocationResult | None:
+        """The allocation that a pod before it was given in the trial of its group."""
+        pending = self._store.pending(claim)
+        if pending is None or pending.group is None or pending.group != group_key(pod.pod):
+            return None
+        return pending.claim.status.allocation
+
+    def _reachable(
+        self, claim: ResourceClaim, allocation: AllocationResult, snapshot: Snapshot
+    ) -> Mask | None:
+        """The nodes that can use a claim's allocation; None: all. Raises PluginError."""
+        is_shared, mask = claim.status.allocation is None, None
+        if allocation.node_selector is not None and (
+            self._looks_for_shared_devices or not is_shared
+        ):
+            terms = node_terms(allocation.node_selector)
+            if terms.error:
+                raise PluginError(terms.error)
+            mask = matches_any(snapshot, terms)
+        if self._needs_skipping and _skips_operations(claim):
+            skipping = skipping_nodes(snapshot)
+            mask = skipping if mask is None else skipping & mask
+        if self._waits_for_devices and binding_failure(claim):
+            mask = np.zeros(len(snapshot), dtype=np.bool_)
+        return mask
+
+    def _check_shares(self) -> None:
+        """Raise PluginError where what claims consume cannot be told."""
+        negative = self._store.negative_capacity()
+        if negative:
+            raise PluginError(f"gather allocation state: {negative}")
 
     def _validate_claim(self, claim: ResourceClaim) -> Status | None:
         """The status that rejects a claim which cannot be allocated on any node, else None."""
-        if self._store.is_pending(claim):
+        if self._store.pending(claim) is not None:
             return Status.unresolvable(
                 f"resource claim {claim.key} is in the process of being allocated"
             )
@@ -368,14 +422,13 @@ class DynamicResources(
 
     def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         claims_state = read_state(state)
-        if claims_state.search is None:
-            return SUCCESS
-        allocations = claims_state.search.allocations(node.row)
+        allocations = claims_state.allocations_on(node.row)
         if allocations is None:
             raise PluginError("claim allocation not found for node")
+        # Upstream too puts the shared ones last, and so may give a claim the devices of another.
         for (index, claim), allocation in zip(claims_state.to_allocate(), allocations, strict=True):
             claims_state.allocations[index] = allocation
-            self._store.add_pending(allocated(claim, allocation))
+            self._store.add_pending(allocated(claim, allocation), state.trial_group)
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
@@ -394,10 +447,18 @@ class DynamicResources(
             if is_reserved_for(claim, pod):
                 continue
             allocation = claims_state.allocations.get(index)
-            updated = reserved(claim if allocation is None else allocated(claim, allocation), pod)
+            # Another pod of the group may have written the claim meanwhile.
+            current = self._store.get(claim.namespace, claim.name) or claim
+            if allocation is not None:
+                if current.status.allocation is not None:
+                    raise PluginError(ELSEWHERE.format(claim.key, "allocated"))
+                current = allocated(current, allocation)
+            elif self._waits_for_devices and current.status.allocation is None:
+                raise PluginError(ELSEWHERE.format(claim.key, "deallocated"))
+            updated = reserved(current, pod)
             self._store.write(updated)
             if allocation is not None:
-                self._store.remove_pending(claim)
+                self._store.remove_pending(claim, is_written=True)
             claims_state.claims[index] = updated
         # All conditions of devices become true at once, unless one of a failure is.
         claims = claims_state.own_claims if self._waits_for_devices else ()
@@ -412,6 +473,8 @@ class DynamicResources(
         for index, mask in claims_state.reachable.items():
             if not mask[node.row]:
                 claim = claims_state.claims[index]
+                if index in claims_state.shared:
+                    claim = allocated(claim, claims_state.shared[index])
                 failure = binding_failure(claim) if self._waits_for_devices else ""
                 lines.append(failure or describe_allocation(claim))
         if claims_state.search is not None:
@@ -510,12 +573,12 @@ class ScoringDynamicResources(DynamicResources, ScorePlugin, NormalizeScore):
         if STATE_KEY not in state.data:
             raise PluginError("not found")
         claims_state = read_state(state)
-        search, claims = claims_state.search, claims_state.claims
-        if search is None:
+        claims = claims_state.claims
+        if claims_state.search is None and not claims_state.shared:
             return np.zeros(len(nodes), dtype=np.int64)
         scores = np.zeros(len(nodes), dtype=np.int64)
         for position, row in enumerate(nodes.indices().tolist()):
-            allocations = search.allocations(row)
+            allocations = claims_state.allocations_on(row)
             if allocations is None:  # the node's device plugins have all the resources
                 continue
             pairs = zip(claims, self._allocations_of(claims, allocations), strict=False)
@@ -571,7 +634,8 @@ class ExtendedDynamicResources(ScoringDynamicResources):
 
         claims_state = read_state(state)
         claim = self._store.extended_claim(pod) or claim_for(pod)
-        pending = [each for _, each in claims_state.to_allocate()]
+        self._check_shares()
+        pending = claims_state.to_search()
         claims_state.search = claims_state.extended = ExtendedSearch(
             self._handle, pod, pending, claim, self._seconds, bool(claims_state.claims)
         )
@@ -610,7 +674,7 @@ class ExtendedDynamicResources(ScoringDynamicResources):
         created = self._store.create_extended(extended.claim_on(node.row), pod.uid)
         updated = reserved(allocated(created, allocation), pod)
         self._store.write(updated)
-        self._store.remove_pending(extended.claim)
+        self._store.remove_pending(extended.claim, is_written=True)
         claims_state.claims[index] = updated
         if not extended.has_mappings(node.row):
             raise PluginError(

@@ -8,6 +8,7 @@ calculateDRAExtendedResourceAllocatableRequest).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,12 +38,18 @@ class _Delegating(ScoresResources):
         super().__init__(args, handle)
         self._handle = handle
         self._backing = handle.service(BackingClasses)
-        # By index, the classes of the configured resources that have a class.
+
+    @cached_property
+    def _backed(self) -> dict[int, str]:
+        """By index, the classes of the configured resources that have a class, as they are once the
+        service has carried over what it heard before."""
         classes = [(spec.name, self._backing.of(spec.name)) for spec in self._resources]
-        self._backed = {
+        return {
             index: device_class.name
             for index, (name, device_class) in enumerate(classes)
-            if device_class is not None and is_dra_resource_name(name)
+            if device_class is not None
+            and device_class.name in self._handle.cluster.device_classes
+            and is_dra_resource_name(name)
         }
 
     def scope_for(self, pod: PodInfo) -> Scope:

@@ -299,7 +299,7 @@ class ScoringVolumeBinding(VolumeBinding):
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._version = handle.release.version
-        self._class_score = requested_to_capacity_ratio(args.shape or DEFAULT_SHAPE)
+        self._class_score = requested_to_capacity_ratio(args.shape or DEFAULT_SHAPE, exact=False)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
         read_state(state)
@@ -527,10 +527,11 @@ class BindingExplanation:
             return f"the class provisions volumes only where {_topologies_text(terms, node)}"
         if self._binder.has_enough_capacity(claim, storage_class)[node.row]:
             return ""
-        largest = self._binder.capacity.largest(storage_class)
-        if largest is None or largest[node.row] == NO_CAPACITY:
+        largest = self._binder.capacity.largest(storage_class, node.row)
+        if largest is None:
             return "no CSIStorageCapacity covers the node"
-        return f"the node can get at most {amount_text('memory', int(largest[node.row]))}"
+        amount = largest if isinstance(largest, int) else largest.value()
+        return f"the node can get at most {amount_text('memory', amount)}"
 
     def _no_match_reason(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
         """Return why the volumes of the class do not match, and how many of them."""

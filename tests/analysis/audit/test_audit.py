@@ -102,6 +102,21 @@ def test_of_equally_important_pods_the_one_that_changed_last_is_evicted() -> Non
         assert len(answer.differ) == differences
 
 
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_a_pod_that_leaves_the_queue_is_nominated_no_more(is_removed: bool) -> None:
+    """`p` is nominated to a at first, and is deleted; then `q` goes there."""
+    nominated = pod("p", cpu=2, priority=5) | {"status": {"nominatedNodeName": "a"}}
+    before = cluster(node("a", cpu=2), nominated, pod("q", cpu=2))
+    after = moved(replace(before, pods=(before.pods[1],)), "q", "a")
+    log = [
+        *([LogLine(LogEvent.REMOVAL, "default/p")] if is_removed else []),
+        LogLine(LogEvent.ATTEMPT, "default/q"),
+    ]
+    decision_log = read_decision_log(before, after, simulation(before).frameworks, log)
+    answer = audit(lambda: simulation(decision_log.state), decision_log)
+    assert [item.pod for item in answer.differ] == ([] if is_removed else ["default/q"])
+
+
 @pytest.mark.parametrize("has_notices", [True, False])
 def test_without_notices_nothing_is_judged_once_nominations_have_changed(has_notices: bool) -> None:
     """`p` is nominated to a, then b, though a is still better; then `q` goes to c, not d."""

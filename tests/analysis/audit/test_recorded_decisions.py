@@ -146,6 +146,61 @@ def test_room_is_made_by_the_recorded_evictions(names_preemptor: bool, folder: P
     assert agreeing(answer) == {"preempts": 1, "nominated": 1}
 
 
+def for_high(victim: str = "low", on: str = "a") -> Event:
+    """That a pod was evicted for `high`."""
+    about = {"namespace": "default", "name": victim, "uid": f"default/{victim}", "node": on}
+    return {"decision": {**about, "evictedFor": "default/high"}}
+
+
+HIGH_TO_A = {"namespace": "default", "name": "high", "nominatedNode": "a", "message": "none fits"}
+
+
+@pytest.mark.parametrize("is_named_first", [True, False])
+def test_a_victim_that_leaves_late_nominates_no_pod_that_is_bound(
+    is_named_first: bool, folder: Path
+) -> None:
+    """`high` is bound to b, where room was made first; a, which `low` leaves then, is for `q`."""
+    named = [for_high()]
+    answer = recorded(
+        folder,
+        [
+            node("a", cpu=2), node("b", cpu=2),
+            pod("low", cpu=2, node="a"), pod("other", cpu=2, node="b", priority=5),
+            pod("high", cpu=2, priority=9),
+        ],
+        leaves("low", gracePeriod=30, preempted=True),
+        *(named if is_named_first else []),
+        {"decision": HIGH_TO_A},
+        leaves("other"),
+        bind("high", "b"),
+        *([] if is_named_first else named),
+        leaves("low", preempted=True),
+        {"pod": pod("q", cpu=2)},
+        bind("q", "a"),
+    )  # fmt: skip
+    assert (answer.differ, answer.unexplained) == ((), ())
+
+
+@pytest.mark.parametrize("is_in_state", [True, False])
+def test_a_nominated_pod_that_is_deleted_is_nominated_no_more(
+    is_in_state: bool, folder: Path
+) -> None:
+    """Once it is gone, a is for `q`. Either the state has the nomination, or it is recorded."""
+    high = pod("high", cpu=2, priority=9)
+    high["status"]["nominatedNodeName"] = "a" if is_in_state else ""
+    events = [leaves("low", gracePeriod=30, preempted=True), for_high(), {"decision": HIGH_TO_A}]
+    answer = recorded(
+        folder,
+        [node("a", cpu=2), pod("low", cpu=2, node="a"), high],
+        *([] if is_in_state else events),
+        leaves("high"),
+        leaves("low", preempted=not is_in_state),
+        {"pod": pod("q", cpu=2)},
+        bind("q", "a"),
+    )
+    assert (answer.differ, answer.unexplained) == ((), ())
+
+
 def test_which_of_equally_important_pods_goes_is_not_judged_without_a_log(folder: Path) -> None:
     """ksched evicts that of the two which it has last; of the other nothing can be said."""
     reasons = []

@@ -25,6 +25,7 @@ def test_attempts_and_departures_are_read_in_their_order() -> None:
     assert read_log(TEXT.splitlines()) == [
         LogLine(LogEvent.ATTEMPT, "default/p"),
         LogLine(LogEvent.DEPARTURE, "shop/q"),
+        LogLine(LogEvent.REMOVAL, "shop/r"),
     ]
 
 

@@ -92,7 +92,10 @@ def test_nodes_alone_are_part_of_a_cluster() -> None:
 def test_a_snapshot_is_whole(tmp_path: Path) -> None:
     """It tells which kinds were listed; one of a namespace has a warning of its own."""
     objects = messy.in_namespaces("shop")
-    lists = [{"kind": "Node", "namespace": ""}, {"kind": "PodDisruptionBudget", "namespace": ""}]
+    lists = [
+        {"kind": kind, "namespace": "", "resourceVersion": "7"}
+        for kind in ("Node", "PodDisruptionBudget")
+    ]
     path = messy.write(tmp_path / "snapshot.json", objects)
     written = json.loads(path.read_text()) | {"snapshot": {"lists": lists}}
     path.write_text(json.dumps(written))
@@ -108,3 +111,41 @@ def test_budgets_are_missed_where_nobody_wrote_that_there_are_none() -> None:
     assert "kubectl get poddisruptionbudgets -A" in line
     assert not list(budget_warnings(state(*kinds, NO_BUDGETS)))
     assert not list(budget_warnings(state(*messy.objects())))
+
+
+def of_kwok(objects: Manifests) -> list[dict[str, Any]]:
+    """The same cluster with nodes that nobody runs: they have no images."""
+    copies: list[dict[str, Any]] = json.loads(json.dumps(objects, default=str))
+    for manifest in copies:
+        manifest.get("status", {}).pop("images", None)
+        manifest["metadata"] |= {"uid": manifest["metadata"]["name"], "resourceVersion": "1"}
+    return copies
+
+
+def test_nodes_without_images_are_judged_too() -> None:
+    whole = of_kwok(messy.objects())
+    assert not signs(whole)
+    assert "all pods are in shop" in signs(of_kwok(messy.in_namespaces("shop")))
+    without = [m for m in whole if m.get("spec", {}).get("nodeName") != "general-03"]
+    assert "1 of 39 nodes has no pod of a DaemonSet (general-03)" in signs(without)
+    (line,) = budget_warnings(state(*of_kwok(messy.of_kinds("Node", "Pod"))))
+    assert "kubectl get poddisruptionbudgets -A" in line
+
+
+def test_a_cluster_of_kwok_nodes_may_have_no_daemon_set() -> None:
+    pods = [m for m in of_kwok(messy.objects()) if not _is_of_daemon_set(m)]
+    assert not signs(pods)
+
+
+def _is_of_daemon_set(manifest: dict[str, Any]) -> bool:
+    owners = manifest["metadata"].get("ownerReferences", ())
+    return any(owner["kind"] == "DaemonSet" for owner in owners)
+
+
+@pytest.mark.parametrize("field", ["creationTimestamp", "resourceVersion"])
+def test_what_only_an_api_server_writes_tells_a_dump(field: str) -> None:
+    """A file that somebody cleaned may have one of them; a uid alone may be written by hand."""
+    metadata = {"name": "n", "uid": "u"}
+    assert not list(budget_warnings(state({"kind": "Node", "metadata": metadata})))
+    metadata[field] = "2026-01-01T00:00:00Z"
+    assert list(budget_warnings(state({"kind": "Node", "metadata": metadata})))

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from ksched_cli.cluster.loading.load import load_state, plain_objects
-from ksched_cli.cluster.redaction.codebook import Codebook
-from ksched_cli.cluster.redaction.redact import Renamer, object_names, redacted
+from ksched_cli.cluster.redaction.codebook import Codes
+from ksched_cli.cluster.redaction.redact import object_names, redacted
+from ksched_cli.cluster.redaction.renamer import Renamer
 from ksched_cli.commands.snapshot_files import redaction_differences
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.simulation import Simulation
@@ -28,7 +29,7 @@ STATES = [
 
 
 def redact(*objects: dict[str, Any]) -> tuple[list[dict[str, Any]], Renamer]:
-    changed, renamer = redacted([json.dumps(obj).encode() for obj in objects], Codebook())
+    changed, renamer = redacted([json.dumps(obj).encode() for obj in objects], Codes.empty())
     return [json.loads(obj) for obj in changed], renamer
 
 
@@ -43,7 +44,7 @@ def decided(path: Path, case: Path) -> Any:
 @pytest.mark.parametrize("path", STATES, ids=lambda path: str(path.relative_to(CASES)))
 def test_every_decision_is_the_same(path: Path, tmp_path: Path) -> None:
     objects = [json.dumps(obj, default=str).encode() for obj in plain_objects([str(path)])]
-    changed, renamer = redacted(objects, Codebook())
+    changed, renamer = redacted(objects, Codes.empty())
     copy = tmp_path / "redacted.json"
     copy.write_bytes(b"[" + b",".join(changed) + b"]")
 
@@ -52,7 +53,7 @@ def test_every_decision_is_the_same(path: Path, tmp_path: Path) -> None:
         return f"{renamer.namespace(namespace)}/{renamer.name(name)}"
 
     runs = decided(path, path.parent), decided(copy, path.parent)
-    assert redaction_differences(*runs, pod_key, renamer.name) == []
+    assert redaction_differences(*runs, pod_key, renamer.sorted_name) == []
 
 
 def test_names_labels_images_and_hosts_are_gone() -> None:
@@ -159,13 +160,58 @@ def test_pods_of_stateful_sets_keep_their_ordinals() -> None:
 
 def test_the_names_of_objects_are_told_for_the_key() -> None:
     obj = json.dumps(pod("p", namespace="a")).encode()
-    changed, renamer = redacted([obj], Codebook())
+    changed, renamer = redacted([obj], Codes.empty())
     ((kind, after, before),) = object_names([obj], renamer)
     metadata = json.loads(changed[0])["metadata"]
     assert (kind, after, before) == ("Pod", f"{metadata['namespace']}/{metadata['name']}", "a/p")
 
 
 @pytest.mark.parametrize("value", [None, [], "text", 3])
-def test_what_is_of_another_shape_stays(value: object) -> None:
+def test_what_is_of_another_shape_goes(value: object) -> None:
     (changed,), _ = redact(node("n") | {"status": value})
-    assert changed["status"] == value
+    assert changed["status"] is None
+
+
+def test_the_order_of_objects_and_of_keys_is_that_of_their_new_names() -> None:
+    """An API server writes both in the order of the former names."""
+    services = [
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": f"s{number:03}", "labels": {f"k{i:03}": "" for i in range(99)}},
+        }
+        for number in range(99)
+    ]
+    changed, _ = redact(*services)
+    names = [each["metadata"]["name"] for each in changed]
+    assert names == sorted(names)
+    for each in changed:
+        assert [*each["metadata"]["labels"]] == sorted(each["metadata"]["labels"])
+
+
+def test_pods_stay_in_their_order_which_decides_where_all_else_is_equal() -> None:
+    changed, _ = redact(*(pod(f"p{number}", priority=number) for number in range(60)))
+    assert [each["spec"]["priority"] for each in changed] == [*range(60)]
+
+
+def test_names_that_plugins_sort_by_keep_their_order() -> None:
+    names = [f"n{number:03}" for number in range(99)]
+    changed, renamer = redact(*map(node, names))
+    codes = [each["metadata"]["name"] for each in changed]
+    assert codes == [*map(renamer.sorted_name, names)] == sorted(codes)
+
+
+def test_values_of_a_pod_group_s_topology_keep_their_order() -> None:
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "a"},
+        "spec": {"schedulingConstraints": {"topology": [{"key": "acme/rack"}]}},
+    }
+    racks = [f"r{number:03}" for number in range(99)]
+    nodes = [node(rack, labels={"acme/rack": rack, "other": rack}) for rack in racks]
+    (_, *changed), _ = redact(group, *nodes)
+    labels = [each["metadata"]["labels"] for each in changed]
+    values = {key: [each[key] for each in labels] for key in labels[0]}
+    (rack,) = (key for key in values if values[key] == sorted(values[key]))
+    assert values[rack] == [each["metadata"]["name"] for each in changed]

@@ -1,10 +1,15 @@
 """A cluster that lives for a while: recorded, audited, and replayed.
 
     python -m tests.live.control_plane.day [--kubernetes-version MINOR] [--minutes N] [--every S]
+        [--crowded]
 
 Pods come, end and are deleted, nodes join, change and leave, three or four times a second or as
 often as --every says. No two nodes are ever equally good, so that the replay of the recording has
 to place every pod where the real scheduler did.
+
+With --crowded there is too little room: pods of three priorities evict each other, are evicted
+through the API, and are deleted before they have a node, nominated ones first. Such a recording is
+audited and not replayed, for how long its evictions took is the cluster's to say.
 
 The recorder and the scheduler notice changes a moment apart. Where the scheduler tried a pod before
 it had noticed what the recorder had, or after, the replay decides on another cluster, and so do all
@@ -25,12 +30,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tests.live.control_plane.api import Api, Manifest, wait
+from tests.live.control_plane.api import Api, ApiError, Manifest, wait
 from tests.live.control_plane.build import MINORS, binaries
 from tests.live.control_plane.cluster import ControlPlane
 from tests.live.control_plane.manifests import HOST, amounts, nodes, pod, priority_classes
@@ -38,6 +45,8 @@ from tests.live.control_plane.run import node_of, settle
 
 SEED = 17
 NODES, MOST_NODES = 40, 49
+# How many nodes a crowded day has.
+CROWDED_NODES = 12
 # Between two steps by default, and between those that change a node.
 STEP_SECONDS, NODE_SECONDS = 0.25, 15.0
 # The verbosity at which the log tells when an update of a node was noticed.
@@ -90,11 +99,14 @@ def preferences() -> Manifest:
 @dataclass(slots=True)
 class Day:
     """api: of the cluster; every: seconds between two steps; ends: step → names of the pods that
-    end then; here: names of its nodes; created: how many pods came"""
+    end then; here: names of its nodes; created: how many pods came; count: of the nodes at first;
+    is_crowded: see above"""
 
     api: Api
     machines: list[Manifest]
     every: float
+    count: int = NODES
+    is_crowded: bool = False
     draw: random.Random = field(default_factory=lambda: random.Random(SEED))
     ends: dict[int, list[str]] = field(default_factory=dict)
     here: list[str] = field(default_factory=list)
@@ -102,7 +114,7 @@ class Day:
 
     def live(self, seconds: float) -> None:
         start, step, changed = time.monotonic(), 0, 0.0
-        self.here = [each["metadata"]["name"] for each in self.machines[:NODES]]
+        self.here = [each["metadata"]["name"] for each in self.machines[: self.count]]
         while (now := time.monotonic() - start) < seconds:
             step += 1
             for name in self.ends.pop(step, ()):
@@ -110,27 +122,61 @@ class Day:
             if now - changed > NODE_SECONDS:
                 self._change_node()
                 changed = now
+            elif self.is_crowded and self.draw.random() < 0.25:
+                self.draw.choice([self._evict, self._withdraw])()
             else:
                 self._come(step)
             remaining = start + step * self.every - time.monotonic()
             time.sleep(max(remaining, 0.02))
 
     def _come(self, step: int) -> None:
-        priority = self.draw.choice(["low", "middle"])
+        priority = self.draw.choice(["low", "middle", *(["high"] if self.is_crowded else [])])
         name = f"pod-{self.created:05}"
         requests = {"cpu": "200m", **amounts(self.draw)}
-        self.api.create([pod(name, requests, priorityClassName=priority, affinity=preferences())])
+        fields: dict[str, Any] = {"priorityClassName": priority, "affinity": preferences()}
+        if self.is_crowded:
+            requests["cpu"] = self.draw.choice(["1", "2", "3"])
+            fields["terminationGracePeriodSeconds"] = 2
+        self.api.create([pod(name, requests, **fields)])
         self.created += 1
         life = self.draw.randrange(LEAST_LIFE, MOST_LIFE)
         self.ends.setdefault(step + life, []).append(name)
 
     def _end(self, name: str) -> None:
-        """Half of the pods are done before they are deleted."""
-        if self.draw.random() < 0.5:
-            content = {"Content-Type": "application/merge-patch+json"}
-            path = f"api/v1/namespaces/default/pods/{name}/status"
-            self.api.call("PATCH", path, {"status": {"phase": "Succeeded"}}, **content)
-        self.api.delete_pods([name])
+        """Half of the pods are done before they are deleted. One that was evicted is gone."""
+        with unless_gone():
+            if self.draw.random() < 0.5:
+                content = {"Content-Type": "application/merge-patch+json"}
+                path = f"api/v1/namespaces/default/pods/{name}/status"
+                self.api.call("PATCH", path, {"status": {"phase": "Succeeded"}}, **content)
+            self.api.delete_pods([name])
+
+    def _evict(self) -> None:
+        """Through the API, as a drain does."""
+        bound = [each["metadata"]["name"] for each in self.api.pods() if node_of(each)]
+        if bound:
+            name = self.draw.choice(sorted(bound))
+            eviction: Manifest = {"apiVersion": "policy/v1", "kind": "Eviction"}
+            eviction["metadata"] = {"name": name, "namespace": "default"}
+            with unless_gone():
+                self.api.call("POST", f"api/v1/namespaces/default/pods/{name}/eviction", eviction)
+            self._forget(name)
+
+    def _withdraw(self) -> None:
+        """Delete a pod that has no node, a nominated one if there is any."""
+        waiting = [each for each in self.api.pods() if not node_of(each)]
+        nominated = [each for each in waiting if each["status"].get("nominatedNodeName")]
+        names = sorted(each["metadata"]["name"] for each in nominated or waiting)
+        if names:
+            name = self.draw.choice(names)
+            with unless_gone():
+                self.api.delete_pods([name])
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        """The pod does not end of its own accord any more."""
+        for ending in self.ends.values():
+            ending[:] = [each for each in ending if each != name]
 
     def _change_node(self) -> None:
         kind = self.draw.choice(["cordon", "uncordon", "taint", "label", "join", "leave"])
@@ -147,14 +193,26 @@ class Day:
         elif kind == "join" and absent:
             self.api.create(absent[:1])
             self.here.append(absent[0]["metadata"]["name"])
-        elif len(self.here) > NODES - 5:
+        elif len(self.here) > self.count - 5:
             self.api.delete_nodes([name])
             self.here.remove(name)
             own = [p for p in self.api.pods() if p["spec"].get("nodeName") == name]
             names = {each["metadata"]["name"] for each in own}
-            self.api.delete_pods(sorted(names))
+            for each in sorted(names):
+                with unless_gone():
+                    self.api.delete_pods([each])
             for ending in self.ends.values():
                 ending[:] = [each for each in ending if each not in names]
+
+
+@contextmanager
+def unless_gone() -> Iterator[None]:
+    """What the API server refuses because a pod is gone by now is nothing to do."""
+    try:
+        yield
+    except ApiError as error:
+        if ": 404 " not in str(error):
+            raise
 
 
 def machines() -> list[Manifest]:
@@ -188,28 +246,33 @@ def main() -> int:
     parser.add_argument("--kubernetes-version", default="1.34", choices=MINORS)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--every", type=float, default=STEP_SECONDS, metavar="S")
+    parser.add_argument("--crowded", action="store_true", help="with evictions")
     parser.add_argument("--keep", type=Path, help="keep the recording and the logs in this folder")
     options = parser.parse_args()
     minor = options.kubernetes_version
     folder = (options.keep or Path(tempfile.mkdtemp(prefix="ksched-live-"))).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    timeline = play(minor, 60 * options.minutes, options.every, folder)
+    crowded: bool = options.crowded
+    timeline = play(minor, 60 * options.minutes, options.every, folder, is_crowded=crowded)
     rules = ("--config", str(folder / "scheduler.yaml"), "--kubernetes-version", minor)
-    differ = audited(timeline, *rules) + replayed(timeline, *rules)
+    differ = audited(timeline, *rules) + (0 if crowded else replayed(timeline, *rules))
     return 1 if differ else 0
 
 
-def play(minor: str, seconds: float, every: float, folder: Path) -> Path:
+def play(
+    minor: str, seconds: float, every: float, folder: Path, *, is_crowded: bool = False
+) -> Path:
     """The recording."""
+    count = CROWDED_NODES if is_crowded else NODES
     with ControlPlane(binaries(minor), folder) as plane:
         manifests = machines()
-        plane.api.create([*priority_classes(), *manifests[:NODES]])
+        plane.api.create([*priority_classes(), *manifests[:count]])
         plane.start_kwok()
         timeline = plane.record()
         plane.start_scheduler(CONFIG, VERBOSITY)
         plane.api.create([pod("first", {}, affinity=preferences())])
         wait("the scheduler", lambda: all(map(node_of, plane.api.pods())), 120)
-        day = Day(plane.api, manifests, every)
+        day = Day(plane.api, manifests, every, count, is_crowded)
         day.live(seconds)
         settle(plane)
         plane.stop("kube-scheduler")

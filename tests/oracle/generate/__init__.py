@@ -9,6 +9,7 @@ from generate import (
     claims,
     composites,
     configs,
+    corners,
     declared_features,
     device_pools,
     devices,
@@ -17,6 +18,7 @@ from generate import (
     extenders,
     gated,
     gates,
+    group_claims,
     inter_pod,
     node_affinity,
     podgroups,
@@ -51,6 +53,8 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "everything": everything.generate,
     "configs": configs.generate,
     "batching": batching.generate,
+    "corners": corners.generate,
+    "device_gates": corners.generate_devices,
     "declared_features": declared_features.generate,
     "devices": devices.generate,
     "device_pools": device_pools.generate,
@@ -60,17 +64,25 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "podgroups": podgroups.generate,
     "workloads": workloads.generate,
     "composites": composites.generate,
+    "podgroup_claims": group_claims.generate,
+    "workload_claims": group_claims.generate_workloads,
     "replay": replay.generate,
     "replay_groups": replay.generate_groups,
     "replay_workloads": replay.generate_workloads,
     "replay_composites": replay.generate_composites,
+    "replay_workload_claims": replay.generate_workload_claims,
     "replay_extenders": extenders.generate_replay,
 }
 # Families whose cases call tests/conformance/extender.py.
 WITH_EXTENDERS = frozenset(("extenders", "replay_extenders"))
 DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXTENDERS)
 # Those that earlier minors than this one refuse.
-SINCE = dict.fromkeys(("workloads", "composites", "replay_workloads", "replay_composites"), "1.37")
+_OF_QUEUED_GROUPS = ("workloads", "composites", "workload_claims")
+SINCE = {
+    "device_gates": "1.37",
+    **dict.fromkeys(_OF_QUEUED_GROUPS, "1.37"),
+    **dict.fromkeys([f"replay_{family}" for family in _OF_QUEUED_GROUPS], "1.37"),
+}
 
 
 @dataclass(frozen=True)

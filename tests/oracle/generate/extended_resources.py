@@ -10,12 +10,14 @@ from generate.world import (
     World,
     configuration,
     is_bound,
+    moment,
     requests,
     small,
     sometimes,
 )
 
 RESOURCES = ("example.com/gpu", "example.com/nic", "deviceclass.resource.kubernetes.io/gpus")
+RIVALS = ("a-gpus", "z-gpus")
 
 
 def add_classes(world: World) -> None:
@@ -28,6 +30,18 @@ def add_classes(world: World) -> None:
         if name != "any" and draw.maybe(0.85):
             spec["extendedResourceName"] = f"example.com/{name[:-1]}"
         world.others.append(thing("DeviceClass", name, spec))
+    if draw.maybe(0.3):
+        add_rivals(world)
+
+
+def add_rivals(world: World) -> None:
+    """Classes that name a resource which another one names as well, or may once have named."""
+    draw = world.draw
+    for name in draw.some(RIVALS, 1, 2):
+        world.others.append(thing("DeviceClass", name, {"extendedResourceName": "example.com/gpu"}))
+    for item in world.others:
+        if item["kind"] == "DeviceClass" and draw.maybe(0.8):
+            item["metadata"]["creationTimestamp"] = moment(draw.randint(0, 2))
 
 
 def add_resources(world: World) -> None:
@@ -50,7 +64,10 @@ def wanting(world: World, pod: Object) -> None:
     draw = world.draw
     if is_bound(pod):
         return
-    for resource in draw.some(RESOURCES, 1, 2):
+    own_names = [f"deviceclass.resource.kubernetes.io/{name}" for name in RIVALS]
+    classes = {each["metadata"]["name"] for each in world.others if each["kind"] == "DeviceClass"}
+    resources = (*RESOURCES, *own_names) if classes.intersection(RIVALS) else RESOURCES
+    for resource in draw.some(resources, 1, 2):
         requests(pod)[resource] = draw.pick(("1", "1", "2", "3"))
     limits = {name: amount for name, amount in requests(pod).items() if "/" in name}
     pod["spec"]["containers"][0]["resources"]["limits"] = limits

@@ -281,6 +281,16 @@ def generate_composites(draw: Draw) -> Draft:
     return draft
 
 
+def generate_workload_claims(draw: Draw) -> Draft:
+    """With pods of groups that are entities of the queue, and have claims for devices."""
+    world = _with_groups(draw, workloads.add_groups)
+    add_devices(world)
+    features = (amounts, sometimes(0.6, claiming), sometimes(0.7, workloads.member))
+    draft = _of_groups(world, features, (*EVENTS, *[group_change] * 2, *DEVICE_EVENTS))
+    draft.gates = workloads.GATES
+    return draft
+
+
 def _with_groups(draw: Draw, add_groups: Callable[[World], None]) -> World:
     world = World(draw)
     world.add_nodes(1, 4)
