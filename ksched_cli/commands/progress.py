@@ -62,7 +62,7 @@ def of_objects() -> Iterator[Callable[[str, int], None] | None]:
 
 @dataclass(slots=True)
 class Pace:
-    """How fast a replay is since it began in this process: a resumed one was partly done before.
+    """How fast a replay is since a moment.
 
     began: by the machine's clock; done, share: how much was done then
     """

@@ -170,11 +170,11 @@ class Replay:
     events:  of the timeline, in order of time
     nodes:   of the cluster, over time
     biller:  of its nodes, where any have a price
-    changed: when a pod ended or was bound, or an event happened, for the last time, or a pod was
-             held at Permit for the first time since
-    length:  how many pods ended or were bound, and events happened
-    held:    the pods that were held at Permit since the last of these
-    rung:    how many alarms of plugins rang since
+    _changed: when a pod ended or was bound, or an event happened, for the last time, or a pod was
+              held at Permit for the first time since
+    _length: how many pods ended or were bound, and events happened
+    _held:   the pods that were held at Permit since the last of these
+    _rung:   how many alarms of plugins rang since
     is_interrupted: it ends after this attempt, end or event, before its time
     share_read: how much of the timeline has been read, from 0 to 1
     """
@@ -193,10 +193,10 @@ class Replay:
     biller: NodeBiller | None = None
     applier: EventApplier = field(init=False)
     _next_event: TimelineEvent | None = None
-    changed: int = 0
-    length: int = 0
-    held: set[str] = field(default_factory=set)
-    rung: int = 0
+    _changed: int = 0
+    _length: int = 0
+    _held: set[str] = field(default_factory=set)
+    _rung: int = 0
     is_interrupted: bool = False
     share_read: Callable[[], float] = float
 
@@ -307,7 +307,7 @@ class Replay:
         # Mostly no pod waits.
         flush = self.queue.next_flush() if self.queue.pods else None
         if flush is not None and not (
-            is_open and wake is None and not self.queue.may_retry(self.changed)
+            is_open and wake is None and not self.queue.may_retry(self._changed)
         ):
             at = min(at, flush)
         return None if at == _NEVER else at
@@ -316,9 +316,9 @@ class Replay:
         """Whether attempts had no effect for longer than Permit holds a pod and the queue leaves
         one alone, as with a gang that is never complete; the same for attempts after alarms of
         plugins."""
-        is_long = self.clock.now - self.changed > _IN_VAIN
+        is_long = self.clock.now - self._changed > _IN_VAIN
         alarm = self.cluster.engine.waiting.clock.next_alarm
-        return is_long and (alarm is None or self.rung > _MAX_RUNG)
+        return is_long and (alarm is None or self._rung > _MAX_RUNG)
 
     def _next_wake(self) -> int | None:
         """The next Permit timeout, or alarm of a plugin."""
@@ -344,7 +344,7 @@ class Replay:
             self.autoscaler.run_instant()
         # 3. Pods whose time has come move to the active queue.
         if has_rung:
-            self.rung += 1
+            self._rung += 1
             self.queue.move(EVERYTHING)
         if not at % SECOND:
             self.queue.flush()
@@ -374,12 +374,12 @@ class Replay:
         """Note whether anything happened at this instant, and what it was for the curves."""
         counts, held = self.log.counts, self.scheduler.waiting
         length = counts.events + counts.placed + counts.ended + counts.deleted + counts.evicted
-        if length != self.length:
-            self.length, self.changed, self.rung = length, at, 0
-            self.held.clear()
-        if held and not held.keys() <= self.held:
-            self.held |= held.keys()
-            self.changed = at
+        if length != self._length:
+            self._length, self._changed, self._rung = length, at, 0
+            self._held.clear()
+        if held and not held.keys() <= self._held:
+            self._held |= held.keys()
+            self._changed = at
         snapshot, pending = self.cluster.engine.snapshot, len(held)
         if snapshot is not self.usage.snapshot:
             self.nodes.note(at, len(snapshot))

@@ -169,7 +169,7 @@ class SchedulingQueue:
     """The pods without a node, except those that are being tried.
 
     pods: by key
-    sequence: of the pod that came last, or came back last
+    _sequence: of the pod that came last, or came back last
     has_groups: pods of groups are tried together; such a pod that failed always backs off, as
                 events are of no group yet
     groups: those that are entities of the queue; the rest of these attributes are about such
@@ -190,7 +190,7 @@ class SchedulingQueue:
         self.backoff = backoff
         self._clock = clock
         self.pods: dict[str, QueuedPodInfo] = {}
-        self.sequence = 0
+        self._sequence = 0
         self._in_flight = InFlight()
         self._has_groups = has_groups
         self.entities: dict[GroupKey, QueuedPodGroupInfo] = {}
@@ -202,9 +202,9 @@ class SchedulingQueue:
         self._former_groups: PodGroups | None = None
         first = next(iter(frameworks.values()))
         self._places = SubQueues(first, backoff, clock, on_rejections)
-        self.use(frameworks, groups)
+        self._use(frameworks, groups)
 
-    def use(self, frameworks: Mapping[str, Framework], groups: PodGroups | None) -> None:
+    def _use(self, frameworks: Mapping[str, Framework], groups: PodGroups | None) -> None:
         """Ask the plugins of these profiles from now on. groups: as in the constructor"""
         self._frameworks, self._groups = frameworks, groups
         self._first = self._places.framework = next(iter(frameworks.values()))
@@ -216,9 +216,9 @@ class SchedulingQueue:
         info: Callable[[Pod], PodInfo],
         groups: PodGroups | None,
     ) -> None:
-        """Do as `use`, and give the pods new PodInfos too."""
+        """Ask these plugins from now on, and give the pods new PodInfos."""
         self._former_groups = self._groups
-        self.use(frameworks, groups)
+        self._use(frameworks, groups)
         everything = [*self.entities.values(), *(q for q in self if q.group is None)]
         places = [(queued, queued.place) for queued in everything]
         self._places.dissolve_classes()
@@ -479,8 +479,8 @@ class SchedulingQueue:
     def take_rejected(self, is_rejected: IsRejected) -> list[EquivalenceClass]:
         """Takes the classes that come before any other pod and would be rejected. They are in no
         place afterwards."""
-        rejected, self.sequence = self._places.take_rejected(
-            self._next_place(), is_rejected, self.sequence
+        rejected, self._sequence = self._places.take_rejected(
+            self._next_place(), is_rejected, self._sequence
         )
         return rejected
 
@@ -705,8 +705,8 @@ class SchedulingQueue:
                 gated.gating_plugin, gated.gating_events = status.plugin, events
 
     def _next(self) -> int:
-        self.sequence += 1
-        return self.sequence
+        self._sequence += 1
+        return self._sequence
 
 
 # Where a group whose pods change goes on.

@@ -55,19 +55,19 @@ def test_an_attempt_is_the_last_and_those_before_are_as_they_were(
     tmp_path: Path, scaling: Plain | None
 ) -> None:
     whole = interrupted(tmp_path, -1, autoscaler=scaling)
-    asked = -1 - Counting.left
-    assert asked > 8
-    for count in range(asked):
+    total = -1 - Counting.left
+    assert total > 8
+    for count in range(total):
         run = interrupted(tmp_path, count, autoscaler=scaling)
         assert run.is_interrupted
-        made = [*map(astuple, run.log.attempts)]
+        attempts = [*map(astuple, run.log.attempts)]
         # The autoscaler asks plugins, too, and pods rejected like the one before them ask none.
         if not scaling and count < 3:
-            assert len(made) == count + 1
-        assert made == [*map(astuple, whole.log.attempts)][: len(made)]
+            assert len(attempts) == count + 1
+        assert attempts == [*map(astuple, whole.log.attempts)][: len(attempts)]
         assert run.clock.now <= whole.clock.now
         result = replay_result(run, "t")
-        assert result.summary.placed == sum(each[2] == "scheduled" for each in made)
+        assert result.summary.placed == sum(each[2] == "scheduled" for each in attempts)
         assert len(run.log.records) >= len(run.pending())
 
 

@@ -45,7 +45,7 @@ class GpuColumns:
     """
 
     def __init__(self, handle: Handle) -> None:
-        snapshot = self._snapshot = handle.snapshot
+        snapshot = handle.snapshot
         self.counts: Amounts = np.zeros(len(snapshot), dtype=np.int64)
         names: dict[str, int] = {}
         self.model_ids: Amounts = np.zeros(len(snapshot), dtype=np.int64)
